@@ -1,0 +1,245 @@
+"""The model against torch's own modules, and the properties that every setting must keep."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from txcls.config import ModelConfig
+from txcls.model import Block, SelfAttention, TextClassifier, sinusoidal_encoding
+from txcls.tap import trace
+
+VOCAB, CLASSES = 50, 3
+
+
+def small(**changes: object) -> ModelConfig:
+    settings: dict[str, object] = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 32, "max_length": 24, "dropout": 0.0}
+    return ModelConfig.model_validate({**settings, **changes})
+
+
+def build(config: ModelConfig, *, seed: int = 0) -> TextClassifier:
+    torch.manual_seed(seed)
+    model = TextClassifier(config, vocab_size=VOCAB, n_classes=CLASSES).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # biases and positions start at zero, which would hide mistakes in them
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return model
+
+
+def padded(rows: list[list[int]]) -> Tensor:
+    width = max(map(len, rows))
+    return torch.tensor([row + [0] * (width - len(row)) for row in rows])
+
+
+ROWS = st.lists(st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=12), min_size=1, max_size=5)
+CONFIGS = st.builds(
+    small,
+    positions=st.sampled_from(["sinusoidal", "learned", "none"]),
+    norm=st.sampled_from(["pre", "post"]),
+    activation=st.sampled_from(["relu", "gelu"]),
+    pooling=st.sampled_from(["first", "class_token", "mean", "attention"]),
+    causal=st.booleans(),
+    qkv_bias=st.booleans(),
+    output_bias=st.booleans(),
+    scale_embeddings=st.booleans(),
+    ngram_buckets=st.sampled_from([0, 64]),
+    init=st.sampled_from(["xavier", "normal", "default"]),
+)
+
+
+def torch_attention(ours: SelfAttention, d_model: int) -> nn.MultiheadAttention:
+    """torch's module with our weights."""
+    theirs = nn.MultiheadAttention(d_model, ours.n_heads, bias=True, batch_first=True).eval()
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]))
+        theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.key.bias, ours.value.bias]))
+        theirs.out_proj.load_state_dict(ours.output.state_dict())
+    return theirs
+
+
+@pytest.mark.parametrize("masking", ["none", "padding", "causal", "both"])
+@pytest.mark.parametrize("traced", [False, True], ids=["fused", "written out"])
+def test_attention_equals_torchs_own(masking: str, traced: bool) -> None:
+    torch.manual_seed(1)
+    config = small()
+    ours = SelfAttention(config).eval()
+    for name in ("q", "k", "v", "scores", "pattern", "z"):
+        getattr(ours, name).name = name
+    theirs = torch_attention(ours, config.d_model)
+    x = torch.randn(3, 7, config.d_model)
+    real = torch.ones(3, 7, dtype=torch.bool)
+    real[1, 4:] = real[2, 1:] = False
+    earlier = torch.ones(7, 7, dtype=torch.bool).tril()
+    allowed = {"none": None, "padding": real[:, None, None], "causal": earlier, "both": real[:, None, None] & earlier}[masking]
+    expected, weights = theirs(
+        x,
+        x,
+        x,
+        key_padding_mask=~real if masking in ("padding", "both") else None,
+        attn_mask=~earlier if masking in ("causal", "both") else None,
+        average_attn_weights=False,
+    )
+    with torch.no_grad():
+        if traced:
+            with trace() as opened:
+                result = ours(x, allowed)
+            torch.testing.assert_close(opened["pattern"], weights, atol=1e-5, rtol=0)
+        else:
+            result = ours(x, allowed)
+    torch.testing.assert_close(result, expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_block_equals_torchs_encoder_layer(norm: str, activation: str, masked: bool) -> None:
+    torch.manual_seed(2)
+    config = small(norm=norm, activation=activation)
+    ours = Block(config).eval()
+    theirs = nn.TransformerEncoderLayer(
+        config.d_model, config.n_heads, config.d_ff, 0.0, activation, batch_first=True, norm_first=norm == "pre"
+    ).eval()
+    theirs.self_attn.load_state_dict(torch_attention(ours.attn, config.d_model).state_dict())
+    theirs.linear1.load_state_dict(ours.ff.expand.state_dict())
+    theirs.linear2.load_state_dict(ours.ff.contract.state_dict())
+    for own, other in ((ours.norm_attn, theirs.norm1), (ours.norm_ff, theirs.norm2)):
+        nn.init.normal_(own.weight)
+        nn.init.normal_(own.bias)
+        other.load_state_dict(own.state_dict())
+    x = torch.randn(3, 7, config.d_model)
+    real = torch.ones(3, 7, dtype=torch.bool)
+    if masked:
+        real[1, 4:] = real[2, 1:] = False
+    with torch.no_grad():
+        result = ours(x, real[:, None, None] if masked else None)
+        theirs.train()  # the plain path of torch's layer, not its fused one; there is no dropout
+        expected = theirs(x, src_key_padding_mask=~real if masked else None)
+    torch.testing.assert_close(result[real], expected[real], atol=1e-5, rtol=0)
+
+
+def test_sinusoids_equal_the_papers_formula() -> None:
+    encoding = sinusoidal_encoding(40, 10)
+    for position in (0, 1, 17, 39):
+        for pair in range(5):
+            angle = position / 10_000 ** (2 * pair / 10)
+            assert encoding[position, 2 * pair].item() == pytest.approx(math.sin(angle), abs=1e-6)
+            assert encoding[position, 2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(config=CONFIGS, rows=ROWS, extra=st.integers(1, 8))
+def test_padding_never_changes_logits(config: ModelConfig, rows: list[list[int]], extra: int) -> None:
+    model = build(config)
+    ids = padded(rows)
+    with torch.no_grad():
+        plain = model(ids)
+        wider = model(nn.functional.pad(ids, (0, extra)))
+    torch.testing.assert_close(plain, wider, atol=1e-5, rtol=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(config=CONFIGS, rows=ROWS)
+def test_a_batch_equals_its_items_one_by_one(config: ModelConfig, rows: list[list[int]]) -> None:
+    model = build(config)
+    with torch.no_grad():
+        together = model(padded(rows))
+        alone = torch.cat([model(torch.tensor([row])) for row in rows])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(config=CONFIGS, row=st.lists(st.integers(1, VOCAB - 1), min_size=2, max_size=12), data=st.data())
+def test_causal_attention_leaks_nothing_from_later_tokens(config: ModelConfig, row: list[int], data: st.DataObject) -> None:
+    model = build(config.model_copy(update={"causal": True}))
+    cut = data.draw(st.integers(1, len(row) - 1))
+    other = row[:cut] + [(token % (VOCAB - 1)) + 1 for token in row[cut:]]
+    streams = []
+    for ids in (row, other):
+        with torch.no_grad(), trace(record=["layers.1.resid_post"]) as opened:
+            model(torch.tensor([ids]))
+        streams.append(opened["layers.1.resid_post"][0])
+    torch.testing.assert_close(streams[0][:cut], streams[1][:cut], atol=1e-6, rtol=1e-6)
+    assert not torch.allclose(streams[0][cut:], streams[1][cut:])
+
+
+@settings(max_examples=30, deadline=None)
+@given(config=CONFIGS, rows=ROWS)
+def test_tracing_changes_no_logit_and_patterns_sum_to_one(config: ModelConfig, rows: list[list[int]]) -> None:
+    model = build(config)
+    ids = padded(rows)
+    with torch.no_grad():
+        plain = model(ids)
+        with trace() as opened:
+            traced = model(ids)
+    torch.testing.assert_close(plain, traced, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(opened["logits"], traced)
+    for layer in range(config.n_layers):
+        pattern = opened[f"layers.{layer}.attn.pattern"]
+        torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]), atol=1e-5, rtol=0)
+        hidden = (ids == 0)[:, None, None].expand_as(pattern)
+        assert pattern[hidden].abs().sum() == 0, "padding takes part in attention"
+
+
+def test_a_model_that_forgets_to_mask_lets_padding_in() -> None:
+    model = build(small(mask_padding=False, pooling="mean"))
+    with torch.no_grad():
+        plain, wider = model(torch.tensor([[5, 6, 7]])), model(torch.tensor([[5, 6, 7, 0, 0]]))
+    assert not torch.allclose(plain, wider, atol=1e-3)
+
+
+@pytest.mark.parametrize("pooling", ["first", "class_token", "mean", "attention"])
+def test_pooling_is_what_its_name_says(pooling: str) -> None:
+    model = build(small(pooling=pooling, norm="post"))
+    ids = padded([[3, 8, 9, 4], [7, 5]])
+    with torch.no_grad(), trace() as opened:
+        model(ids)
+    last = opened["layers.1.resid_post"]
+    if pooling in ("first", "class_token"):
+        expected = last[:, 0]
+    elif pooling == "mean":
+        expected = torch.stack([last[0].mean(0), last[1, :2].mean(0)])
+    else:
+        weights = [(last[n, :length] @ model.pool.score.weight[0]).softmax(0) for n, length in enumerate((4, 2))]
+        expected = torch.stack([weights[0] @ last[0], weights[1] @ last[1, :2]])
+    torch.testing.assert_close(opened["pooled"], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_bigrams_see_the_left_neighbour_and_nothing_else() -> None:
+    model = build(small(ngram_buckets=4096))
+    assert model.embeddings.ngram is not None
+    rows = model.embeddings.ngram.buckets(torch.tensor([[5, 6, 7, 6, 7]]))[0]
+    assert rows[2] == rows[4], "the same pair has the same row"
+    assert len({int(row) for row in rows}) == 4, "other pairs have others"
+    assert rows.min() >= 0 and rows.max() < 4096
+
+
+def test_embeddings_are_scaled_by_the_root_of_d_model() -> None:
+    model = build(small(scale_embeddings=True))
+    with torch.no_grad(), trace(record=["embeddings.tokens"]) as opened:
+        model(torch.tensor([[5]]))
+    torch.testing.assert_close(opened["embeddings.tokens"][0, 0], model.embeddings.token.weight[5] * 4.0)
+
+
+@pytest.mark.parametrize("init", ["xavier", "normal"])
+def test_initial_matrices_have_the_spread_they_should(init: str) -> None:
+    torch.manual_seed(0)
+    model = TextClassifier(small(d_model=64, d_ff=256, init=init), vocab_size=VOCAB, n_classes=CLASSES)
+    weight = model.layers[0].ff.expand.weight
+    expected = 0.02 if init == "normal" else math.sqrt(2 / (64 + 256))
+    assert weight.std().item() == pytest.approx(expected, rel=0.05)
+    assert model.layers[0].ff.expand.bias.abs().sum() == 0
+    assert model.embeddings.token.weight[0].abs().sum() == 0, "padding starts at zero"
+
+
+def test_longer_rows_than_the_model_reads_are_refused() -> None:
+    with pytest.raises(ValueError, match="25 tokens a row; this model reads at most 24"):
+        build(small())(torch.ones(1, 25, dtype=torch.long))
+
+
+@pytest.mark.parametrize("changes", [{"n_layers": 1, "n_heads": 1}, {"d_model": 2, "n_heads": 1, "d_ff": 1}])
+def test_the_smallest_models_work_on_one_token(changes: dict[str, int]) -> None:
+    logits = build(small(**changes))(torch.tensor([[4]]))
+    assert logits.shape == (1, CLASSES) and torch.isfinite(logits).all()

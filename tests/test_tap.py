@@ -1,0 +1,97 @@
+"""Taps: what a trace records and edits, and that threads never see each other's."""
+
+import threading
+import time
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from txcls.errors import TraceError
+from txcls.tap import Tap, name_taps, trace, tracing
+
+
+class Two(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Tap(), Tap()
+        name_taps(self)
+
+    def forward(self, x: Tensor) -> Tensor:
+        doubled = self.first(x * 2)
+        time.sleep(0)  # let another thread in between
+        out: Tensor = self.second(doubled + 1)
+        return out
+
+
+def test_taps_are_named_by_their_path() -> None:
+    outer = nn.ModuleDict({"inner": Two()})
+    assert name_taps(outer) == ("inner.first", "inner.second")
+
+
+def test_a_trace_records_what_passes_and_only_while_open() -> None:
+    model, x = Two(), torch.ones(3)
+    with trace() as opened:
+        assert tracing()
+        result = model(x)
+    assert not tracing()
+    model(x * 100)
+    torch.testing.assert_close(opened["first"], x * 2)
+    torch.testing.assert_close(opened["second"], result)
+
+
+def test_patterns_choose_what_is_kept() -> None:
+    with trace(record=["sec*"]) as opened:
+        Two()(torch.ones(1))
+    assert list(opened.values) == ["second"]
+    with pytest.raises(TraceError, match="nothing was recorded at 'first'; recorded: second"):
+        opened["first"]
+
+
+def test_an_edit_changes_what_follows() -> None:
+    with trace(edit={"first": torch.zeros_like}) as opened:
+        result = Two()(torch.ones(2))
+    torch.testing.assert_close(result, torch.ones(2))
+    torch.testing.assert_close(opened["first"], torch.zeros(2))
+
+
+def test_an_edit_that_changes_the_shape_is_refused() -> None:
+    with pytest.raises(TraceError, match=r"'first' returned shape \(1,\); wanted \(2,\)"), trace(edit={"first": lambda x: x[:1]}):
+        Two()(torch.ones(2))
+
+
+def test_an_edit_of_a_tap_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(TraceError, match="no tap named thirst"), trace(edit={"thirst": torch.zeros_like}):
+        Two()(torch.ones(2))
+
+
+def test_a_trace_that_recorded_nothing_is_an_error() -> None:
+    with pytest.raises(TraceError, match="recorded nothing"), trace():
+        pass
+    with pytest.raises(TraceError, match=r"wanted nose\*"), trace(record=["nose*"]):
+        Two()(torch.ones(2))
+
+
+def test_the_trace_closes_when_the_block_fails() -> None:
+    with pytest.raises(ZeroDivisionError), trace():
+        raise ZeroDivisionError
+    assert not tracing()
+
+
+def test_threads_that_share_a_model_never_mix_their_traces() -> None:
+    model, mixed, done = Two(), [], []
+
+    def work(number: int) -> None:
+        for _ in range(200):
+            with trace() as opened:
+                model(torch.full((1,), float(number)))
+            if opened["first"].item() != number * 2 or opened["second"].item() != number * 2 + 1:
+                mixed.append(number)
+            done.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 800 and not mixed

@@ -1,0 +1,363 @@
+"""A trained classifier as a folder of plain files: saved all at once or not at all, loaded with everything checked.
+
+    model.safetensors   weights, float16          config.json    every setting of the run, and the temperature
+    tokenizer.json      text to ids               labels.json    class names in the order of the logits
+    metrics.json        figures, and how they came about         history.jsonl  one row per validation while training
+    README.md           the model card, written from the rest
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from txcls.config import RunConfig
+from txcls.errors import CheckpointError, ConfigError
+from txcls.text.encoder import TextEncoder
+
+if TYPE_CHECKING:
+    from txcls.model import TextClassifier
+
+Json = TypeVar("Json", dict[str, Any], list[Any])
+
+FORMAT_VERSION = 1
+FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything needed to classify, and the record of how it was made."""
+
+    path: Path
+    config: RunConfig
+    encoder: TextEncoder
+    classes: tuple[str, ...]
+    model: "TextClassifier"
+    temperature: float = 1.0
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    history: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained numbers in the model."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+
+def checkpoint_root() -> Path:
+    """The folder that checkpoint names are looked up in: $TXCLS_CHECKPOINTS, ./checkpoints, or the one beside the package."""
+    if configured := os.environ.get("TXCLS_CHECKPOINTS"):
+        return Path(configured)
+    here = Path("checkpoints")
+    beside = Path(__file__).resolve().parent.parent / "checkpoints"
+    return here if here.is_dir() or not beside.is_dir() else beside
+
+
+def checkpoint_names() -> tuple[str, ...]:
+    """Names of the checkpoints under `checkpoint_root()`, sorted."""
+    root = checkpoint_root()
+    return tuple(sorted(folder.parent.name for folder in root.glob("*/config.json"))) if root.is_dir() else ()
+
+
+def find_checkpoint(path_or_name: str | Path) -> Path:
+    """The folder that a path or a name under `checkpoint_root()` means.
+
+    Raises:
+        CheckpointError: neither is a folder.
+    """
+    for candidate in (Path(path_or_name), checkpoint_root() / path_or_name):
+        try:
+            if candidate.is_dir():
+                return candidate
+        except (OSError, ValueError):  # a name too long, or with a NUL byte
+            break
+    known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
+    raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r}; known names: {known}")
+
+
+def save_checkpoint(checkpoint: Checkpoint) -> None:
+    """Write the folder `checkpoint.path`, replacing an older one only once the new one is complete on disk.
+
+    Weights are stored as float16, which halves the files; `load_checkpoint` gives float32 again.
+
+    Raises:
+        CheckpointError: the folder cannot be written, or the disk is full; what was there before is still there.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    target = checkpoint.path
+    temporary = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        temporary.chmod(0o755)
+        weights = {
+            name: (tensor.half() if tensor.is_floating_point() else tensor).contiguous().cpu()
+            for name, tensor in checkpoint.model.state_dict().items()
+        }
+        if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
+            raise CheckpointError(f"weights {', '.join(worst)} are not finite in float16; nothing was saved")
+        save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
+        write_json(
+            temporary / "config.json",
+            {
+                "format_version": FORMAT_VERSION,
+                "temperature": checkpoint.temperature,
+                **checkpoint.config.model_dump(mode="json"),
+            },
+        )
+        write_json(temporary / "tokenizer.json", checkpoint.encoder.to_dict(), indent=None)
+        write_json(temporary / "labels.json", list(checkpoint.classes))
+        write_json(temporary / "metrics.json", checkpoint.metrics)
+        rows = "".join(json.dumps(row) + "\n" for row in checkpoint.history)
+        (temporary / "history.jsonl").write_text(rows, encoding="utf-8")
+        (temporary / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
+        _flush(temporary)
+        _swap(temporary, target)
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot save checkpoint {target}: {error.strerror or error}; an older one there is untouched. "
+            "Free some space or choose another folder"
+        ) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
+    """Write a value as UTF-8 JSON with a final newline."""
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")
+
+
+def _flush(folder: Path) -> None:
+    """Have the operating system put the files on disk now, so that a full disk shows before the old folder goes."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _swap(new: Path, target: Path) -> None:
+    """Put folder `new` in the place of `target`; if that fails, the old folder comes back."""
+    if not target.exists():
+        new.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    target.replace(old)
+    try:
+        new.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
+    """Read a checkpoint folder onto the CPU, model in evaluation mode; nothing in it is executed or unpickled.
+
+    Raises:
+        CheckpointError: a file is missing, damaged or does not fit the others; the message names file and field.
+    """
+    path = find_checkpoint(path_or_name)
+    if missing := [name for name in FILES if not (path / name).is_file()]:
+        raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
+    config, temperature = _read_config(path / "config.json")
+    encoder = _read_encoder(path / "tokenizer.json")
+    classes = _read_labels(path / "labels.json")
+    wanted = config.model.pooling == "class_token"
+    if (encoder.max_length, encoder.class_token) != (config.model.max_length, wanted):
+        raise CheckpointError(
+            f"{path / 'tokenizer.json'}: max_length {encoder.max_length} and class_token {encoder.class_token} do not fit "
+            f"config.json, which wants {config.model.max_length} and {wanted}"
+        )
+    model = _read_model(path / "model.safetensors", config, vocab_size=encoder.vocab_size, n_classes=len(classes))
+    metrics = _read_json(path / "metrics.json", dict)
+    history = _read_history(path / "history.jsonl")
+    return Checkpoint(path, config, encoder, classes, model, temperature, metrics, history)
+
+
+def _read_json(path: Path, kind: type[Json]) -> Json:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
+    if not isinstance(value, kind):
+        raise CheckpointError(f"{path}: wanted a JSON {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _read_config(path: Path) -> tuple[RunConfig, float]:
+    values = _read_json(path, dict)
+    version = values.pop("format_version", None)
+    if version != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{path}: format_version is {version!r}; this txcls reads {FORMAT_VERSION}. Is it a txcls checkpoint?"
+        )
+    temperature = values.pop("temperature", None)
+    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0.001 <= temperature <= 1000:
+        raise CheckpointError(f"{path}: temperature is {temperature!r}; wanted a number from 0.001 to 1000")
+    try:
+        return RunConfig.from_mapping(values, source=str(path)), float(temperature)
+    except ConfigError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def _read_encoder(path: Path) -> TextEncoder:
+    values = _read_json(path, dict)
+    try:
+        return TextEncoder.from_dict(values)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
+def _read_labels(path: Path) -> tuple[str, ...]:
+    values = _read_json(path, list)
+    if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
+        raise CheckpointError(f"{path}: wanted at least two class names, got {values!r:.200}")
+    if len(set(values)) != len(values):
+        raise CheckpointError(f"{path}: a class name stands there twice")
+    return tuple(values)
+
+
+def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> "TextClassifier":
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from txcls.model import TextClassifier, sinusoidal_encoding
+
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: not a whole safetensors file ({error})") from None
+    with torch.device("meta"):  # shapes only: no time spent on initial values that the file replaces
+        model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
+    wanted = model.state_dict()
+    problems = [f"lacks {name}" for name in wanted if name not in weights]
+    problems += [f"holds unknown {name}" for name in weights if name not in wanted]
+    problems += [
+        f"{name} is {tuple(weights[name].shape)}, wanted {tuple(tensor.shape)}"
+        for name, tensor in wanted.items()
+        if name in weights and weights[name].shape != tensor.shape
+    ]
+    problems += [
+        f"{name} is {tensor.dtype}, wanted floating point"
+        for name, tensor in weights.items()
+        if not tensor.is_floating_point()
+    ]
+    problems += [
+        f"{name} holds values that are not finite"
+        for name, tensor in weights.items()
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all()
+    ]
+    if problems:
+        shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
+        raise CheckpointError(f"{path} does not fit config.json, tokenizer.json and labels.json: {shown}")
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+    if config.model.positions == "sinusoidal":  # not in the file, and the model's own has no values on "meta"
+        model.embeddings.positional = sinusoidal_encoding(config.model.max_length, config.model.d_model)
+    return model.eval()
+
+
+def _read_history(path: Path) -> list[dict[str, Any]]:
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise CheckpointError(f"{path}: not readable as JSON Lines ({error})") from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise CheckpointError(f"{path}: wanted one JSON object a line")
+    return rows
+
+
+def model_card(checkpoint: Checkpoint) -> str:
+    """The checkpoint's README.md: what it is for, data, settings, figures and the command that made it (Mitchell et al. 2019)."""
+    config, metrics = checkpoint.config, checkpoint.metrics
+    model, text = config.model, config.text
+    data, training = metrics.get("data", {}), metrics.get("training", {})
+    rows = [f"| {what} | {value:,} |" for what, value in _counts(data) if value is not None]
+    lines = [
+        f"# {checkpoint.name}: {config.title or config.data.dataset}",
+        "",
+        f"A Transformer classifier trained from scratch with txcls into {len(checkpoint.classes)} classes: "
+        f"{', '.join(checkpoint.classes)}.",
+        "",
+        "## Data",
+        "",
+        *(line for line in (data.get("title"), data.get("note"), data.get("terms")) if line),
+        "",
+        "| rows | |",
+        "|---|---|",
+        *rows,
+        "",
+        f"Validation rows are a stratified share ({config.data.validation_fraction:.0%}, seed {config.data.split_seed}) of the "
+        "training rows. Every choice was made on them; the test rows were read by `evaluate` alone.",
+        "",
+        "## Results",
+        "",
+        "| split | rows | accuracy | macro-F1 | calibration error (15 bins) | log loss |",
+        "|---|---|---|---|---|---|",
+        *(_result_row(split, metrics[split]) for split in ("validation", "test") if split in metrics),
+        "",
+        f"Probabilities are softmax(logits / {checkpoint.temperature:.3f}); the temperature was fitted on validation rows.",
+        "",
+        *_class_table(metrics.get("test") or metrics.get("validation")),
+        "## Model",
+        "",
+        f"{model.n_layers} layers, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, {model.norm}-norm, "
+        f"{model.activation}, {model.positions} positions, {model.pooling} pooling, at most {model.max_length} tokens; "
+        f"{text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
+        + (f", {model.ngram_buckets:,} hashed bigram vectors of width {model.d_ngram}" if model.ngram_buckets else "")
+        + f"; {checkpoint.n_parameters:,} parameters, stored as float16.",
+        "",
+        "## How it was made",
+        "",
+        *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
+        "",
+        "## Limits",
+        "",
+        "It knows only the classes above and the kind of text it was trained on, and puts any other text into one of them. "
+        "Attention maps show where it looked, which is not by itself a reason for its answer.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+_HOW = (
+    ("command", "command"),
+    ("seed", "seed"),
+    ("training time in seconds", "seconds"),
+    ("epochs run", "epochs"),
+    ("best validation in epoch", "best_epoch"),
+    ("machine", "machine"),
+    ("software", "software"),
+)
+
+
+def _counts(data: Mapping[str, Any]) -> Iterable[tuple[str, int | None]]:
+    for split in ("train", "validation", "test"):
+        yield split, data.get(f"{split}_rows")
+
+
+def _result_row(split: str, figures: Mapping[str, Any]) -> str:
+    return (
+        f"| {split} | {figures['n']:,} | {figures['accuracy']:.2%} | {figures['macro_f1']:.4f} "
+        f"| {figures['ece']:.4f} | {figures['log_loss']:.4f} |"
+    )
+
+
+def _class_table(figures: Mapping[str, Any] | None) -> list[str]:
+    if not figures:
+        return []
+    rows = [
+        f"| {one['label']} | {one['precision']:.4f} | {one['recall']:.4f} | {one['f1']:.4f} | {one['support']:,} |"
+        for one in figures["per_class"]
+    ]
+    return ["| class | precision | recall | F1 | rows |", "|---|---|---|---|---|", *rows, ""]

@@ -1,0 +1,424 @@
+"""The command line: train, evaluate, predict, inspect, data.
+
+    python -m txcls train sample
+    python -m txcls predict sample "When does the train to the coast leave?"
+
+It holds no logic of its own: each command calls the library, prints, and turns its errors into one line and exit code 2.
+Everything slow to import is imported inside the command that needs it, so that `--help` answers at once.
+"""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from txcls.errors import TxclsError
+
+if TYPE_CHECKING:
+    from txcls.predict import Prediction
+    from txcls.training import HistoryRow, Progress
+
+app = typer.Typer(
+    name="txcls",
+    help="Train, evaluate, use and look inside a Transformer text classifier written from scratch.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(help="Data sets: which there are, fetch one, show one.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+CheckpointArgument = Annotated[
+    str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
+]
+DataOption = Annotated[
+    Path | None, typer.Option("--data", metavar="PATH", help="Folder or file with the data in their published format.")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="D", help="cpu, cuda, …; CUDA where there is one unless given.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
+
+
+@app.command()
+def train(
+    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file like it.")],
+    data: DataOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write [default: checkpoints/PRESET].")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; may be given several times."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Same as --set train.seed=N.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same settings.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the checkpoint that is already there.")] = False,
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, for a trial.")
+    ] = None,
+    device: DeviceOption = None,
+) -> None:
+    """Train a preset and save the best model, by its validation rows, as a checkpoint folder."""
+    from txcls import training
+    from txcls.checkpoint import checkpoint_root
+    from txcls.config import load_preset
+    from txcls.errors import TrainingError
+
+    config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
+    folder = out or checkpoint_root() / config.name
+    if folder.exists() and not overwrite:
+        raise TrainingError(f"{folder} is there already; give --out DIR for another folder, or --overwrite to replace it")
+    with _training_display() as display:
+        checkpoint = training.train(
+            config,
+            out=folder,
+            data_path=data,
+            command=_command_line(),
+            device=device,
+            resume=resume,
+            max_steps=max_steps,
+            on_stage=display.stage,
+            on_step=display.step,
+            on_validation=display.validation,
+        )
+    figures = checkpoint.metrics["validation"]
+    _note(
+        f"saved {folder}: validation accuracy {figures['accuracy']:.2%}, macro-F1 {figures['macro_f1']:.4f}, "
+        f"calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
+    )
+
+
+@app.command()
+def evaluate(
+    checkpoint: CheckpointArgument,
+    data: DataOption = None,
+    split: Annotated[str, typer.Option("--split", metavar="SPLIT", help="test or validation.")] = "test",
+    write: Annotated[bool, typer.Option("--write", help="Also put the figures into the checkpoint's metrics and card.")] = False,
+    device: DeviceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a checkpoint on the test rows of its data set (or on its validation rows)."""
+    from txcls import training
+    from txcls.checkpoint import load_checkpoint, save_checkpoint
+
+    loaded = load_checkpoint(checkpoint)
+    metrics = training.evaluate(loaded, split=split, data_path=data, device=device)
+    if write:
+        save_checkpoint(training.with_metrics(loaded, split=split, metrics=metrics))
+    if as_json:
+        _print_json({"checkpoint": loaded.name, "split": split, **metrics.to_dict()})
+        return
+    from rich.table import Table
+
+    table = Table("class", "precision", "recall", "F1", "rows", title=f"{loaded.name}: {metrics.n:,} {split} rows")
+    for one in metrics.per_class:
+        table.add_row(one.label, f"{one.precision:.4f}", f"{one.recall:.4f}", f"{one.f1:.4f}", f"{one.support:,}")
+    _console().print(table)
+    _console().print(
+        f"accuracy {metrics.accuracy:.2%}   macro-F1 {metrics.macro_f1:.4f}   "
+        f"calibration error (15 bins) {metrics.ece:.4f}   log loss {metrics.log_loss:.4f}"
+    )
+
+
+@app.command()
+def predict(
+    checkpoint: CheckpointArgument,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; without any, lines of standard input.")] = None,
+    input_file: Annotated[
+        Path | None, typer.Option("--input", metavar="FILE", help="Classify the rows of a CSV, TSV, JSON Lines or Parquet file.")
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option("--text-column", metavar="C", help="Its column with the text; guessed unless given.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Where to write the rows with label and probability.")
+    ] = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", metavar="K", min=1, help="Rank only the K best classes.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Classify texts, or the rows of a file."""
+    from txcls.errors import DataError
+    from txcls.predict import Classifier
+
+    if input_file is not None and texts:
+        raise DataError("got both TEXT and --input; give one of them")
+    if output is not None and input_file is None:
+        raise DataError("got --output without --input FILE; for typed texts redirect standard output instead")
+    if input_file is not None:
+        _predict_file(checkpoint, input_file, text_column=text_column, output=output, top_k=top_k, as_json=as_json)
+        return
+    if not texts:
+        if sys.stdin.isatty():
+            raise DataError("no text given; add it in quotes, pipe lines in, or name a file with --input")
+        texts = [line.rstrip("\n") for line in sys.stdin]
+    classifier = Classifier.load(checkpoint)
+    predictions = classifier.predict(texts, top_k=top_k)
+    if all(prediction.label is None for prediction in predictions):
+        raise DataError("there is no word to classify in what was given; type at least one")
+    for prediction in predictions:
+        if as_json:
+            _print_json(_prediction_object(prediction))
+        else:
+            _print_prediction(prediction)
+
+
+def _predict_file(
+    checkpoint: str, path: Path, *, text_column: str | None, output: Path | None, top_k: int | None, as_json: bool
+) -> None:
+    """Classify each row of a file; write the file's own columns with label and probability added."""
+    from rich.progress import track
+
+    from txcls.data.table import find_text_column, read_table, write_table
+    from txcls.errors import DataError
+    from txcls.predict import Classifier
+
+    if output is None and not as_json:
+        raise DataError("--input needs --output FILE (or --json, to print one object per row)")
+    frame = read_table(path)
+    column = find_text_column(frame, path=path, text_column=text_column)
+    classifier = Classifier.load(checkpoint)
+    rows: list[str] = frame[column].tolist()
+    predictions: list[Prediction] = []
+    chunk = 1024
+    starts = range(0, len(rows), chunk)
+    for start in track(starts, description=f"classifying {len(rows):,} rows", console=_console(error=True)):
+        part = classifier.predict(rows[start : start + chunk], top_k=top_k)
+        if as_json:
+            for prediction in part:
+                _print_json(_prediction_object(prediction))
+        if output is not None:
+            predictions.extend(part)
+    if output is not None:
+        frame["predicted_label"] = [prediction.label or "" for prediction in predictions]
+        frame["probability"] = [p.scores[0].probability if p.scores else None for p in predictions]
+        write_table(frame, output)
+        _note(f"wrote {len(frame):,} rows to {output}")
+
+
+@app.command()
+def inspect(
+    checkpoint: CheckpointArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to follow through the model.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Print name and shape of every step from token ids to probabilities, for one text."""
+    from txcls.inspection import trace_text
+    from txcls.predict import Classifier
+
+    classifier = Classifier.load(checkpoint)
+    traced = trace_text(classifier, text)
+    if as_json:
+        for stage in traced.stages:
+            _print_json({"name": stage.name, "axes": stage.letters, "shape": list(stage.shape), "note": stage.note})
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("step", "axes", "shape", "what it holds", title=f"{classifier.name}: {len(traced.tokens)} tokens")
+    for stage in traced.stages:
+        table.add_row(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note)
+    shown = " ".join(token.text for token in traced.tokens)
+    _console().print(Text(shown), soft_wrap=True)
+    _console().print(table)
+    _print_prediction(traced.prediction)
+
+
+@data_app.command("list")
+def data_list(as_json: JsonOption = False) -> None:
+    """Show the data sets that txcls knows, and whether they are on this machine."""
+    from txcls.data.datasets import dataset_info, dataset_names, is_available
+
+    infos = [dataset_info(name) for name in dataset_names()]
+    if as_json:
+        for info in infos:
+            _print_json({"name": info.name, "title": info.title, "homepage": info.homepage, "here": is_available(info.name)})
+        return
+    from rich.table import Table
+
+    table = Table("name", "what it is", "on this machine", "terms")
+    for info in infos:
+        table.add_row(info.name, info.title, "yes" if is_available(info.name) else "no", info.terms)
+    _console().print(table)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `data list` shows.")],
+) -> None:
+    """Download a published data set from its publisher into the cache, checked against its checksum."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    from txcls.data.download import fetch
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_console(error=True)) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(file: str, done: int, total: int | None) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(file, total=total)
+            bar.update(tasks[file], completed=done, total=total)
+
+        folder = fetch(name, progress=show)
+    print(folder)
+
+
+@data_app.command("show")
+def data_show(
+    name_or_path: Annotated[str, typer.Argument(metavar="NAME_OR_PATH", help="A data set's name, or your own file.")],
+    text_column: Annotated[str | None, typer.Option("--text-column", metavar="C", help="Your file's text column.")] = None,
+    label_column: Annotated[str | None, typer.Option("--label-column", metavar="C", help="Your file's label column.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show rows, classes and a few texts of a data set or of your own file."""
+    from txcls.config import DataConfig
+    from txcls.data.datasets import dataset_names, open_dataset
+
+    known = name_or_path in dataset_names()
+    config = DataConfig(
+        dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column
+    )
+    dataset = open_dataset(config, path=None if known else Path(name_or_path))
+    splits = {split: dataset.load(split) for split in ("train", "test") if split == "train" or dataset.has_test}
+    if as_json:
+        for split, rows in splits.items():
+            counts = {label: rows.labels.count(index) for index, label in enumerate(rows.classes)}
+            _print_json({"name": dataset.info.name, "split": split, "rows": len(rows), "classes": counts})
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("class", *(f"{split} rows" for split in splits), "for example", title=dataset.info.title)
+    first = splits["train"]
+    for index, label in enumerate(first.classes):
+        example = next((text for text, own in zip(first.texts, first.labels, strict=True) if own == index), "")
+        counted = (f"{sum(own == index for own in rows.labels):,}" for rows in splits.values())
+        table.add_row(Text(label), *counted, Text(example[:120]))
+    _console().print(table)
+    for line in (dataset.description, dataset.info.homepage, dataset.info.terms):
+        if line:
+            _console().print(Text(line))
+
+
+class _TrainingDisplay:
+    """Progress bar, stages and a line per validation on standard error."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[facts]}"))
+        self.bar = Progress(*columns, console=_console(error=True))
+        self.task: Any = None
+
+    def stage(self, message: str) -> None:
+        self.bar.console.print(message, highlight=False)
+
+    def step(self, progress: "Progress") -> None:
+        if self.task is None:
+            self.task = self.bar.add_task("", total=progress.total_steps, facts="")
+        minutes, seconds = divmod(round(progress.seconds_left), 60)
+        self.bar.update(
+            self.task,
+            completed=progress.step,
+            description=f"epoch {progress.epoch}/{progress.epochs}",
+            facts=f"loss {progress.loss:.4f}  accuracy {progress.accuracy:.2%}  "
+            f"{progress.tokens_per_second:,.0f} tokens/s  {minutes}:{seconds:02d} left",
+        )
+
+    def validation(self, row: "HistoryRow") -> None:
+        self.bar.console.print(
+            f"epoch {row.epoch} step {row.step}: train loss {row.train_loss:.4f} accuracy {row.train_accuracy:.2%}, "
+            f"validation loss {row.validation_loss:.4f} accuracy {row.validation_accuracy:.2%}"
+            f"{' (best so far)' if row.best else ''}, {row.tokens_per_second:,.0f} tokens/s, {row.seconds:.0f} s",
+            highlight=False,
+        )
+
+
+@contextmanager
+def _training_display() -> Iterator[_TrainingDisplay]:
+    display = _TrainingDisplay()
+    with display.bar:
+        yield display
+
+
+def _prediction_object(prediction: "Prediction") -> dict[str, Any]:
+    return {
+        "text": prediction.text,
+        "label": prediction.label,
+        "scores": [{"label": score.label, "probability": score.probability} for score in prediction.scores],
+        "tokens": [token.text for token in prediction.tokens],
+        "unknown": [token.text for token in prediction.unknown],
+        "truncated": prediction.truncated_at is not None,
+    }
+
+
+def _print_prediction(prediction: "Prediction") -> None:
+    from rich.text import Text
+
+    console = _console()
+    console.print(Text(prediction.text if len(prediction.text) <= 200 else prediction.text[:199] + "…", style="bold"))
+    if prediction.label is None:
+        console.print("  no word to classify")
+        return
+    width = max(len(score.label) for score in prediction.scores)
+    for score in prediction.scores:
+        bar = "█" * round(score.probability * 40)
+        console.print(Text(f"  {score.label:<{width}}  {score.probability:>6.1%}  {bar}"))
+    if prediction.other > 0:
+        console.print(Text(f"  {'other':<{width}}  {prediction.other:>6.1%}"))
+    if prediction.unknown:
+        console.print(Text("  unknown words: " + ", ".join(dict.fromkeys(token.text for token in prediction.unknown))))
+    if prediction.truncated_at is not None:
+        console.print(f"  read up to character {prediction.truncated_at:,}; the rest was cut off")
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def _console(*, error: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=error)
+
+
+def _note(message: str) -> None:
+    """Something for a person, kept off standard output."""
+    print(message, file=sys.stderr)
+
+
+def _command_line() -> str:
+    """What was typed, for the model card, without the machine's own paths to Python."""
+    return shlex.join(["python", "-m", "txcls", *sys.argv[1:]])
+
+
+def main() -> NoReturn:
+    """Run the command line; errors become one line on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a lone surrogate in a text must not end the program
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(prog_name="txcls", standalone_mode=False)
+    except TxclsError as error:
+        _fail(str(error))
+    except typer._click.exceptions.ClickException as error:
+        _fail(error.format_message())
+    except (KeyboardInterrupt, typer.Abort):
+        _note("stopped")
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has gone, as with `| head`
+        sys.stdout = None
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    _note("error: " + " ".join(message.split()))
+    sys.exit(2)

@@ -1,0 +1,276 @@
+"""Every setting of a run, typed and validated: what the model is, how text becomes ids, which data, how to train.
+
+A configuration is four sections and a name, the same in a preset's TOML file, in a checkpoint's config.json and in
+`--set section.key=value`. Unknown keys are refused, and all problems are reported at once, each with its field named.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from txcls.errors import ConfigError
+
+CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
+
+Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class Section(BaseModel):
+    """A group of settings: immutable, strict about names, with the line under each field as its documentation."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, protected_namespaces=()
+    )
+
+
+class ModelConfig(Section):
+    """What `txcls.model.TextClassifier` is built from; vocabulary size and classes come with the data."""
+
+    d_model: int = Field(128, ge=1, le=8192)
+    """D: width of the residual stream."""
+    n_heads: int = Field(4, ge=1, le=256)
+    """H: attention heads per layer; each is E = d_model / n_heads wide."""
+    n_layers: int = Field(2, ge=1, le=128)
+    """L: blocks of attention and feed-forward."""
+    d_ff: int = Field(512, ge=1, le=65536)
+    """F: hidden width of the position-wise feed-forward network."""
+    max_length: int = Field(128, ge=1, le=8192)
+    """Longest input in tokens, class token included; what follows is cut off (and shown as cut off)."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """How a token's place enters: fixed sines and cosines, a trained vector per place, or not at all."""
+    scale_embeddings: bool = False
+    """Multiply token embeddings by sqrt(d_model), as in Attention Is All You Need, section 3.4."""
+    ngram_buckets: int = Field(0, ge=0, le=10_000_000)
+    """Rows of the hashed word-bigram table whose vectors are added to the token embeddings; 0 for no bigrams."""
+    d_ngram: int = Field(64, ge=1, le=8192)
+    """Width of a bigram vector before its projection to d_model; unused without bigrams."""
+    norm: Literal["pre", "post"] = "pre"
+    """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
+    activation: Literal["relu", "gelu"] = "gelu"
+    """The feed-forward network's non-linearity."""
+    qkv_bias: bool = True
+    """Biases in the query, key and value projections."""
+    output_bias: bool = True
+    """A bias in attention's output projection."""
+    causal: bool = False
+    """Let each token attend only to itself and to earlier ones."""
+    mask_padding: bool = True
+    """Keep padding out of attention and pooling; False only to reproduce systems that forgot to."""
+    pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
+    """One vector per text: of the first token, of an added class token, the mean, or a learned weighted mean."""
+    dropout: Fraction = 0.1
+    """On embeddings and on what each sub-layer writes, while training."""
+    attention_dropout: Fraction = 0.0
+    """On attention patterns, while training."""
+    ngram_dropout: Fraction = 0.0
+    """Chance that a position loses its bigram vector, while training: rare bigrams are easy to learn by heart."""
+    init: Literal["xavier", "normal", "default"] = "xavier"
+    """Initial matrices: Xavier uniform, normal with standard deviation 0.02, or each torch module's own."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        problems = []
+        if self.d_model % self.n_heads:
+            problems.append(f"d_model: {self.d_model} is not divisible by n_heads = {self.n_heads}")
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            problems.append(f"d_model: sinusoidal positions pair sines with cosines, so {self.d_model} must be even")
+        if self.pooling == "class_token" and self.max_length < 2:
+            problems.append(f"max_length: {self.max_length} leaves no room for a word beside the class token")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    @property
+    def d_head(self) -> int:
+        """E: width of one attention head."""
+        return self.d_model // self.n_heads
+
+
+class TextConfig(Section):
+    """How typed text becomes token ids."""
+
+    cleaning: tuple[CleaningStep, ...] = ("html_entities", "html_tags", "urls", "lowercase", "whitespace")
+    """Cleaning steps by name, in the order they run (txcls.text.cleaning says what each does)."""
+    tokenizer: Literal["word", "bpe"] = "word"
+    """NLTK's Penn Treebank word tokens, or sub-words by byte-pair encoding learned from the training texts."""
+    max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
+    """V at most, the four special tokens included; the most frequent tokens stay."""
+    min_frequency: int = Field(2, ge=1)
+    """Tokens seen less often than this in the training texts become the unknown token."""
+
+    @model_validator(mode="after")
+    def _no_step_twice(self) -> Self:
+        if repeated := sorted({step for step in self.cleaning if self.cleaning.count(step) > 1}):
+            raise ValueError(f"cleaning: {', '.join(repeated)} listed more than once")
+        return self
+
+
+class DataConfig(Section):
+    """Which data set, and what of it is kept for validation. The test split is touched by `evaluate` alone."""
+
+    dataset: str = Field("sample", min_length=1)
+    """A name that `txcls data list` shows, or `table` for your own CSV, TSV, JSON Lines or Parquet file."""
+    text_column: str | None = None
+    """For `table`: the column that holds the text; guessed from usual names where None."""
+    label_column: str | None = None
+    """For `table`: the column that holds the label; guessed from usual names where None."""
+    validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)
+    """Share of the training rows kept for validation, the same in every class."""
+    split_seed: int = Field(0, ge=0)
+    """Seed of that split; independent of the training seed, so that seeds are compared on the same rows."""
+
+
+class TrainConfig(Section):
+    """How `txcls.training` fits a model."""
+
+    epochs: int = Field(5, ge=1, le=10_000)
+    """Passes over the training rows, unless early stopping ends sooner."""
+    batch_size: int = Field(64, ge=1, le=65536)
+    """Rows per optimiser step; texts of similar length share a batch."""
+    optimizer: Literal["adamw", "adam"] = "adamw"
+    """AdamW (decoupled weight decay; none on norms, biases and embeddings of positions) or plain Adam."""
+    learning_rate: float = Field(1e-3, gt=0.0, le=10.0)
+    """Peak learning rate."""
+    weight_decay: float = Field(0.01, ge=0.0, le=10.0)
+    """AdamW's decay of weight matrices."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """After warm-up: down a cosine to zero at the last step, or flat."""
+    warmup_fraction: Fraction = 0.1
+    """Share of all steps over which the learning rate rises linearly from zero."""
+    gradient_clip: float = Field(1.0, ge=0.0)
+    """Largest gradient norm of a step; 0 for no clipping."""
+    label_smoothing: Fraction = 0.0
+    """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
+    class_weights: Literal["none", "inverse"] = "none"
+    """`inverse` weighs classes by 1 / count, normalised to sum to the number of classes."""
+    token_dropout: Fraction = 0.0
+    """Chance that a training token is replaced by the unknown token, afresh in each epoch."""
+    ema_decay: Fraction = 0.0
+    """Decay per step of the averaged weights that are validated and kept; 0 for the raw weights."""
+    validations_per_epoch: int = Field(1, ge=1, le=100)
+    """How often per epoch validation runs (and the best weights can be kept)."""
+    patience: int = Field(0, ge=0)
+    """Stop after this many validations without a better one; 0 never stops early."""
+    monitor: Literal["accuracy", "loss"] = "accuracy"
+    """What makes a validation better: higher accuracy or lower loss. The best one's weights are kept either way."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Autocast: bfloat16 where this processor gains from it and the model is wide enough, else float32."""
+    seed: int = Field(0, ge=0)
+    """Seed of initial weights, batch order and dropout: the same seed gives the same result on the same machine."""
+    save_every_seconds: float = Field(60.0, ge=0.0)
+    """How often the state for `--resume` is written, besides at the end of each epoch."""
+
+
+class RunConfig(Section):
+    """A whole run: what a preset file holds and a checkpoint's config.json repeats."""
+
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    """Name of the preset, and of the checkpoint folder unless `--out` says otherwise."""
+    title: str = ""
+    """What it classifies, in a few words, for people."""
+    data: DataConfig = DataConfig()
+    text: TextConfig = TextConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any], *, source: str) -> Self:
+        """Validate nested settings; `source` (a file, a preset's name) leads the message.
+
+        Raises:
+            ConfigError: unknown keys, wrong types, values out of range or at odds; all of them in one message.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(f"{source}: {_explain(error)}") from None
+
+    def with_settings(self, assignments: Iterable[str]) -> Self:
+        """A copy with `section.key=value` assignments applied (values as TOML; bare words count as strings).
+
+        Raises:
+            ConfigError: an assignment is not of that form, or its setting is unknown or invalid.
+        """
+        values = self.model_dump(mode="json")
+        for assignment in assignments:
+            key, separator, raw = assignment.partition("=")
+            path = key.strip().split(".")
+            if not separator or not all(path):
+                raise ConfigError(f"--set {assignment!r}: wanted section.key=value, for example train.epochs=3")
+            target = values
+            for part in path[:-1]:
+                inner = target.get(part)
+                if not isinstance(inner, dict):
+                    raise ConfigError(f"--set {assignment!r}: no section {part!r}; there are data, text, model, train")
+                target = inner
+            target[path[-1]] = _toml_value(raw.strip())
+        return self.from_mapping(values, source="--set")
+
+
+def _toml_value(raw: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        return raw
+
+
+def _explain(error: ValidationError) -> str:
+    """All problems in one line: `model.d_model: …; train.epochs: …`."""
+    problems = []
+    for item in error.errors(include_url=False):
+        where = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "extra_forbidden":
+            problems.append(f"{where}: unknown setting{_suggest(item['loc'])}")
+        elif item["type"] == "value_error":
+            problems.append(f"{where + '.' if where else ''}{item['ctx']['error']}")
+        else:
+            problems.append(f"{where}: {item['msg'][0].lower()}{item['msg'][1:]}, got {item['input']!r}")
+    return "; ".join(problems)
+
+
+def _suggest(path: Sequence[int | str]) -> str:
+    from difflib import get_close_matches
+
+    section: type[BaseModel] = RunConfig
+    for part in path[:-1]:
+        inner = section.model_fields[str(part)].annotation if str(part) in section.model_fields else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return ""
+        section = inner
+    near = get_close_matches(str(path[-1]), section.model_fields, n=1)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(section.model_fields)})"
+
+
+def preset_names() -> tuple[str, ...]:
+    """Names of the presets that ship with the package, sorted."""
+    folder = resources.files("txcls") / "presets"
+    return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")))
+
+
+def load_preset(name_or_path: str | Path) -> RunConfig:
+    """The preset of that name, or the one in that TOML file.
+
+    Raises:
+        ConfigError: there is no such preset or file, it is not TOML, or a setting in it is invalid.
+    """
+    path = Path(name_or_path)
+    if str(name_or_path) in preset_names():
+        text = (resources.files("txcls") / "presets" / f"{name_or_path}.toml").read_text(encoding="utf-8")
+    elif path.suffix == ".toml":
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read preset file {path}: {error}") from None
+    else:
+        raise ConfigError(
+            f"no preset named {str(name_or_path)!r}; there are {', '.join(preset_names())}, or give a .toml file"
+        )
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name_or_path}: not a TOML file: {error}") from None
+    return RunConfig.from_mapping({"name": path.stem, **values}, source=f"preset {name_or_path}")

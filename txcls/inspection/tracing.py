@@ -1,0 +1,120 @@
+"""One text through the model with every tap recorded, as plain arrays with names, shapes and meanings."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.config import ModelConfig
+from txcls.errors import TraceError
+from txcls.predict import Classifier, Prediction
+from txcls.text.encoder import Encoding, Token
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of the forward pass: `name` is its tap, `letters` its axes (B batch, T tokens, D d_model, H heads, E head
+    width, F d_ff, C classes), `shape` their sizes for this text, and `note` says what it holds."""
+
+    name: str
+    letters: str
+    shape: tuple[int, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class TracedText:
+    """What one text gave at every step.
+
+    Attributes:
+        tokens: what the model read, with offsets into the text.
+        prediction: all classes, ranked, from this same forward pass.
+        stages: the steps in the order they were computed, from token ids to probabilities.
+        attention: patterns (L, H, T, T); entry [l, h, i, j] is how much token i takes from token j, each row sums to 1.
+        pooling: weight of each token in the text's vector, (T,); None where one token's vector is taken as it is.
+        values: tap name to array, without the batch axis.
+    """
+
+    tokens: tuple[Token, ...]
+    prediction: Prediction
+    stages: tuple[Stage, ...]
+    attention: FloatArray
+    pooling: FloatArray | None
+    values: dict[str, FloatArray] = field(repr=False)
+
+
+def trace_text(classifier: Classifier, text: str) -> TracedText:
+    """Run one text and keep every intermediate value.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    import torch
+
+    from txcls.tap import trace
+
+    encoding = readable(classifier, text)
+    ids = torch.tensor([encoding.ids])  # 1 T
+    with trace() as opened:
+        probabilities = classifier.probabilities(ids)[0]  # C
+    values = {name: value[0].float().numpy() for name, value in opened.values.items()}
+    config = classifier.checkpoint.config.model
+    attention = np.stack([values[f"layers.{layer}.attn.pattern"] for layer in range(config.n_layers)])  # L H T T
+    stages = [Stage("ids", "B T", tuple(ids.shape), "token ids, looked up in the vocabulary")]
+    for name, value in opened.values.items():
+        letters, note = _describe(name, config)
+        stages.append(Stage(name, letters, tuple(value.shape), note))
+    stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "softmax of logits / temperature: sums to 1"))
+    return TracedText(
+        tokens=encoding.tokens,
+        prediction=classifier.rank(encoding, probabilities.tolist()),
+        stages=tuple(stages),
+        attention=attention,
+        pooling=values.get("pool.pattern"),
+        values=values,
+    )
+
+
+def readable(classifier: Classifier, text: str) -> Encoding:
+    """The encoding of a text that holds at least one word.
+
+    Raises:
+        TraceError: it holds none.
+    """
+    encoding = classifier.encoder.encode(text)
+    if not encoding.has_words:
+        raise TraceError("there is no word in this text to look at; give at least one")
+    return encoding
+
+
+_NOTES = {
+    "embeddings.tokens": ("B T D", "a vector for each token"),
+    "embeddings.ngrams": ("B T D", "a vector for each pair of neighbouring tokens, added at the right one"),
+    "embeddings.positions": ("B T D", "a vector for each place in the text"),
+    "embeddings.out": ("B T D", "their sum: the residual stream starts here"),
+    "attn.q": ("B H T E", "queries: what each token asks for"),
+    "attn.k": ("B H T E", "keys: what each token can be found by"),
+    "attn.v": ("B H T E", "values: what each token passes on"),
+    "attn.scores": ("B H T T", "query · key / sqrt(E)"),
+    "attn.pattern": ("B H T T", "softmax of each row of scores: sums to 1"),
+    "attn.z": ("B H T E", "values averaged by the pattern, head by head"),
+    "attn_out": ("B T D", "heads side by side, projected: what attention writes"),
+    "resid_mid": ("B T D", "the residual stream after attention"),
+    "ff.hidden": ("B T F", "feed-forward: expanded, after the non-linearity"),
+    "ff_out": ("B T D", "feed-forward: what it writes"),
+    "resid_post": ("B T D", "the residual stream after this layer"),
+    "pool.pattern": ("B T", "weight of each token in the text's vector: sums to 1"),
+    "pooled": ("B D", "one vector for the whole text"),
+    "logits": ("B C", "a score for each class"),
+}
+
+
+def _describe(name: str, config: ModelConfig) -> tuple[str, str]:
+    """Axes and meaning of a tap, from its name without the layer's number."""
+    key = name.split(".", 2)[2] if name.startswith("layers.") else name
+    letters, note = _NOTES[key]
+    if key == "attn.scores" and config.causal:
+        note += ", minus infinity for later tokens"
+    return letters, note

@@ -1,0 +1,264 @@
+"""A Transformer text classifier from first principles, top to bottom: token ids to embeddings to blocks to class logits.
+
+Letters in the shape comments at line ends:
+
+    B batch   T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
+
+The computation is that of "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), encoder only,
+with the choices of `txcls.config.ModelConfig`. Each tensor worth looking at passes a `Tap` (txcls/tap.py), which is an
+identity unless somebody opened a trace; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from txcls.config import ModelConfig
+from txcls.tap import Tap, name_taps, tracing
+from txcls.text.vocabulary import PAD
+
+
+def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
+    """Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos of the same angle.
+
+    Each pair of columns is a clock hand that turns at its own speed, from one radian per token to one in 10,000, so that
+    every position has its own reading and a shift by k tokens is the same rotation everywhere (Vaswani et al. 2017, 3.5).
+    """
+    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # T 1
+    frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))  # D/2
+    encoding = torch.empty(length, d_model, dtype=torch.float64)  # T D
+    encoding[:, 0::2] = torch.sin(position * frequency)  # T D/2
+    encoding[:, 1::2] = torch.cos(position * frequency)  # T D/2
+    return encoding.float()  # T D
+
+
+class Embeddings(nn.Module):
+    """Token ids to the first state of the residual stream: token vector + bigram vector + position vector."""
+
+    positional: Tensor
+
+    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.kind = config.positions
+        self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
+        self.token = nn.Embedding(vocab_size, config.d_model, padding_idx=PAD)
+        self.ngram: HashedBigrams | None = HashedBigrams(config) if config.ngram_buckets else None
+        if config.positions == "sinusoidal":
+            # A buffer, not a parameter: never trained. Not saved either, since it follows from the config.
+            encoding = sinusoidal_encoding(config.max_length, config.d_model)
+            self.register_buffer("positional", encoding, persistent=False)
+        elif config.positions == "learned":
+            self.positional = nn.Parameter(torch.zeros(config.max_length, config.d_model))
+        self.dropout = nn.Dropout(config.dropout)
+        self.tokens, self.ngrams, self.positions, self.out = Tap(), Tap(), Tap(), Tap()
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.tokens(self.token(ids) * self.scale)  # B T D
+        if self.ngram is not None:
+            x = x + self.ngrams(self.ngram(ids))  # B T D
+        if self.kind != "none":
+            # expand: the same positions for each text, though a trace may edit them text by text
+            x = x + self.positions(self.positional[: ids.shape[1]].expand(x.shape))  # B T D
+        out: Tensor = self.dropout(self.out(x))  # B T D
+        return out
+
+
+class HashedBigrams(nn.Module):
+    """A vector for each pair of neighbouring tokens, added to the right one's: "new york" is more than "new" + "york".
+
+    There are far too many pairs for a table of their own, so that a pair's row is picked by a hash and rare pairs share
+    rows by chance, as in fastText (Joulin et al. 2017, https://arxiv.org/abs/1607.01759).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.table = nn.Embedding(config.ngram_buckets, config.d_ngram)
+        self.project = nn.Linear(config.d_ngram, config.d_model, bias=False)
+        self.drop = config.ngram_dropout
+
+    def buckets(self, ids: Tensor) -> Tensor:
+        """The table row of each position's (previous token, token) pair, (B, T); the first token's neighbour is padding."""
+        previous = F.pad(ids, (1, 0), value=PAD)[:, :-1]  # B T
+        mixed = previous * 2_654_435_761 + ids * 2_246_822_519  # B T: large odd factors spread neighbouring ids apart
+        return (mixed ^ (mixed >> 15)) % self.table.num_embeddings  # B T
+
+    def forward(self, ids: Tensor) -> Tensor:
+        vectors = self.table(self.buckets(ids))  # B T d_ngram
+        if self.training and self.drop:
+            # Whole vectors, not single numbers: the model must also manage without the pair it could learn by heart.
+            kept = torch.rand(ids.shape, device=ids.device) >= self.drop  # B T
+            vectors = vectors * kept.unsqueeze(-1) / (1.0 - self.drop)  # B T d_ngram
+        projected: Tensor = self.project(vectors)  # B T D
+        return projected
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention: softmax(Q K^T / sqrt(E)) V in each of H heads (Vaswani et al. 2017, 3.2).
+
+    Each token asks a question (query), offers a heading (key) and a content (value). A token's new content is the mean of
+    all contents, weighted by how well their headings answer its question.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_heads, self.d_head = config.n_heads, config.d_head
+        self.query = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.key = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.value = nn.Linear(config.d_model, config.d_model, bias=config.qkv_bias)
+        self.output = nn.Linear(config.d_model, config.d_model, bias=config.output_bias)
+        self.drop = config.attention_dropout
+        self.q, self.k, self.v = Tap(), Tap(), Tap()
+        self.scores, self.pattern, self.z = Tap(), Tap(), Tap()
+
+    def forward(self, x: Tensor, allowed: Tensor | None) -> Tensor:
+        """x (B, T, D) to what attention writes, (B, T, D); `allowed` is True where a row's token may look at a column's."""
+        q = self.q(self._split_heads(self.query(x)))  # B H T E
+        k = self.k(self._split_heads(self.key(x)))  # B H T E
+        v = self.v(self._split_heads(self.value(x)))  # B H T E
+        drop = self.drop if self.training else 0.0
+        if tracing():
+            # Divided by sqrt(E), because a sum of E products of unit variance has variance E, and softmax would saturate.
+            scores = q @ k.mT / math.sqrt(self.d_head)  # B H T T
+            if allowed is not None:
+                scores = scores.masked_fill(~allowed, -math.inf)  # B H T T
+            pattern = self.pattern(F.softmax(self.scores(scores), dim=-1))  # B H T T, each row sums to 1
+            z = self.z(F.dropout(pattern, drop) @ v)  # B H T E
+        else:
+            # The same arithmetic in one fused kernel, which never stores the T x T pattern: nobody is looking.
+            z = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=drop)  # B H T E
+        concatenated = z.transpose(1, 2).flatten(2)  # B T D: the heads side by side again
+        written: Tensor = self.output(concatenated)  # B T D
+        return written
+
+    def _split_heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)  # B T D -> B H T E
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a non-linearity between them, the same at every position (Vaswani et al. 2017, 3.3)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.expand = nn.Linear(config.d_model, config.d_ff)
+        self.contract = nn.Linear(config.d_ff, config.d_model)
+        self.activation = F.relu if config.activation == "relu" else F.gelu
+        self.dropout = nn.Dropout(config.dropout)
+        self.hidden = Tap()
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.hidden(self.activation(self.expand(x)))  # B T F
+        written: Tensor = self.contract(self.dropout(hidden))  # B T D
+        return written
+
+
+class Block(nn.Module):
+    """One layer: attention moves information between tokens, then feed-forward works on each token alone.
+
+    Both add what they write to the residual stream. With norm "pre" each reads a normalised copy and the stream itself is
+    never touched (Xiong et al. 2020, https://arxiv.org/abs/2002.04745); with "post" the sum is normalised, as in 2017.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.pre = config.norm == "pre"
+        self.norm_attn, self.norm_ff = nn.LayerNorm(config.d_model), nn.LayerNorm(config.d_model)
+        self.attn, self.ff = SelfAttention(config), FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.attn_out, self.resid_mid, self.ff_out, self.resid_post = Tap(), Tap(), Tap(), Tap()
+
+    def forward(self, x: Tensor, allowed: Tensor | None) -> Tensor:
+        if self.pre:
+            x = self.resid_mid(x + self.dropout(self.attn_out(self.attn(self.norm_attn(x), allowed))))  # B T D
+            x = self.resid_post(x + self.dropout(self.ff_out(self.ff(self.norm_ff(x)))))  # B T D
+        else:
+            x = self.resid_mid(self.norm_attn(x + self.dropout(self.attn_out(self.attn(x, allowed)))))  # B T D
+            x = self.resid_post(self.norm_ff(x + self.dropout(self.ff_out(self.ff(x)))))  # B T D
+        return x
+
+
+class Pooling(nn.Module):
+    """All token vectors of a text to one vector."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.kind = config.pooling
+        if self.kind == "attention":
+            self.score = nn.Linear(config.d_model, 1, bias=False)  # a bias would add the same to all and cancel in softmax
+        self.pattern = Tap()
+
+    def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
+        """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding, None to treat padding as text."""
+        if self.kind in ("first", "class_token"):
+            return x[:, 0]  # B D
+        weights = self.score(x).squeeze(-1) if self.kind == "attention" else x.new_zeros(x.shape[:2])  # B T
+        if real is not None:
+            weights = weights.masked_fill(~real, -math.inf)  # B T
+        # The mean is the case where all scores are equal.
+        pattern = self.pattern(F.softmax(weights, dim=-1))  # B T, sums to 1
+        return (pattern.unsqueeze(1) @ x).squeeze(1)  # B D
+
+
+class TextClassifier(nn.Module):
+    """Token ids (B, T) to class logits (B, C).
+
+    Args:
+        config: sizes and choices.
+        vocab_size: V, rows of the token embedding; id 0 is padding.
+        n_classes: C, width of the logits.
+    """
+
+    def __init__(self, config: ModelConfig, *, vocab_size: int, n_classes: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config, vocab_size)
+        self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.pool = Pooling(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = nn.Linear(config.d_model, n_classes)
+        self.pooled, self.logits = Tap(), Tap()
+        self.tap_names = name_taps(self)
+        if config.init != "default":
+            self._initialise(config.init)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Class logits (B, C) of token ids (B, T); every row needs at least one token that is not padding.
+
+        Raises:
+            ValueError: the rows are longer than the config's max_length.
+        """
+        if ids.shape[1] > self.config.max_length:
+            raise ValueError(f"got {ids.shape[1]} tokens a row; this model reads at most {self.config.max_length}")
+        real = (ids != PAD) if self.config.mask_padding else None  # B T
+        allowed = self._allowed(real, ids)  # B 1 T T, B 1 1 T, T T or None
+        x = self.embeddings(ids)  # B T D
+        for layer in self.layers:
+            x = layer(x, allowed)  # B T D
+        x = self.norm(x)  # B T D
+        pooled = self.pooled(self.pool(x, real))  # B D
+        logits: Tensor = self.logits(self.head(self.dropout(pooled)))  # B C
+        return logits
+
+    def _allowed(self, real: Tensor | None, ids: Tensor) -> Tensor | None:
+        """Which columns each row of the attention pattern may use: no padding, and with causal attention no later token."""
+        length = ids.shape[1]
+        allowed = None if real is None else real[:, None, None, :]  # B 1 1 T
+        if self.config.causal:
+            earlier = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # T T
+            allowed = earlier if allowed is None else allowed & earlier  # B 1 T T
+        return allowed
+
+    def _initialise(self, how: str) -> None:
+        """Draw all matrices anew; biases, learned positions and the padding vector start at zero, norms at identity."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                if how == "xavier":
+                    nn.init.xavier_uniform_(module.weight)
+                else:
+                    nn.init.normal_(module.weight, std=0.02)
+                if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+                    nn.init.zeros_(module.weight.data[module.padding_idx])
+                if isinstance(module, nn.Linear) and module.bias is not None:
+                    nn.init.zeros_(module.bias)

@@ -1,0 +1,141 @@
+"""Text in, ranked classes out: `Classifier`, the one door to a trained checkpoint.
+
+    classifier = Classifier.load("checkpoints/ag_news")
+    best = classifier.predict(["Rovers land on a comet"], top_k=3)[0]
+    best.label, best.scores[0].probability
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.text.encoder import Encoding, TextEncoder, Token
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A class and its calibrated probability, out of all classes."""
+
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the model makes of one text.
+
+    `scores` are the top classes, most probable first, and `other` is what is left for the rest. `tokens` carry character
+    offsets into `text`; `unknown` are those outside the vocabulary. `truncated_at` is the offset from which the text was
+    not read, None where all of it was. A text without any token (empty, only white space, …) has label None and no scores.
+    """
+
+    text: str
+    label: str | None
+    scores: tuple[Score, ...]
+    other: float
+    tokens: tuple[Token, ...]
+    unknown: tuple[Token, ...]
+    truncated_at: int | None
+
+
+class Classifier:
+    """A checkpoint ready to classify. Nothing in it changes after loading, so that threads may share one."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def load(cls, path_or_name: str | Path) -> "Classifier":
+        """Load a checkpoint folder, or a name under `checkpoints/`, onto the CPU.
+
+        Raises:
+            CheckpointError: it is missing, damaged or not a txcls checkpoint.
+        """
+        return cls(load_checkpoint(path_or_name))
+
+    @property
+    def name(self) -> str:
+        """The checkpoint's name."""
+        return self.checkpoint.name
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names in the order of the logits."""
+        return self.checkpoint.classes
+
+    @property
+    def encoder(self) -> TextEncoder:
+        """What turns text into token ids."""
+        return self.checkpoint.encoder
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained numbers in the model."""
+        return self.checkpoint.n_parameters
+
+    def predict(self, texts: Sequence[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
+        """Classify texts, in their order; texts of similar length are computed together.
+
+        Args:
+            texts: a sequence of strings (not one string).
+            top_k: how many classes to rank, at least 1; None for all.
+            batch_size: texts per forward pass.
+
+        Raises:
+            TypeError: `texts` is one string, or holds something else than strings.
+            ValueError: top_k or batch_size below 1.
+        """
+        if isinstance(texts, str):
+            raise TypeError("got one string; wanted a sequence of texts, for example [text]")
+        if (top_k is not None and top_k < 1) or batch_size < 1:
+            raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; wanted at least 1 of each")
+        encodings = [self.encoder.encode(text) for text in texts]
+        rows = sorted((n for n, one in enumerate(encodings) if one.has_words), key=lambda n: len(encodings[n].tokens))
+        predictions = [_nothing_to_read(encoding) for encoding in encodings]
+        for start in range(0, len(rows), batch_size):
+            batch = rows[start : start + batch_size]
+            probabilities = self.probabilities(_pad([encodings[n].ids for n in batch]))  # B C
+            for n, row in zip(batch, probabilities.tolist(), strict=True):
+                predictions[n] = self.rank(encodings[n], row, top_k=top_k)
+        return predictions
+
+    def probabilities(self, ids: "Tensor") -> "Tensor":
+        """Calibrated class probabilities (B, C) of token ids (B, T), padded with id 0."""
+        import torch
+
+        with torch.inference_mode():  # per thread, so it stands here and not around the caller
+            logits = self.checkpoint.model(ids)  # B C
+            return torch.softmax(logits.double() / self.checkpoint.temperature, dim=-1)
+
+
+    def rank(self, encoding: Encoding, probabilities: Sequence[float], *, top_k: int | None = None) -> Prediction:
+        """The prediction that the calibrated probabilities (C,) of an encoded text amount to."""
+        order = sorted(range(len(self.classes)), key=lambda c: -probabilities[c])
+        shown = order[:top_k]
+        scores = tuple(Score(self.classes[c], probabilities[c]) for c in shown)
+        return Prediction(
+            text=encoding.text,
+            label=scores[0].label,
+            scores=scores,
+            other=sum(probabilities[c] for c in order[len(shown) :]),
+            tokens=encoding.tokens,
+            unknown=tuple(token for token in encoding.tokens if token.is_unknown),
+            truncated_at=encoding.truncated_at,
+        )
+
+
+def _nothing_to_read(encoding: Encoding) -> Prediction:
+    return Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
+
+
+def _pad(rows: Sequence[Sequence[int]]) -> "Tensor":
+    """Rows of ids to one tensor (B, T), padded at the end with id 0."""
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.int64)

@@ -1,0 +1,120 @@
+"""Named points in the model that can be read, or edited, while a trace is open.
+
+A `Tap` is an identity module. Placed on a tensor inside the model, it takes its module path as its name
+(`layers.0.attn.pattern`). With no trace open it returns its input and costs about a microsecond. Inside
+`with trace() as opened:` it records what passes, or replaces it by what an edit returns:
+
+    with trace(record=["layers.0.attn.pattern"]) as opened:
+        model(ids)
+    opened["layers.0.attn.pattern"]  # B H T T
+
+The open trace lives in a `ContextVar`, so that threads (and asyncio tasks) which share one model never see each other's
+values, as they would with forward hooks.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fnmatch import fnmatchcase
+
+from torch import Tensor, nn
+
+from txcls.errors import TraceError
+
+Edit = Callable[[Tensor], Tensor]
+
+_open_trace: ContextVar["Trace | None"] = ContextVar("txcls_open_trace", default=None)
+
+
+class Trace:
+    """What one open trace records and edits; made by `trace()`, read like a dictionary of tap name to tensor."""
+
+    def __init__(self, *, record: Iterable[str] | None, edit: Mapping[str, Edit]) -> None:
+        self._patterns = None if record is None else tuple(record)
+        self._edits = dict(edit)
+        self.values: dict[str, Tensor] = {}
+        self.edited: set[str] = set()
+        self.passed: list[str] = []
+
+    def __getitem__(self, name: str) -> Tensor:
+        """The tensor recorded at tap `name` (after its edit, if it had one); TraceError where nothing was recorded."""
+        try:
+            return self.values[name]
+        except KeyError:
+            raise TraceError(
+                f"nothing was recorded at {name!r}; recorded: {', '.join(self.values) or 'nothing'}"
+            ) from None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def visit(self, name: str, value: Tensor) -> Tensor:
+        """Called by a tap: apply the edit of that name, record what comes out, and hand it on."""
+        self.passed.append(name)
+        edit = self._edits.get(name)
+        if edit is not None:
+            replaced = edit(value)
+            if replaced.shape != value.shape:
+                raise TraceError(
+                    f"the edit at {name!r} returned shape {tuple(replaced.shape)}; wanted {tuple(value.shape)}"
+                )
+            value = replaced
+            self.edited.add(name)
+        if self._patterns is None or any(fnmatchcase(name, pattern) for pattern in self._patterns):
+            self.values[name] = value
+        return value
+
+    def check(self) -> None:
+        """Raise TraceError where an edit was never reached, or where recording was asked for and nothing came."""
+        if unreached := sorted(set(self._edits) - self.edited):
+            raise TraceError(f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}")
+        if not self.values and (self._patterns is None or self._patterns):
+            wanted = "anything" if self._patterns is None else ", ".join(self._patterns)
+            raise TraceError(f"the trace recorded nothing (wanted {wanted}); run the model inside the `with` block")
+
+
+@contextmanager
+def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | None = None) -> Iterator[Trace]:
+    """Record (and edit) what passes the model's taps until the block ends.
+
+    Args:
+        record: names or shell-style patterns (`layers.*.attn.pattern`) to keep; None keeps all, `()` keeps none.
+        edit: tap name to a function that takes the tensor and returns one of the same shape to go on with.
+
+    Raises:
+        TraceError: an edit's tap was never passed, or nothing was recorded.
+    """
+    opened = Trace(record=record, edit=edit or {})
+    token = _open_trace.set(opened)
+    try:
+        yield opened
+    finally:
+        _open_trace.reset(token)
+    opened.check()
+
+
+def tracing() -> bool:
+    """Whether a trace is open in this thread or task; the model then writes attention out instead of using fused kernels."""
+    return _open_trace.get() is not None
+
+
+class Tap(nn.Module):
+    """An identity module that lets the open trace read or edit the tensor that passes through it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = ""  # its path in the model, set once by name_taps
+
+    def forward(self, value: Tensor) -> Tensor:
+        opened = _open_trace.get()
+        return value if opened is None else opened.visit(self.name, value)
+
+
+def name_taps(model: nn.Module) -> tuple[str, ...]:
+    """Give each tap inside `model` its module path as name; returns the names in module order."""
+    names = []
+    for path, module in model.named_modules():
+        if isinstance(module, Tap):
+            module.name = path
+            names.append(path)
+    return tuple(names)

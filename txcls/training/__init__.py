@@ -1,0 +1,16 @@
+"""Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
+
+from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterrupted, fit, predict_logits
+from txcls.training.run import evaluate, train, with_metrics
+
+__all__ = [
+    "FitResult",
+    "HistoryRow",
+    "Progress",
+    "TrainingInterrupted",
+    "evaluate",
+    "fit",
+    "predict_logits",
+    "train",
+    "with_metrics",
+]

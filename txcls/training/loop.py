@@ -1,0 +1,411 @@
+"""The training loop: `fit` a model to tokenised texts, watch it on validation rows, survive being stopped.
+
+    python -m txcls train ag_news            # a preset, from its data set to a checkpoint folder
+    python -m txcls train ag_news --resume   # go on where it was stopped
+"""
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from txcls.config import TrainConfig
+from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
+from txcls.errors import TrainingError
+from txcls.model import TextClassifier
+from txcls.text.vocabulary import SPECIAL_TOKENS, UNK
+from txcls.training.optim import AveragedWeights, autocast_dtype, drop_tokens, learning_rate, make_optimizer
+
+STATE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One validation: where training stood, how it did since the last one, how the kept weights do on unseen rows."""
+
+    epoch: int
+    step: int
+    train_loss: float
+    train_accuracy: float
+    validation_loss: float
+    validation_accuracy: float
+    learning_rate: float
+    seconds: float
+    tokens_per_second: float
+    best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where training stands after a step, for a progress bar; rates are over the steps since the last validation."""
+
+    epoch: int
+    epochs: int
+    step: int
+    total_steps: int
+    loss: float
+    accuracy: float
+    tokens_per_second: float
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True)
+class FitResult:
+    """How training ended; the model itself holds the best weights by then."""
+
+    history: tuple[HistoryRow, ...]
+    best: HistoryRow
+    seconds: float
+    stopped_early: bool
+
+
+class TrainingInterrupted(TrainingError):
+    """Training was stopped on purpose (Ctrl-C, SIGTERM) and its state is saved, where there is a place for it."""
+
+
+@dataclass
+class _Running:
+    """Sums since the last validation."""
+
+    loss: float = 0.0
+    right: int = 0
+    rows: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+def fit(
+    model: TextClassifier,
+    train: TokenisedTexts,
+    validation: TokenisedTexts,
+    config: TrainConfig,
+    *,
+    device: torch.device | str = "cpu",
+    state_path: Path | None = None,
+    resume: bool = False,
+    on_step: Callable[[Progress], None] | None = None,
+    on_validation: Callable[[HistoryRow], None] | None = None,
+    max_steps: int | None = None,
+) -> FitResult:
+    """Train `model` in place and leave it with the weights that did best on the validation rows.
+
+    Args:
+        model: freshly initialised (with `resume`, of the same configuration as before).
+        train, validation: token ids and labels; neither may be empty.
+        config: how to train.
+        device: where to compute; the model is moved there and stays there.
+        state_path: file that the state is saved to every `save_every_seconds`, after each epoch and on interruption.
+        resume: go on from `state_path`; batch order, dropout and result are those of an uninterrupted run.
+        on_step, on_validation: told after each optimiser step and each validation.
+        max_steps: stop after so many optimiser steps in all (for trials; the schedule is that of the whole run).
+
+    Raises:
+        TrainingError: the loss became not-a-number, or there is nothing (fitting) to resume from.
+        TrainingInterrupted: stopped by Ctrl-C or SIGTERM, after the state was saved.
+    """
+    return _Fit(model, train, validation, config, torch.device(device), state_path).run(
+        resume=resume, on_step=on_step, on_validation=on_validation, max_steps=max_steps
+    )
+
+
+class _Fit:
+    """The state of one training run, so that all of it can be written to a file and read back."""
+
+    def __init__(
+        self,
+        model: TextClassifier,
+        train: TokenisedTexts,
+        validation: TokenisedTexts,
+        config: TrainConfig,
+        device: torch.device,
+        state_path: Path | None,
+    ) -> None:
+        if not len(train) or not len(validation):
+            raise TrainingError(f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each")
+        self.model, self.train, self.validation = model.to(device), train, validation
+        self.config, self.device, self.state_path = config, device, state_path
+        self.lengths = train.lengths
+        self.optimizer = make_optimizer(model, config)
+        self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
+        self.dtype = autocast_dtype(config.precision, device=device, model=model.config)
+        self.weights = _class_weights(train, model.head.out_features, config).to(device)
+        self.batches_per_epoch = math.ceil(len(train) / config.batch_size)
+        self.total_steps = self.batches_per_epoch * config.epochs
+        self.epoch, self.batch, self.step = 0, 0, 0
+        self.running = _Running()
+        self.history: list[HistoryRow] = []
+        self.best_weights: dict[str, Tensor] = {}
+        self.seconds = 0.0
+
+    def run(
+        self,
+        *,
+        resume: bool,
+        on_step: Callable[[Progress], None] | None,
+        on_validation: Callable[[HistoryRow], None] | None,
+        max_steps: int | None,
+    ) -> FitResult:
+        torch.manual_seed(self.config.seed)
+        if resume:
+            self._load()
+        stopped_early = self._patience_is_out()
+        saved_at = time.monotonic()
+        with _stop_requests() as stop_requested:
+            while self.epoch < self.config.epochs and not stopped_early:
+                batches = length_bucketed_batches(
+                    self.lengths, batch_size=self.config.batch_size, seed=self.config.seed, epoch=self.epoch
+                )
+                validate_after = _validation_points(len(batches), self.config.validations_per_epoch)
+                while self.batch < len(batches) and not stopped_early:
+                    self._train_step(batches[self.batch])
+                    self.batch += 1
+                    self.step += 1
+                    if on_step is not None:
+                        on_step(self._progress())
+                    last = max_steps is not None and self.step >= max_steps
+                    if self.batch in validate_after or last:
+                        row = self._validate()
+                        if on_validation is not None:
+                            on_validation(row)
+                        stopped_early = self._patience_is_out() or last
+                    if stop_requested():
+                        self._save()
+                        where = f"; its state is in {self.state_path}" if self.state_path else ""
+                        raise TrainingInterrupted(f"stopped in epoch {self.epoch + 1} after step {self.step}{where}")
+                    if time.monotonic() - saved_at > self.config.save_every_seconds:
+                        self._save()
+                        saved_at = time.monotonic()
+                if self.batch == len(batches):
+                    self.epoch, self.batch = self.epoch + 1, 0
+                    self._save()
+                    saved_at = time.monotonic()
+        self.model.load_state_dict(self.best_weights)
+        self.model.eval()
+        best = [row for row in self.history if row.best][-1]
+        return FitResult(tuple(self.history), best, self.seconds, self.step < self.total_steps)
+
+    def _train_step(self, indices: NDArray[np.int64]) -> None:
+        started = time.perf_counter()
+        self.model.train()
+        ids_array, labels_array = pad_batch(self.train, indices)
+        ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
+        labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
+        dropped = drop_tokens(ids, self.config.token_dropout, unknown=UNK, first_ordinary=len(SPECIAL_TOKENS))
+        rate = learning_rate(self.step, total=self.total_steps, config=self.config)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        with self._autocast():
+            logits = self.model(dropped).float()  # B C
+        loss = F.cross_entropy(logits, labels, weight=self.weights, label_smoothing=self.config.label_smoothing)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the loss became {value} in epoch {self.epoch + 1}, step {self.step + 1} (learning rate {rate:.2g}); "
+                "try a lower train.learning_rate, a longer train.warmup_fraction or train.precision=float32"
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if self.config.gradient_clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
+        self.optimizer.step()
+        if self.average is not None:
+            self.average.update(self.model)
+        spent = time.perf_counter() - started
+        self.seconds += spent
+        running = self.running
+        running.loss += value * len(indices)
+        running.right += int((logits.detach().argmax(-1) == labels).sum())
+        running.rows += len(indices)
+        running.tokens += int(self.lengths[indices].sum())
+        running.seconds += spent
+
+    def _validate(self) -> HistoryRow:
+        started = time.perf_counter()
+        raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        if self.average is not None:
+            self.model.load_state_dict(self.average.weights)
+        logits = predict_logits(self.model, self.validation, device=self.device)  # N C
+        labels = torch.from_numpy(np.asarray(self.validation.labels, dtype=np.int64))  # N
+        loss = float(F.cross_entropy(logits, labels))
+        accuracy = float((logits.argmax(-1) == labels).float().mean())
+        best = self._better(loss=loss, accuracy=accuracy)
+        if best:
+            self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in self.model.state_dict().items()}
+        self.model.load_state_dict(raw)
+        self.seconds += time.perf_counter() - started
+        running = self.running
+        row = HistoryRow(
+            epoch=self.epoch + 1,
+            step=self.step,
+            train_loss=running.loss / running.rows,
+            train_accuracy=running.right / running.rows,
+            validation_loss=loss,
+            validation_accuracy=accuracy,
+            learning_rate=learning_rate(self.step - 1, total=self.total_steps, config=self.config),
+            seconds=self.seconds,
+            tokens_per_second=running.tokens / max(running.seconds, 1e-9),
+            best=best,
+        )
+        self.history.append(row)
+        self.running = _Running()
+        return row
+
+    def _better(self, *, loss: float, accuracy: float) -> bool:
+        """Whether this validation beats all before it; ties in accuracy go to the lower loss."""
+        kept = [row for row in self.history if row.best]
+        if not kept:
+            return True
+        if self.config.monitor == "loss":
+            return loss < kept[-1].validation_loss
+        return (accuracy, -loss) > (kept[-1].validation_accuracy, -kept[-1].validation_loss)
+
+    def _patience_is_out(self) -> bool:
+        if not self.config.patience or not self.history:
+            return False
+        since_best = next(n for n, row in enumerate(reversed(self.history)) if row.best)
+        return since_best >= self.config.patience
+
+    def _progress(self) -> Progress:
+        running = self.running
+        per_step = self.seconds / self.step
+        return Progress(
+            epoch=self.epoch + 1,
+            epochs=self.config.epochs,
+            step=self.step,
+            total_steps=self.total_steps,
+            loss=running.loss / running.rows,
+            accuracy=running.right / running.rows,
+            tokens_per_second=running.tokens / max(running.seconds, 1e-9),
+            seconds_left=per_step * (self.total_steps - self.step),
+        )
+
+    def _autocast(self) -> Any:
+        return nullcontext() if self.dtype is None else torch.autocast(self.device.type, dtype=self.dtype)
+
+    def _save(self) -> None:
+        """Write everything that `_load` needs, all at once: a stop while writing leaves the state before."""
+        if self.state_path is None:
+            return
+        state = {
+            "version": STATE_VERSION,
+            "config": self.config.model_dump_json(),
+            "shapes": str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items())),
+            "rows": (len(self.train), len(self.validation)),
+            "position": (self.epoch, self.batch, self.step),
+            "seconds": self.seconds,
+            "running": asdict(self.running),
+            "history": [asdict(row) for row in self.history],
+            "model": self.model.state_dict(),
+            "best": self.best_weights,
+            "average": None if self.average is None else self.average.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "random": torch.get_rng_state(),
+            "random_cuda": torch.cuda.get_rng_state_all() if self.device.type == "cuda" else [],
+        }
+        temporary = self.state_path.with_suffix(".tmp")
+        try:
+            self.state_path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                torch.save(state, file)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.state_path)
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+            temporary.unlink(missing_ok=True)
+            raise TrainingError(f"cannot save the training state to {self.state_path}: {error}") from error
+
+    def _load(self) -> None:
+        if self.state_path is None or not self.state_path.is_file():
+            raise TrainingError(f"nothing to resume: there is no {self.state_path}; start without --resume")
+        try:
+            state = torch.load(self.state_path, map_location=self.device, weights_only=True)
+        except Exception as error:  # torch.load raises many types for a damaged file
+            raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
+        shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
+        rows = (len(self.train), len(self.validation))
+        for what, came, wanted in (
+            ("format", state.get("version"), STATE_VERSION),
+            ("training settings", state.get("config"), self.config.model_dump_json()),
+            ("model shapes", state.get("shapes"), shapes),
+            ("row counts", tuple(state.get("rows", ())), rows),
+        ):
+            if came != wanted:
+                raise TrainingError(
+                    f"{self.state_path} was saved by another run: its {what} differ. Repeat the settings it was started "
+                    "with, or start without --resume"
+                )
+        self.epoch, self.batch, self.step = state["position"]
+        self.seconds = state["seconds"]
+        self.running = _Running(**state["running"])
+        self.history = [HistoryRow(**row) for row in state["history"]]
+        self.model.load_state_dict(state["model"])
+        self.best_weights = state["best"]
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        torch.set_rng_state(state["random"].cpu())
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state_all([one.cpu() for one in state["random_cuda"]])
+
+
+@torch.inference_mode()
+def predict_logits(
+    model: TextClassifier, texts: TokenisedTexts, *, device: torch.device | str = "cpu", batch_size: int = 256
+) -> Tensor:
+    """Logits (N, C) of all texts in their order, on the CPU as float32; long and short texts never share a batch."""
+    model.eval()
+    logits = torch.zeros(len(texts), model.head.out_features)  # N C
+    order = np.argsort(texts.lengths, kind="stable")  # N
+    for start in range(0, len(order), batch_size):
+        indices = order[start : start + batch_size]
+        ids, _ = pad_batch(texts, indices)
+        logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
+    return logits
+
+
+def _class_weights(train: TokenisedTexts, n_classes: int, config: TrainConfig) -> Tensor:
+    """Loss weight of each class, (C,): ones, or 1 / count normalised to sum to C (a class without rows gets 0)."""
+    if config.class_weights == "none":
+        return torch.ones(n_classes)
+    counts = torch.bincount(torch.from_numpy(np.asarray(train.labels, dtype=np.int64)), minlength=n_classes).float()
+    inverse = torch.where(counts > 0, 1.0 / counts.clamp(min=1), torch.zeros(n_classes))
+    return inverse * n_classes / inverse.sum()
+
+
+def _validation_points(batches: int, validations: int) -> set[int]:
+    """After which batches of an epoch (counted from 1) to validate: evenly spaced, the last one always."""
+    return {max(1, round(batches * (n + 1) / validations)) for n in range(validations)}
+
+
+@contextmanager
+def _stop_requests() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a question that the loop asks between steps; a second one stops at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set  # only the main thread may handle signals
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(number: int, frame: object) -> None:
+        asked.set()
+        signal.signal(number, before[number])
+
+    try:
+        for number in before:
+            signal.signal(number, handle)
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

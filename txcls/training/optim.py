@@ -1,0 +1,93 @@
+"""Optimiser, learning-rate schedule, averaged weights and precision: the parts of training that are not the loop."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from txcls.config import ModelConfig, TrainConfig
+
+
+def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    """AdamW that decays matrices only, or plain Adam.
+
+    Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to zero
+    would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
+    """
+    if config.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), lr=config.learning_rate)
+    decayed, kept = [], []
+    for name, parameter in model.named_parameters():
+        (kept if parameter.ndim < 2 or name.endswith("positional") else decayed).append(parameter)
+    groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": kept, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
+
+
+def learning_rate(step: int, *, total: int, config: TrainConfig) -> float:
+    """The rate of optimiser step `step` (from 0) out of `total`: linear warm-up, then flat or down a cosine to zero."""
+    warmup = round(config.warmup_fraction * total)
+    if step < warmup:
+        return config.learning_rate * (step + 1) / warmup
+    if config.schedule == "constant":
+        return config.learning_rate
+    done = (step - warmup) / max(1, total - warmup)
+    return config.learning_rate * 0.5 * (1.0 + math.cos(math.pi * done))
+
+
+class AveragedWeights:
+    """Exponential moving average of a model's weights, less noisy than the last step's (Polyak & Juditsky 1992).
+
+    The decay starts low, (1 + n) / (10 + n) after n updates, so that the initial weights are forgotten early.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.n_updates = 0
+        self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module) -> None:
+        """Move the averages towards the model's weights of now."""
+        self.n_updates += 1
+        decay = min(self.decay, (1 + self.n_updates) / (10 + self.n_updates))
+        current = model.state_dict()
+        torch._foreach_lerp_(list(self.weights.values()), [current[name] for name in self.weights], 1.0 - decay)
+
+    def state_dict(self) -> dict[str, object]:
+        """What `load_state_dict` takes to go on."""
+        return {"n_updates": self.n_updates, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Go on from `state_dict()`."""
+        n_updates, weights = state["n_updates"], state["weights"]
+        assert isinstance(n_updates, int) and isinstance(weights, dict)
+        self.n_updates, self.weights = n_updates, weights
+
+
+def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) -> torch.dtype | None:
+    """The dtype to autocast to, or None for float32 throughout.
+
+    "auto" takes bfloat16 where it pays: on CUDA devices that have it, and on processors with bfloat16 instructions for
+    models at least 128 wide (narrower ones spend their time on overhead, which casting adds to).
+    """
+    if precision == "float32":
+        return None
+    if precision == "bfloat16":
+        return torch.bfloat16
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
+    capable = device.type == "cpu" and (
+        torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    )
+    return torch.bfloat16 if capable and model.d_model >= 128 else None
+
+
+def drop_tokens(ids: Tensor, probability: float, *, unknown: int, first_ordinary: int) -> Tensor:
+    """Replace ordinary tokens of `ids` (B, T) by `unknown`, each with that probability: "word dropout".
+
+    Ids below `first_ordinary` (padding, class token) stay.
+    """
+    if not probability:
+        return ids
+    dropped = (torch.rand(ids.shape, device=ids.device) < probability) & (ids >= first_ordinary)  # B T
+    return ids.masked_fill(dropped, unknown)  # B T

@@ -1,0 +1,229 @@
+"""From a configuration to a checkpoint folder: data, split, tokenizer, model, training, calibration, model card."""
+
+import os
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import txcls
+from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.config import RunConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
+from txcls.data.splits import stratified_split
+from txcls.errors import DataError, TrainingError
+from txcls.metrics import Metrics, evaluate_probabilities, fit_temperature
+from txcls.model import TextClassifier
+from txcls.text.encoder import TextEncoder
+from txcls.training.loop import FitResult, HistoryRow, Progress, fit, predict_logits
+
+
+def train(
+    config: RunConfig,
+    *,
+    out: Path,
+    data_path: Path | None = None,
+    command: str = "",
+    device: str | None = None,
+    resume: bool = False,
+    max_steps: int | None = None,
+    on_stage: Callable[[str], None] | None = None,
+    on_step: Callable[[Progress], None] | None = None,
+    on_validation: Callable[[HistoryRow], None] | None = None,
+) -> Checkpoint:
+    """Train what `config` describes and save it as the checkpoint folder `out`; the test split is not touched.
+
+    While it runs, its state lies beside `out` in a folder with `.training` added, from which `resume` goes on; the folder
+    goes away once the checkpoint is saved.
+
+    Args:
+        config: all settings.
+        out: the checkpoint folder to write.
+        data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
+        command: the command line to write into the model card.
+        device: "cpu", "cuda", …; None takes CUDA where there is one.
+        resume: go on from an interrupted run with the same settings.
+        max_steps: stop after so many optimiser steps in all, for trials.
+        on_stage, on_step, on_validation: told what is going on.
+
+    Raises:
+        DataError, TrainingError, CheckpointError: see their messages.
+    """
+    tell = on_stage or (lambda message: None)
+    chosen = _device(device)
+    state_path = out.with_name(out.name + ".training") / "state.pt"
+    _check_writable(out)
+    tell(f"reading {config.data.dataset}")
+    dataset = open_dataset(config.data, path=data_path)
+    rows = dataset.load("train")
+    training_rows, validation_rows = split_rows(rows, config)
+    tell(f"building the vocabulary from {len(training_rows):,} training texts")
+    encoder = TextEncoder.fit(
+        training_rows.texts,
+        config.text,
+        max_length=config.model.max_length,
+        class_token=config.model.pooling == "class_token",
+    )
+    tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+    tokenised = TokenisedTexts.encode(encoder, training_rows)
+    held_out = TokenisedTexts.encode(encoder, validation_rows)
+    torch.manual_seed(config.train.seed)
+    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
+    tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
+    result = fit(
+        model,
+        tokenised,
+        held_out,
+        config.train,
+        device=chosen,
+        state_path=state_path,
+        resume=resume,
+        on_step=on_step,
+        on_validation=on_validation,
+        max_steps=max_steps,
+    )
+    tell("fitting the temperature and saving")
+    model = model.cpu().half().float()  # judge the weights as they will be stored
+    logits = predict_logits(model, held_out).numpy()  # N C
+    temperature = fit_temperature(logits, held_out.labels)
+    metrics: dict[str, Any] = {
+        "data": _data_facts(dataset, training_rows, validation_rows),
+        "training": _training_facts(result, config, command, chosen),
+        "validation": _metrics_at(logits, held_out.labels, temperature, rows.classes).to_dict(),
+    }
+    history = [asdict(row) for row in result.history]
+    save_checkpoint(Checkpoint(out, config, encoder, rows.classes, model.eval(), temperature, metrics, history))
+    shutil.rmtree(state_path.parent, ignore_errors=True)
+    return load_checkpoint(out)
+
+
+def split_rows(rows: LabelledTexts, config: RunConfig) -> tuple[LabelledTexts, LabelledTexts]:
+    """The training and the validation rows of a configuration; the same ones whenever it is asked."""
+    kept, held_out = stratified_split(rows.labels, fraction=config.data.validation_fraction, seed=config.data.split_seed)
+    return rows.subset(kept), rows.subset(held_out)
+
+
+def evaluate(
+    checkpoint: Checkpoint, *, split: str = "test", data_path: Path | None = None, device: str | None = None
+) -> Metrics:
+    """Measure a checkpoint on the "test" or the "validation" rows of its data set.
+
+    Raises:
+        DataError: the data are not there, have no such split, or their classes are not the checkpoint's.
+    """
+    if split not in ("test", "validation"):
+        raise DataError(f"got split {split!r}; wanted test or validation")
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    if split == "test":
+        rows = dataset.load("test")
+    else:
+        rows = split_rows(dataset.load("train"), checkpoint.config)[1]
+    rows = _with_classes(rows, checkpoint)
+    chosen = _device(device)
+    tokenised = TokenisedTexts.encode(checkpoint.encoder, rows)
+    logits = predict_logits(checkpoint.model.to(chosen), tokenised, device=chosen).numpy()  # N C
+    checkpoint.model.cpu()
+    return _metrics_at(logits, tokenised.labels, checkpoint.temperature, checkpoint.classes)
+
+
+def with_metrics(checkpoint: Checkpoint, *, split: str, metrics: Metrics) -> Checkpoint:
+    """A copy of the checkpoint whose record (and model card, once saved) says what `evaluate` measured."""
+    record = {**checkpoint.metrics, split: metrics.to_dict()}
+    record["data"] = {**record.get("data", {}), f"{split}_rows": metrics.n}
+    return Checkpoint(
+        checkpoint.path,
+        checkpoint.config,
+        checkpoint.encoder,
+        checkpoint.classes,
+        checkpoint.model,
+        checkpoint.temperature,
+        record,
+        checkpoint.history,
+    )
+
+
+def _metrics_at(logits: Any, labels: Any, temperature: float, classes: tuple[str, ...]) -> Metrics:
+    from scipy.special import softmax
+
+    return evaluate_probabilities(softmax(logits.astype(np.float64) / temperature, axis=1), np.asarray(labels), classes=classes)
+
+
+def _with_classes(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
+    """The same rows with labels counted in the checkpoint's classes."""
+    if rows.classes == checkpoint.classes:
+        return rows
+    if unknown := sorted(set(rows.classes) - set(checkpoint.classes)):
+        raise DataError(
+            f"the data have classes that {checkpoint.name} does not know: {', '.join(unknown[:5])}; "
+            f"it knows {', '.join(checkpoint.classes)}"
+        )
+    place = {name: index for index, name in enumerate(checkpoint.classes)}
+    return LabelledTexts(rows.texts, [place[rows.classes[label]] for label in rows.labels], checkpoint.classes)
+
+
+def _device(name: str | None) -> torch.device:
+    """The device of that name, checked by putting something on it."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise TrainingError(f"device {name!r} cannot be used here ({reason}); try --device cpu") from None
+    return device
+
+
+def _check_writable(out: Path) -> None:
+    """Fail before the training, not after it, where the checkpoint could not be written."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        probe = out.parent / f".{out.name}-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise TrainingError(f"cannot write to {out.parent}: {error.strerror}; choose another folder with --out") from None
+    if out.exists() and not out.is_dir():
+        raise TrainingError(f"{out} is a file; choose another folder with --out")
+
+
+def _data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
+    info = dataset.info
+    return {
+        "dataset": info.name,
+        "title": info.title,
+        "terms": info.terms,
+        "note": dataset.description,
+        "train_rows": len(training_rows),
+        "validation_rows": len(validation_rows),
+    }
+
+
+def _training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
+    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+    return {
+        "command": command or f"python -m txcls train {config.name}",
+        "seed": config.train.seed,
+        "seconds": round(result.seconds),
+        "epochs": result.history[-1].epoch,
+        "steps": result.history[-1].step,
+        "best_epoch": result.best.epoch,
+        "machine": f"{processor}, {torch.get_num_threads()} threads",
+        "software": f"txcls {txcls.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+    }
+
+
+def _processor() -> str:
+    """The processor's name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"
