@@ -1,5 +1,6 @@
 """The sample set that ships with the package; see README.md beside it for what it is."""
 
+from collections.abc import Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -16,6 +17,7 @@ INFO = DatasetInfo(
     citation="the txcls authors",
 )
 
+_Row = tuple[str, str, str]
 _COLUMNS = ["text", "label", "split"]
 _SPLITS: tuple[SplitName, ...] = ("train", "test")
 
@@ -40,11 +42,11 @@ def open_sample(config: DataConfig, path: Path | None) -> Dataset:
     return Dataset(info=INFO, classes=classes, source=source, splits=splits, readers=readers)
 
 
-def _read(path: Path) -> list[tuple[str, str, str]]:
+def _read(path: Path) -> Sequence[_Row]:
     lines = csv_rows(read_text(path), path)
     if (header := next(lines, (1, []))[1]) != _COLUMNS:
         raise DataError(f"{path}: columns {', '.join(header)!r}, wanted 'text, label, split'")
-    rows = []
+    rows: list[_Row] = []
     for line, row in lines:
         if len(row) != len(_COLUMNS):
             raise DataError(f"{path}, line {line}: {len(row)} fields, wanted text, label, split")
@@ -57,6 +59,6 @@ def _read(path: Path) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _select(rows: list[tuple[str, str, str]], classes: tuple[str, ...], split: SplitName) -> LabelledTexts:
+def _select(rows: Sequence[_Row], classes: tuple[str, ...], split: SplitName) -> LabelledTexts:
     chosen = [(text, classes.index(label)) for text, label, of in rows if of == split]
     return LabelledTexts([text for text, _ in chosen], [label for _, label in chosen], classes)

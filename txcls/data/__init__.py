@@ -1,0 +1,1 @@
+"""Data sets: readers, download, splits, token cache, batches."""

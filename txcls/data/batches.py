@@ -1,0 +1,99 @@
+"""Token ids of a whole data set, and batches of texts of similar length."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from txcls.data.datasets import LabelledTexts
+from txcls.text.encoder import TextEncoder
+from txcls.text.vocabulary import PAD
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenisedTexts:
+    """The ids of N texts in one flat array: text i is `ids[offsets[i]:offsets[i + 1]]`."""
+
+    ids: Int32
+    """All ids in a row."""
+    offsets: Int64
+    """(N + 1,): where each text begins, and the end of the last."""
+    labels: Int64
+    """(N,): class index of each text."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> Int64:
+        """(N,): tokens of each text."""
+        return np.diff(self.offsets)
+
+    def __getitem__(self, index: int) -> Int32:
+        """The ids of one text."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"text {index}: wanted 0 to {len(self) - 1}")
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def subset(self, indices: npt.NDArray[np.int64] | Sequence[int]) -> "TokenisedTexts":
+        """The texts with these indices, in this order."""
+        rows = np.asarray(indices, dtype=np.int64)
+        return _flatten([self[int(row)] for row in rows], self.labels[rows])
+
+    @classmethod
+    def encode(cls, encoder: TextEncoder, data: LabelledTexts, *, cache: Path | None = None) -> "TokenisedTexts":
+        """Tokenise once.
+
+        Args:
+            encoder: what turns text into ids.
+            data: the texts and labels.
+            cache: folder in which the result is kept and found again, by the contents of both; None keeps nothing.
+        """
+        return _flatten(encoder.encode_ids(data.texts), np.asarray(data.labels, dtype=np.int64))
+
+
+def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    ids = np.concatenate(rows) if len(rows) else np.zeros(0, dtype=np.int32)
+    return TokenisedTexts(ids.astype(np.int32, copy=False), offsets, labels)
+
+
+def length_bucketed_batches(lengths: Iterable[int], *, batch_size: int, seed: int, epoch: int) -> list[Int64]:
+    """Every row once, in batches of similar length; the same (seed, epoch) gives the same batches in the same order.
+
+    Rows are shuffled, cut into chunks of fifty batches, sorted by length inside each chunk, and the batches shuffled:
+    little padding, and yet other company for every row in every epoch.
+
+    Args:
+        lengths: tokens of each row.
+        batch_size: rows of a batch; the last batch of the last chunk may be smaller.
+        seed: of the run.
+        epoch: counted from zero.
+    """
+    of_row = np.fromiter(lengths, dtype=np.int64)
+    rng = np.random.default_rng((seed, epoch))
+    order = rng.permutation(len(of_row))
+    batches = []
+    for first in range(0, len(order), chunk := 50 * batch_size):
+        rows = order[first : first + chunk]
+        rows = rows[np.argsort(of_row[rows], kind="stable")]
+        batches += [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def pad_batch(tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int]) -> tuple[Int64, Int64]:
+    """(ids, labels) of these rows: ids (B, T) padded with PAD to the longest of them (T at least 1), labels (B,)."""
+    rows = np.asarray(indices, dtype=np.int64)
+    starts = tokenised.offsets[rows]
+    lengths = tokenised.offsets[rows + 1] - starts
+    width = max(int(lengths.max(initial=0)), 1)
+    ids = np.full((len(rows), width), PAD, dtype=np.int64)
+    filled = np.arange(width) < lengths[:, None]  # B T
+    ids[filled] = tokenised.ids[(starts[:, None] + np.arange(width))[filled]]
+    return ids, tokenised.labels[rows]

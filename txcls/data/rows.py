@@ -1,0 +1,53 @@
+"""Delimited text files, plain or gzipped, as rows with their line numbers; problems name file and line."""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from txcls.errors import DataError
+
+
+def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str:
+    """The file's text, in the first encoding that fits; a byte-order mark is dropped.
+
+    Raises:
+        DataError: the file is missing, not readable, damaged, or in none of the encodings.
+    """
+    try:
+        raw = path.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            raw = gzip.decompress(raw)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise DataError(f"{path}: cannot read it ({reason})") from None
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encodings = ("utf-16", *encodings)
+    problem = ""
+    for encoding in encodings:
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+            problem = problem or f"line {line}: byte 0x{raw[error.start]:02x} is not {encoding.removesuffix('-sig')}"
+    raise DataError(f"{path}, {problem}; save the file as UTF-8")
+
+
+def csv_rows(text: str, path: Path, *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """(line on which the row begins, its fields), without empty lines.
+
+    Raises:
+        DataError: a quoted field is never closed, or is not followed by a delimiter.
+    """
+    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for row in reader:
+            if row:
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {line}: {error}; quote fields that hold quotes or delimiters") from None

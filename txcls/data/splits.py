@@ -1,0 +1,51 @@
+"""The stratified, seeded split into training and validation rows."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from txcls.errors import DataError
+
+Indices = npt.NDArray[np.int64]
+
+
+def stratified_split(
+    labels: Sequence[int], *, fraction: float, seed: int, classes: Sequence[str] | None = None
+) -> tuple[Indices, Indices]:
+    """Row indices (training, validation), each sorted; the same labels, fraction and seed give the same split.
+
+    Each class gives `fraction` of its rows to validation, rounded, but at least one, and keeps at least one.
+
+    Args:
+        labels: class index of each row.
+        fraction: share of the rows for validation, between 0 and 1.
+        seed: of the random choice.
+        classes: names of the classes, for the message.
+
+    Raises:
+        DataError: there is but one class, or a class has but one row.
+        ValueError: `fraction` is not between 0 and 1.
+    """
+    if not 0.0 < fraction < 1.0:
+        raise ValueError(f"fraction: wanted more than 0 and less than 1, got {fraction}")
+    counts = Counter(labels)
+    if len(counts) < 2:
+        raise DataError(f"{len(labels)} rows of {len(counts)} class: wanted at least two classes to tell apart")
+    single = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
+    if single:
+        shown = ", ".join(repr(name) for name in single[:5]) + (", …" if len(single) > 5 else "")
+        raise DataError(
+            f"only one row of class {shown}: every class needs at least two, one to train on and one to validate on; "
+            "add rows or drop the class"
+        )
+    rng = np.random.default_rng(seed)
+    of_row = np.asarray(labels, dtype=np.int64)
+    validation = []
+    for label in sorted(counts):
+        rows = rng.permutation(np.flatnonzero(of_row == label))
+        validation.append(rows[: min(max(round(fraction * len(rows)), 1), len(rows) - 1)])
+    chosen = np.zeros(len(of_row), dtype=bool)
+    chosen[np.concatenate(validation)] = True
+    return np.flatnonzero(~chosen), np.flatnonzero(chosen)

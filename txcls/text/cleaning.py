@@ -1,0 +1,229 @@
+"""Named cleaning steps, each of them in two forms that agree: fast for training, aligned for showing.
+
+A step is a few passes of replacements. `clean` applies them; `clean_aligned` applies the same ones and remembers for
+each character of the result which characters of the typed text it came from, so that a token can be marked where it was
+typed. Lone surrogates, which no encoding can write, become U+FFFD before the first step.
+"""
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from types import MappingProxyType
+from typing import Protocol
+
+from txcls.errors import ConfigError
+
+LONGEST_MATCH = 2000
+"""No pass needs to see more characters than this at once (URLs excepted), so a text may be cleaned piece by piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedText:
+    """A cleaned text and where it came from: `text[i]` was made of the typed characters `starts[i]:ends[i]`."""
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+
+class _Pass(Protocol):
+    def apply(self, text: str) -> str: ...
+
+    def align(self, cleaned: CleanedText) -> CleanedText: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Replace:
+    """Each match of `pattern` becomes `replacement`; texts with none of the strings in `hints` have no match."""
+
+    pattern: re.Pattern[str]
+    replacement: str | Callable[[re.Match[str]], str]
+    hints: tuple[str, ...] = ()
+
+    def _cannot_match(self, text: str) -> bool:
+        return bool(self.hints) and not any(hint in text for hint in self.hints)
+
+    def apply(self, text: str) -> str:
+        return text if self._cannot_match(text) else self.pattern.sub(self.replacement, text)
+
+    def align(self, cleaned: CleanedText) -> CleanedText:
+        if self._cannot_match(cleaned.text):
+            return cleaned
+        return _splice(cleaned, self._edits(cleaned.text))
+
+    def _edits(self, text: str) -> Iterator[tuple[int, int, str]]:
+        for match in self.pattern.finditer(text):
+            replacement = self.replacement if isinstance(self.replacement, str) else self.replacement(match)
+            yield match.start(), match.end(), replacement
+
+
+class _Lower:
+    def apply(self, text: str) -> str:
+        return text.lower()
+
+    def align(self, cleaned: CleanedText) -> CleanedText:
+        text = cleaned.text.lower()
+        if len(text) == len(cleaned.text):
+            return CleanedText(text, cleaned.starts, cleaned.ends)
+        widths = [len(character.lower()) for character in cleaned.text]  # "İ" becomes two characters
+        return CleanedText(
+            text,
+            [start for start, width in zip(cleaned.starts, widths, strict=True) for _ in range(width)],
+            [end for end, width in zip(cleaned.ends, widths, strict=True) for _ in range(width)],
+        )
+
+
+class _Strip:
+    def apply(self, text: str) -> str:
+        return text.strip(" ")
+
+    def align(self, cleaned: CleanedText) -> CleanedText:
+        text = cleaned.text.lstrip(" ")
+        first = len(cleaned.text) - len(text)
+        text = text.rstrip(" ")
+        inside = slice(first, first + len(text))
+        return CleanedText(text, cleaned.starts[inside], cleaned.ends[inside])
+
+
+def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> CleanedText:
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    done = 0
+    for first, last, replacement in edits:
+        pieces += (cleaned.text[done:first], replacement)
+        starts += cleaned.starts[done:first]
+        ends += cleaned.ends[done:first]
+        done = last
+        while not replacement.startswith(" ") and first < last - 1 and cleaned.text[first] == " ":
+            first += 1  # the space that the artefact " #39;" brings along is not where its apostrophe was typed
+        starts += [cleaned.starts[first]] * len(replacement)
+        ends += [cleaned.ends[last - 1]] * len(replacement)
+    if not done:
+        return cleaned
+    return CleanedText(
+        "".join(pieces) + cleaned.text[done:], starts + list(cleaned.starts[done:]), ends + list(cleaned.ends[done:])
+    )
+
+
+_SURROGATES = _Replace(re.compile("[\ud800-\udfff]"), "\ufffd")
+
+_NAMES_WITHOUT_AMPERSAND = (
+    "quot|amp|lt|gt|nbsp|apos|hellip|[lr][sd]quo|[mn]dash|"
+    "bull|middot|pound|euro|yen|cent|copy|reg|trade|deg|eacute|ntilde"
+)
+_ENTITY = re.compile(
+    r"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+    rf"|(?:^|[ ])(?:\#[0-9]{{2,7}}|\#x[0-9a-fA-F]{{2,6}}|{_NAMES_WITHOUT_AMPERSAND});",
+    re.VERBOSE,
+)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    found = match[0]
+    return html.unescape(found if found.startswith("&") else "&" + found.lstrip(" "))
+
+
+_TAG = re.compile(
+    rf"<!--(?:(?!<!--|-->).){{0,{LONGEST_MATCH - 7}}}-->|</?[A-Za-z][^<>]{{0,{LONGEST_MATCH - 4}}}>"
+    rf"|<![A-Za-z][^<>]{{0,{LONGEST_MATCH - 4}}}>",
+    re.DOTALL,
+)
+_URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
+_WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+_PUNCTUATION = re.compile(r"[^\w\s]|_")
+_INVISIBLE = r"\s\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff"
+_SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
+
+
+def _mark_or_space(match: re.Match[str]) -> str:
+    return match[0] if unicodedata.category(match[0])[0] == "M" else " "
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One named cleaning step."""
+
+    description: str
+    passes: tuple[_Pass, ...]
+
+    def apply(self, text: str) -> str:
+        """The text after this step."""
+        for each in self.passes:
+            text = each.apply(text)
+        return text
+
+    def align(self, cleaned: CleanedText) -> CleanedText:
+        """The same, with the origin of every character kept."""
+        for each in self.passes:
+            cleaned = each.align(cleaned)
+        return cleaned
+
+
+STEPS: Mapping[str, Step] = MappingProxyType(
+    {
+        "html_entities": Step(
+            "&amp; &#39; &lt; … as the characters they stand for, AG News' forms without ampersand ( #39;  quot;) too",
+            (_Replace(_ENTITY, _unescape, (";",)),),
+        ),
+        "html_tags": Step("HTML tags and comments become a space", (_Replace(_TAG, " ", ("<",)),)),
+        "urls": Step("web addresses become a space", (_Replace(_URL, " ", ("://", "www.", "WWW.", "Www.")),)),
+        "backslashes": Step(
+            "literal backslashes, AG News' line breaks, become a space", (_Replace(re.compile(r"\\"), " "),)
+        ),
+        "lowercase": Step("lower-case letters", (_Lower(),)),
+        "punctuation": Step(
+            "apostrophes inside words vanish; every other character but letters, digits and accents becomes a space",
+            (_Replace(_WORD_APOSTROPHE, "", ("'", "’")), _Replace(_PUNCTUATION, _mark_or_space)),
+        ),
+        "whitespace": Step(
+            "runs of white space and control characters become one space, none at either end",
+            (_Replace(_SPACES, " "), _Strip()),
+        ),
+    }
+)
+"""The cleaning steps by the names that the configuration uses."""
+
+
+def _resolve(steps: Sequence[str]) -> list[Step]:
+    if unknown := [name for name in steps if name not in STEPS]:
+        raise ConfigError(f"cleaning: no step named {unknown[0]!r}; there are {', '.join(STEPS)}")
+    return [STEPS[name] for name in steps]
+
+
+def clean(text: str, steps: Sequence[str]) -> str:
+    """The text after the named steps, in their order.
+
+    Raises:
+        ConfigError: a step has no such name.
+    """
+    text = _SURROGATES.apply(text)
+    for step in _resolve(steps):
+        text = step.apply(text)
+    return text
+
+
+def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
+    """`clean`, with the origin of every character in the typed text.
+
+    Raises:
+        ConfigError: a step has no such name.
+    """
+    cleaned = CleanedText(_SURROGATES.apply(text), range(len(text)), range(1, len(text) + 1))
+    for step in _resolve(steps):
+        cleaned = step.align(cleaned)
+    return cleaned
+
+
+def clean_stepwise(text: str, steps: Sequence[str]) -> list[tuple[str, str]]:
+    """Each step's name with the text after it, for showing what cleaning does.
+
+    Raises:
+        ConfigError: a step has no such name.
+    """
+    after = accumulate(_resolve(steps), lambda done, step: step.apply(done), initial=_SURROGATES.apply(text))
+    next(after)
+    return list(zip(steps, after, strict=True))

@@ -1,0 +1,238 @@
+"""TextEncoder: from typed text to token ids, each token knowing where it was typed."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from txcls.config import TextConfig
+from txcls.errors import CheckpointError
+from txcls.text.cleaning import clean, clean_aligned
+from txcls.text.subwords import BytePairs
+from txcls.text.vocabulary import CLS, SPECIAL_TOKENS, UNK, Vocabulary
+from txcls.text.words import tokenize_words, words
+
+FORMAT_VERSION = 1
+WINDOW = 32_768
+"""Texts up to this many characters are read whole; of longer ones a prefix that holds `max_length` tokens."""
+MARGIN = 8_192
+"""Tokens this close to a prefix's end are not trusted: cleaning or tokenizing might treat them otherwise in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: `text` as the tokenizer saw it (cleaned), `start:end` its place in the typed text (0:0 if special)."""
+
+    text: str
+    id: int
+    start: int
+    end: int
+    is_unknown: bool
+    is_special: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A typed text and its tokens; `truncated_at` is where in it the part begins that was not read, None if all was."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    truncated_at: int | None
+
+    @property
+    def ids(self) -> list[int]:
+        """Token ids, T of them."""
+        return [token.id for token in self.tokens]
+
+    @property
+    def has_words(self) -> bool:
+        """Whether there is anything to classify: a token that is not special."""
+        return any(not token.is_special for token in self.tokens)
+
+
+class _Tokenizer(Protocol):
+    """A cleaned text as tokens; what the word tokenizer and byte-pair encoding have in common."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    def tokenize(self, text: str) -> list[tuple[int, int, int]]:
+        """(start, end, id) of each token."""
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The same ids, fast."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class _Words:
+    """NLTK's word tokens, looked up in a vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._ids = {token: index for index, token in enumerate(vocabulary.tokens) if index >= len(SPECIAL_TOKENS)}
+
+    @classmethod
+    def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(words(text))
+        return cls(Vocabulary.from_counts(counts, max_size=config.max_vocabulary, min_frequency=config.min_frequency))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        tokens = values["tokens"]
+        if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
+            raise ValueError("tokens: wanted a list of strings")
+        try:
+            return cls(Vocabulary(tokens))
+        except ValueError as error:
+            raise ValueError(f"tokens: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"tokens": list(self.vocabulary.tokens)}
+
+    def tokenize(self, text: str) -> list[tuple[int, int, int]]:
+        return [(start, end, self._ids.get(token, UNK)) for start, end, token in tokenize_words(text)]
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        get = self._ids.get
+        return [[get(token, UNK) for token in words(text)] for text in texts]
+
+
+class TextEncoder:
+    """Cleaning, tokenizer and vocabulary as one: made by `fit` on training texts, or read back by `from_dict`."""
+
+    def __init__(
+        self, tokenizer: _Tokenizer, config: TextConfig, *, max_length: int, class_token: bool = False
+    ) -> None:
+        self._tokenizer = tokenizer
+        self.config = config
+        self.max_length = max_length
+        self.class_token = class_token
+        self._room = max_length - class_token
+        if self._room < 1:
+            raise ValueError(f"max_length: {max_length} leaves no room for a token")
+
+    @classmethod
+    def fit(
+        cls, texts: Iterable[str], config: TextConfig, *, max_length: int, class_token: bool = False
+    ) -> "TextEncoder":
+        """Learn the vocabulary (or the byte pairs to merge) from the training texts.
+
+        Args:
+            texts: as typed; cleaning happens here.
+            config: steps, tokenizer, size of the vocabulary.
+            max_length: longest encoding in tokens, class token included.
+            class_token: begin every text with `<cls>`.
+
+        Raises:
+            ConfigError: `max_vocabulary` is too small for the tokenizer.
+        """
+        cleaned = (clean(text, config.cleaning) for text in texts)
+        kind = _Words if config.tokenizer == "word" else BytePairs
+        return cls(kind.fit(cleaned, config), config, max_length=max_length, class_token=class_token)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The V tokens by id."""
+        return self._tokenizer.vocabulary
+
+    @property
+    def vocab_size(self) -> int:
+        """V: number of ids, special ones included."""
+        return len(self.vocabulary)
+
+    def encode(self, text: str) -> Encoding:
+        """The text's first `max_length` tokens with their places; never raises, whatever the text."""
+        read = len(text)
+        if read > WINDOW:
+            read = min(max(WINDOW, 32 * self.max_length), read)
+        while True:
+            trusted = len(text) if read >= len(text) else read - MARGIN
+            tokens, following = self._encode_prefix(text[:read], trusted)
+            if read >= len(text) or following is not None:
+                break
+            read *= 8
+        if self.class_token:
+            tokens.insert(0, Token(SPECIAL_TOKENS[CLS], CLS, 0, 0, is_unknown=False, is_special=True))
+        return Encoding(text, tuple(tokens), following)
+
+    def _encode_prefix(self, prefix: str, trusted: int) -> tuple[list[Token], int | None]:
+        """Tokens typed before `trusted`, as many as there is room for, and where the next one was typed."""
+        cleaned = clean_aligned(prefix, self.config.cleaning)
+        tokens: list[Token] = []
+        for first, last, index in self._tokenizer.tokenize(cleaned.text):
+            start, end = cleaned.starts[first], cleaned.ends[last - 1]
+            if end > trusted:
+                break
+            if len(tokens) == self._room:
+                return tokens, start
+            tokens.append(Token(cleaned.text[first:last], index, start, end, is_unknown=index == UNK, is_special=False))
+        return tokens, None
+
+    def encode_ids(self, texts: Iterable[str]) -> list[npt.NDArray[np.int32]]:
+        """The ids of `encode` for many texts, fast and without places: int32 arrays of shape (T,)."""
+        texts = list(texts)
+        short = [index for index, text in enumerate(texts) if len(text) <= WINDOW]
+        encoded: list[Sequence[int]] = [()] * len(texts)
+        head = [CLS] if self.class_token else []
+        cleaned = [clean(texts[index], self.config.cleaning) for index in short]
+        for index, ids in zip(short, self._tokenizer.ids(cleaned), strict=True):
+            encoded[index] = head + ids[: self._room]
+        for index, text in enumerate(texts):
+            if len(text) > WINDOW:
+                encoded[index] = self.encode(text).ids
+        return [np.array(ids, dtype=np.int32) for ids in encoded]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that `from_dict` needs, as JSON can hold it."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "config": self.config.model_dump(mode="json"),
+            "max_length": self.max_length,
+            "class_token": self.class_token,
+            **self._tokenizer.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TextEncoder":
+        """The encoder that `to_dict` described.
+
+        Raises:
+            CheckpointError: a field is missing, unknown, or holds something else than wanted; the field is named.
+        """
+        try:
+            return cls._from_dict(values)
+        except (ValueError, TypeError) as error:
+            raise CheckpointError(f"tokenizer: {error}; train the model again, or restore the file") from None
+
+    @classmethod
+    def _from_dict(cls, values: Mapping[str, Any]) -> "TextEncoder":
+        if not isinstance(values, Mapping):
+            raise ValueError(f"wanted an object, got {type(values).__name__}")
+        if values.get("format_version") != FORMAT_VERSION:
+            raise ValueError(f"format_version: wanted {FORMAT_VERSION}, got {values.get('format_version')!r}")
+        try:
+            config = TextConfig.model_validate(values.get("config"))
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in ("config", *problem["loc"]))
+            raise ValueError(f"{where}: {problem['msg']}, got {problem['input']!r}") from None
+        kind: type[_Words] | type[BytePairs] = _Words if config.tokenizer == "word" else BytePairs
+        learned = {"tokens"} if kind is _Words else {"tokens", "merges"}
+        wanted = {"format_version", "config", "max_length", "class_token"} | learned
+        if missing := sorted(wanted - set(values)):
+            raise ValueError(f"{missing[0]}: missing")
+        if unknown := sorted(set(map(str, values)) - wanted):
+            raise ValueError(f"{unknown[0]}: unknown field")
+        max_length, class_token = values["max_length"], values["class_token"]
+        if not isinstance(max_length, int) or isinstance(max_length, bool) or max_length < 1:
+            raise ValueError(f"max_length: wanted a whole number from 1 up, got {max_length!r}")
+        if not isinstance(class_token, bool):
+            raise ValueError(f"class_token: wanted true or false, got {class_token!r}")
+        return cls(kind.from_dict(values), config, max_length=max_length, class_token=class_token)

@@ -1,0 +1,66 @@
+"""Which tokens have an id of their own: the special ones first, then the most frequent."""
+
+from collections.abc import Iterable, Mapping
+
+PAD, UNK, MASK, CLS = 0, 1, 2, 3
+SPECIAL_TOKENS = ("<pad>", "<unk>", "<mask>", "<cls>")
+
+
+class Vocabulary:
+    """Tokens by id; V of them, the four special ones included."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        """All tokens in the order of their ids.
+
+        Raises:
+            ValueError: the special tokens do not come first, or a token comes twice.
+        """
+        self.tokens: tuple[str, ...] = tuple(tokens)
+        self._ids = {token: index for index, token in enumerate(self.tokens)}
+        if self.tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:
+            raise ValueError(f"wanted {', '.join(SPECIAL_TOKENS)} first, got {', '.join(self.tokens[:4])}")
+        if len(self._ids) != len(self.tokens):
+            repeated = next(token for index, token in enumerate(self.tokens) if self._ids[token] != index)
+            raise ValueError(f"token {repeated!r} comes twice")
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], *, max_size: int, min_frequency: int) -> "Vocabulary":
+        """The most frequent tokens seen at least `min_frequency` times, equally frequent ones in alphabetical order.
+
+        Args:
+            counts: how often each token was seen.
+            max_size: V at most, special tokens included.
+            min_frequency: rarer tokens are left out, and read as unknown.
+        """
+        kept = [(-n, token) for token, n in counts.items() if n >= min_frequency and token not in SPECIAL_TOKENS]
+        room = max(max_size - len(SPECIAL_TOKENS), 0)
+        return cls((*SPECIAL_TOKENS, *(token for _, token in sorted(kept)[:room])))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._ids
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.tokens == other.tokens
+
+    def __hash__(self) -> int:
+        return hash(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} tokens)"
+
+    def id_of(self, token: str) -> int:
+        """The token's id; UNK where it has none."""
+        return self._ids.get(token, UNK)
+
+    def token_of(self, index: int) -> str:
+        """The token with that id.
+
+        Raises:
+            IndexError: there is none.
+        """
+        if not 0 <= index < len(self.tokens):
+            raise IndexError(f"token id {index}: wanted 0 to {len(self.tokens) - 1}")
+        return self.tokens[index]
