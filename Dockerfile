@@ -1,0 +1,27 @@
+# The app as a container, for a Docker Space on Hugging Face or any other host:
+#   docker build -t txcls . && docker run --rm -p 8501:8501 txcls
+FROM python:3.11-slim
+
+ENV PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+
+# Spaces run containers as this user.
+RUN useradd --create-home --uid 1000 user
+WORKDIR /app
+
+# PyTorch's own index has the build without CUDA, several GB smaller.
+COPY requirements.txt .
+RUN pip install --extra-index-url https://download.pytorch.org/whl/cpu -r requirements.txt
+
+COPY --chown=user . .
+USER user
+
+EXPOSE 8501
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+    CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8501/_stcore/health', timeout=4)"]
+
+# A Space shows the app inside a frame of another site, where the cross-site check would refuse uploads.
+CMD ["python", "-m", "streamlit", "run", "streamlit_app.py", "--server.address=0.0.0.0", "--server.port=8501", \
+     "--server.headless=true", "--server.enableXsrfProtection=false"]

@@ -1,0 +1,160 @@
+"""Imports run one way: a module may import what stands in a later row of LAYERS, no earlier row and no neighbour."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("app", "cli"),
+    ("figures",),
+    ("inspection",),
+    ("predict",),
+    ("training",),
+    ("metrics", "checkpoint"),
+    ("model",),
+    ("tap",),
+    ("data",),
+    ("text",),
+    ("config",),
+    ("errors",),
+)
+ROW = {part: row for row, parts in enumerate(LAYERS) for part in parts}
+ENTRANCES = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, bar the version number
+
+
+def module_name(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def sources() -> dict[str, str]:
+    """Module name to source text of the whole package."""
+    return {module_name(path.relative_to(ROOT)): path.read_text("utf-8") for path in (ROOT / "txcls").rglob("*.py")}
+
+
+def imported_names(source: str) -> Iterator[str]:
+    """Dotted names that a module imports anywhere, inside functions and for type checking included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute: from txcls.x import y"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imports(modules: Mapping[str, str]) -> dict[str, set[str]]:
+    """Module to the package's modules that it imports; a name that is no module counts for the one that holds it."""
+    graph: dict[str, set[str]] = {}
+    for module, source in modules.items():
+        targets = graph.setdefault(module, set())
+        for name in imported_names(source):
+            if name.partition(".")[0] != "txcls" or name == "txcls.__version__":
+                continue
+            while name not in modules:
+                name = name.rpartition(".")[0]
+            targets.add(name)
+    return graph
+
+
+def part(module: str) -> str:
+    return module.split(".")[1]
+
+
+def wrong_directions(modules: Mapping[str, str]) -> list[str]:
+    def allowed(module: str, target: str) -> bool:
+        if module in ENTRANCES or target in ENTRANCES:
+            return module in ENTRANCES
+        return part(module) == part(target) or ROW[part(module)] < ROW[part(target)]
+
+    return [
+        f"{module} imports {target}"
+        for module, targets in imports(modules).items()
+        for target in sorted(targets)
+        if not allowed(module, target)
+    ]
+
+
+def cycle(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """One cycle as the modules along it, the first one again at the end; empty where there is none."""
+    done: set[str] = set()
+
+    def follow(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module not in done:
+            for target in sorted(graph.get(module, ())):
+                if found := follow(target, [*path, module]):
+                    return found
+            done.add(module)
+        return []
+
+    return next((found for module in sorted(graph) if (found := follow(module, []))), [])
+
+
+def importers(modules: Mapping[str, str], library: str) -> set[str]:
+    return {
+        module
+        for module, source in modules.items()
+        if any(name.partition(".")[0] == library for name in imported_names(source))
+    }
+
+
+def strangers(modules: Mapping[str, str], library: str, *, allowed: Iterable[str]) -> set[str]:
+    """Modules that import a library which only the parts in `allowed` may import."""
+    return {module for module in importers(modules, library) if module in ENTRANCES or part(module) not in allowed}
+
+
+def test_every_module_has_a_place_in_the_order():
+    assert {part(module) for module in sources() if module not in ENTRANCES} <= set(ROW)
+
+
+def test_imports_run_one_way():
+    assert not wrong_directions(sources())
+
+
+def test_no_module_imports_itself_through_others():
+    assert not cycle(imports(sources()))
+
+
+def test_only_the_app_imports_streamlit():
+    assert not strangers(sources(), "streamlit", allowed=["app"])
+
+
+def test_nothing_below_figures_imports_plotly():
+    assert not strangers(sources(), "plotly", allowed=["figures", *LAYERS[0]])
+
+
+def test_an_import_against_the_order_is_found():
+    modules = {"txcls.text": "", "txcls.model": "", "txcls.model.deep": "", "txcls.errors": ""}
+    for against in (
+        "import txcls.model",
+        "from txcls import model",
+        "from txcls.model import TextClassifier",
+        "def late():\n    from txcls.model.deep import x",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import txcls.model",
+    ):
+        assert len(wrong_directions({**modules, "txcls.text.encoder": against})) == 1, against
+    for along in ("from txcls.errors import TxclsError", "from txcls.text import words", "import txclsx.model"):
+        assert not wrong_directions({**modules, "txcls.text.encoder": along}), along
+    assert wrong_directions({"txcls": "", "txcls.text": "from txcls import Classifier"})
+    assert wrong_directions({"txcls.app": "", "txcls.cli": "import txcls.app"})
+
+
+def test_a_cycle_is_found():
+    ring = {
+        "txcls.data": "import txcls.data.a",
+        "txcls.data.a": "import txcls.data.b",
+        "txcls.data.b": "import txcls.data",
+    }
+    assert cycle(imports(ring)) == ["txcls.data", "txcls.data.a", "txcls.data.b", "txcls.data"]
+    assert not cycle(imports({**ring, "txcls.data.b": ""}))
+
+
+def test_a_library_in_the_wrong_place_is_found():
+    modules = {
+        "txcls.figures.bars": "def f():\n    from streamlit import write",
+        "txcls.app.page": "import streamlit as st",
+    }
+    assert strangers(modules, "streamlit", allowed=["app"]) == {"txcls.figures.bars"}

@@ -1,0 +1,97 @@
+"""What the repository says about itself agrees with what it holds."""
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+
+import txcls
+from txcls.cli import app
+from txcls.config import preset_names
+
+ROOT = Path(__file__).resolve().parent.parent
+# The brackets keep this file from matching itself.
+MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:roo[t]|hom[e]|User[s]|wor[k])/\w|[A-Z]:\\User[s]")
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ("txcls",)) -> Iterator[str]:
+    """Full names of all commands that do something: `txcls train`, `txcls data fetch`, …"""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from commands(inner, (*path, name))
+    else:
+        yield " ".join(path)
+
+
+@pytest.fixture(scope="module")
+def readme() -> str:
+    return (ROOT / "README.md").read_text("utf-8")
+
+
+def test_readme_documents_every_command(readme):
+    names = list(commands(typer.main.get_command(app)))
+    assert {"txcls train", "txcls data fetch"} <= set(names)
+    assert not [name for name in names if not re.search(rf"\b{name}\b", readme)]
+
+
+def test_readme_documents_every_preset(readme):
+    assert not [name for name in preset_names() if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", readme)]
+
+
+def test_files_name_no_path_of_the_machine_they_were_written_on():
+    assert MACHINE_PATHS.search(f"see /{'home'}/ann/notes.txt")
+    assert not MACHINE_PATHS.search("https://example.org/home/ann and ./work/x and $HOME/work/x")
+    found = []
+    for path in tracked_files():
+        data = path.read_bytes()
+        if b"\0" in data:
+            continue
+        for number, line in enumerate(data.decode("utf-8").splitlines(), 1):
+            if MACHINE_PATHS.search(line) or str(ROOT) in line:
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert not found
+
+
+def test_no_tracked_file_is_larger_than_hosts_take():
+    assert not [path for path in tracked_files() if path.stat().st_size > 10_000_000]
+
+
+def test_the_built_package_holds_every_file_beside_its_code():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        patterns = tomllib.load(file)["tool"]["setuptools"]["package-data"]["txcls"]
+    package = Path(txcls.__path__[0])
+    beside = [path for path in tracked_files() if path.is_relative_to(package) and path.suffix != ".py"]
+    assert beside
+    assert not set(beside) - {path for pattern in patterns for path in package.glob(pattern)}
+
+
+def test_the_version_is_the_same_everywhere():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    assert version == txcls.__version__
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_torch_is_pinned_exactly_and_everything_has_an_upper_bound():
+    lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    assert any(re.fullmatch(r"torch==[\d.]+", line) for line in wanted)
+    assert not [line for line in wanted if "<" not in line and "==" not in line]
+
+
+def test_the_container_gets_everything_that_the_app_reads():
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert ignored[0] == "*"
+    sent = {line[1:] for line in ignored if line.startswith("!")}
+    assert sent == {"requirements.txt", "streamlit_app.py", ".streamlit", "checkpoints", "txcls"}
+    assert not [name for name in sent if not (ROOT / name).exists()]
