@@ -1,5 +1,10 @@
 """Token ids of a whole data set, and batches of texts of similar length."""
 
+import contextlib
+import hashlib
+import json
+import os
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +18,9 @@ from txcls.text.vocabulary import PAD
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+
+CACHED_SETS = 32
+"""How many tokenised sets a cache folder keeps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +60,55 @@ class TokenisedTexts:
         Args:
             encoder: what turns text into ids.
             data: the texts and labels.
-            cache: folder in which the result is kept and found again, by the contents of both; None keeps nothing.
+            cache: folder in which the ids are kept and found again, by the contents of both; None keeps nothing. A
+                cache that cannot be read or written only costs the time to tokenise again.
         """
-        return _flatten(encoder.encode_ids(data.texts), np.asarray(data.labels, dtype=np.int64))
+        labels = np.asarray(data.labels, dtype=np.int64)
+        if cache is None:
+            return _flatten(encoder.encode_ids(data.texts), labels)
+        file = cache / f"{_key(encoder, data.texts)}.npz"
+        if (kept := _read(file, labels)) is not None:
+            return kept
+        tokenised = _flatten(encoder.encode_ids(data.texts), labels)
+        _write(file, tokenised)
+        return tokenised
+
+
+def _key(encoder: TextEncoder, texts: Sequence[str]) -> str:
+    digest = hashlib.sha256(json.dumps(encoder.to_dict(), sort_keys=True).encode())
+    for text in texts:
+        raw = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(raw))
+        digest.update(raw)
+    return digest.hexdigest()
+
+
+def _read(file: Path, labels: Int64) -> TokenisedTexts | None:
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            ids, offsets = arrays["ids"], arrays["offsets"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    fits = (ids.dtype, offsets.dtype, offsets.shape) == (np.int32, np.int64, (len(labels) + 1,))
+    if not (fits and offsets[0] == 0 and offsets[-1] == len(ids) and (np.diff(offsets) >= 0).all()):
+        return None
+    with contextlib.suppress(OSError):
+        file.touch()  # the least recently used go first
+    return TokenisedTexts(ids, offsets, labels)
+
+
+def _write(file: Path, tokenised: TokenisedTexts) -> None:
+    temporary = file.with_name(f"{file.stem}.{os.getpid()}.tmp")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as target:
+            np.savez(target, ids=tokenised.ids, offsets=tokenised.offsets)
+        temporary.replace(file)
+        files = sorted(file.parent.glob("*.npz"), key=lambda kept: kept.stat().st_mtime, reverse=True)
+        for old in files[CACHED_SETS:]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        temporary.unlink(missing_ok=True)
 
 
 def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:

@@ -142,13 +142,27 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     return _openers()[config.dataset](config, path)
 
 
-def _find(info: DatasetInfo) -> Path:
+def is_available(name: str) -> bool:
+    """Whether a data set is on this machine.
+
+    Raises:
+        DataError: there is none of that name.
+    """
+    info = dataset_info(name)
+    return not info.files or _folder_of(info) is not None
+
+
+def _folder_of(info: DatasetInfo) -> Path | None:
     from txcls.data.download import fetched_folder
 
     root = os.environ.get("TXCLS_DATA")
     if root and (Path(root) / info.name).is_dir():
         return Path(root) / info.name
-    if (folder := fetched_folder(info)) is not None:
+    return fetched_folder(info)
+
+
+def _find(info: DatasetInfo) -> Path:
+    if (folder := _folder_of(info)) is not None:
         return folder
     raise DataError(
         f"{info.name} is not on this machine: download it with `txcls data fetch {info.name}`, or say where it is "

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,13 +37,18 @@ def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str
     raise DataError(f"{path}, {problem}; save the file as UTF-8")
 
 
-def csv_rows(text: str, path: Path, *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """(line on which the row begins, its fields), without empty lines.
+def csv_rows(text: str, path: Path, *, delimiter: str = ",", quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
+    """(line on which the row begins, its fields), without empty lines; `quoted=False` takes quotes as they stand.
 
     Raises:
         DataError: a quoted field is never closed, or is not followed by a delimiter.
     """
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # one for the whole process, 131,072 at first
+    lines = io.StringIO(text, newline="")
+    if quoted:
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    else:
+        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     line = 1
     try:
         for row in reader:
