@@ -2,15 +2,17 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer.main
 
 import txcls
+from tests.test_imports import imported_names
 from txcls.cli import app
 from txcls.config import preset_names
 
@@ -24,13 +26,14 @@ def tracked_files() -> list[Path]:
     return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ("txcls",)) -> Iterator[str]:
+def commands(command: Any, path: str = "txcls") -> Iterator[str]:
     """Full names of all commands that do something: `txcls train`, `txcls data fetch`, …"""
-    if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from commands(inner, (*path, name))
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield path
     else:
-        yield " ".join(path)
+        for name in inner:
+            yield from commands(inner[name], f"{path} {name}")
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +90,14 @@ def test_torch_is_pinned_exactly_and_everything_has_an_upper_bound():
     wanted = [line for line in lines if line and not line.startswith("#")]
     assert any(re.fullmatch(r"torch==[\d.]+", line) for line in wanted)
     assert not [line for line in wanted if "<" not in line and "==" not in line]
+
+
+def test_requirements_name_every_library_that_the_package_imports():
+    code = [ROOT / "streamlit_app.py", *(ROOT / "txcls").rglob("*.py")]
+    roots = {name.partition(".")[0] for path in code for name in imported_names(path.read_text("utf-8"))}
+    imported = {"scikit-learn" if name == "sklearn" else name for name in roots - sys.stdlib_module_names - {"txcls"}}
+    required = set(re.findall(r"^[\w-]+", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE))
+    assert imported <= required
 
 
 def test_the_container_gets_everything_that_the_app_reads():
