@@ -13,6 +13,7 @@ from txcls.errors import ConfigError
 from txcls.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
+_AT_ONCE = 4096
 
 
 class BytePairs:
@@ -112,8 +113,9 @@ class BytePairs:
         """The ids of `tokenize` for many texts."""
         shift = len(SPECIAL_TOKENS)
         stripped = [text.strip() for text in texts]
-        encodings = self._tokenizer.encode_batch_fast(stripped)
-        return [
-            [index + shift for index in encoding.ids] if text else []
-            for text, encoding in zip(stripped, encodings, strict=True)
-        ]
+        rows: list[list[int]] = []
+        for first in range(0, len(stripped), _AT_ONCE):
+            chunk = stripped[first : first + _AT_ONCE]
+            for text, encoding in zip(chunk, self._tokenizer.encode_batch_fast(chunk), strict=True):
+                rows.append([index + shift for index in encoding.ids] if text else [])
+        return rows

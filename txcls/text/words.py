@@ -10,13 +10,83 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-ABBREVIATION = re.compile(
-    "adm|apr|asst|aug|ave|bldg|brig|bros|capt|cmdr|co|col|corp|cpl|dec|dept|dist|dr|est|etc|feb|fri|ft|gen|gov|hon|inc|jan|"
-    "jr|jul|jun|lt|ltd|maj|messrs|mgr|mr|mrs|ms|mt|no|nov|oct|pres|prof|pty|pvt|rep|rev|sen|sep|sept|sgt|sr|st|supt|thu|"
-    "thur|tue|univ|vol|vs|wed",
+ABBREVIATIONS = (
+    *("co", "dr", "ft", "jr", "lt", "mr", "ms", "mt", "no", "sr", "st", "vs"),
+    *(
+        "adm",
+        "apr",
+        "aug",
+        "ave",
+        "bro",
+        "col",
+        "cpl",
+        "dec",
+        "est",
+        "etc",
+        "feb",
+        "fri",
+        "gen",
+        "gov",
+        "hon",
+        "inc",
+        "jan",
+    ),
+    *(
+        "jul",
+        "jun",
+        "ltd",
+        "maj",
+        "mgr",
+        "mrs",
+        "nov",
+        "oct",
+        "pty",
+        "pvt",
+        "rep",
+        "rev",
+        "sen",
+        "sep",
+        "sgt",
+        "thu",
+        "tue",
+    ),
+    *(
+        "vol",
+        "asst",
+        "bldg",
+        "bros",
+        "capt",
+        "cmdr",
+        "corp",
+        "dept",
+        "dist",
+        "pres",
+        "prof",
+        "sept",
+        "supt",
+        "thur",
+        "univ",
+    ),
+    *("messrs",),
+)
+"""Words that keep their full stop; so do single letters, and forms such as U.S. and w.va."""
+
+
+def _not_after(words_of_one_length: list[str]) -> str:
+    return rf"(?<!\b(?:{'|'.join(words_of_one_length)})\.)"
+
+
+_FULL_STOP = re.compile(
+    r"""\.(?=["'”’»)\]}]*\s)(?:(?<=\d\.)|(?<=[^\W\d_]\.)(?<!\b(?<!['’])\w\.)(?<!\.\w\w\.)"""
+    + "".join(_not_after([w for w in ABBREVIATIONS if len(w) == n]) for n in sorted({len(w) for w in ABBREVIATIONS}))
+    + ")",
     re.IGNORECASE,
 )
-"""Words that keep their full stop; so do single letters and forms such as u.s. and w.va."""
+
+
+def separate_full_stops(text: str) -> str:
+    """The text with a space before each full stop that ends a word, and more text follows."""
+    return _FULL_STOP.sub(" .", text)
 
 
 @cache
@@ -42,24 +112,9 @@ def _treebank() -> Callable[[str], list[str]]:
     return tokenize
 
 
-def _ends_sentence(token: str) -> bool:
-    """Whether the full stop at the end of this token is a token of its own."""
-    stem = token[:-1]
-    _, inner, last = stem.rpartition(".")
-    if stem[-1].isdigit():
-        return True
-    return len(last) > (2 if inner else 1) and stem[-1].isalnum() and not ABBREVIATION.fullmatch(stem)
-
-
 def _tokens(text: str) -> list[str]:
     """Tokens, with double quotes still as NLTK writes them."""
-    tokens: list[str] = []
-    for token in _treebank()(text):
-        if token[-1] == "." and len(token) > 1 and _ends_sentence(token):
-            tokens += (token[:-1], ".")
-        else:
-            tokens.append(token)
-    return tokens
+    return _treebank()(separate_full_stops(text))
 
 
 def words(text: str) -> list[str]:

@@ -1,0 +1,67 @@
+"""Texts that break tokenizers: quotes, entities, tags, controls, surrogates, scripts, and words between them."""
+
+from hypothesis import strategies as st
+
+PIECES = (
+    *('"', "''", "'", "``", "`", "'''", '"""', "“", "”", "«", "»", "‘", "’"),
+    *(" ", "  ", "\n", "\t", "\u00a0", "\u2028", "\x1c", "\x00", "\ufeff", "\u200b", "\u200d"),
+    *(
+        "&amp;",
+        "&#39;",
+        " #39;",
+        "#39;",
+        " quot;",
+        " amp;",
+        "&lt;",
+        "&gt;",
+        "&lt;b&gt;",
+        "&#x1F600;",
+        "&#0;",
+        "&bogus;",
+        "&",
+    ),
+    *("<b>", "</a>", '<a href="x y">', "<!-- c -->", "<!--", "-->", "<", ">", "<3", "<script>alert(1)</script>"),
+    *(
+        "http://a.b/c?d=e.",
+        "https://",
+        "www.x.org",
+        "\\",
+        "\\n",
+        "...",
+        "..",
+        ".",
+        ",",
+        ":",
+        ";",
+        "--",
+        "-",
+        "(",
+        ")",
+        "[",
+        "}",
+    ),
+    *(
+        "cannot",
+        "gonna",
+        "can't",
+        "I'll",
+        "'tis",
+        "d'ye",
+        "more'n",
+        "U.S.",
+        "Inc.",
+        "3.5.",
+        "end.",
+        "a.b.com.",
+        "$5",
+        "50%",
+    ),
+    *("İ", "ΑΣ", "Σ", "ß", "ǅ", "e\u0301", "नमस्ते", "שלום", "مرحبا", "日本語", "🎉", "👩‍👩‍👧", "🇫🇷", "\ud800", "\udfff"),
+    *("<pad>", "<unk>", "<mask>", "<cls>", "word", "Word", "x"),
+)
+
+texts = st.one_of(
+    st.text(alphabet=st.characters(), max_size=60),
+    st.lists(st.sampled_from(PIECES), max_size=25).map("".join),
+    st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join),
+)

@@ -1,0 +1,101 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.text.strategies import texts
+from txcls.errors import ConfigError
+from txcls.text.cleaning import STEPS, clean, clean_aligned, clean_stepwise
+
+ALL = tuple(STEPS)
+some_steps = st.lists(st.sampled_from(ALL), unique=True)
+
+
+@pytest.mark.parametrize(
+    "step, typed, cleaned",
+    [
+        ("html_entities", "AT&amp;T &lt;b&gt; &#39;x&#39; &eacute;", "AT&T <b> 'x' é"),
+        (
+            "html_entities",
+            "It #39;s Lynch  amp; Co. the  quot;Nose quot; for #36;5",
+            'It\'s Lynch & Co. the "Nose" for$5',
+        ),
+        ("html_entities", "#39;Tis & ; a&b; &bogus; amp;", "'Tis & ; a&b; &bogus;&"),
+        ("html_entities", "dash #151; and &#146;", "dash— and ’"),
+        ("html_tags", 'a <b>bold</b> <A HREF="x">link</A> <br/><!-- <i> no -->end', "a  bold   link    end"),
+        ("html_tags", "1 < 2 and 3 > 2, I <3 you, a<", "1 < 2 and 3 > 2, I <3 you, a<"),
+        ("html_tags", "<script>alert(1)</script>", " alert(1) "),
+        ("urls", "see http://a.b/c?d=1, or (www.x.org). HTTPS://Y.Z/!", "see  , or ( ).  !"),
+        ("urls", "awww.that http:// is no address", "awww.that http:// is no address"),
+        ("backslashes", "one\\two \\\\three", "one two   three"),
+        ("lowercase", "ÄÖ İstanbul ΑΣ", "äö i̇stanbul ας"),
+        ("punctuation", "Don't well-known U.S. #1_x é e\u0301 नमस्ते", "Dont well known U S   1 x é e\u0301 नमस्ते"),
+        ("whitespace", " \t a\x00\x01 b\n\n\u00a0c\ufeff\u200bd \u2028", "a b c d"),
+    ],
+)
+def test_each_step_does_what_its_name_says(step: str, typed: str, cleaned: str) -> None:
+    assert clean(typed, [step]) == cleaned
+
+
+@given(texts, some_steps)
+def test_aligned_cleaning_gives_the_same_text_as_fast_cleaning(text: str, steps: list[str]) -> None:
+    assert clean_aligned(text, steps).text == clean(text, steps)
+
+
+@given(texts, some_steps)
+def test_every_cleaned_character_comes_from_a_place_in_the_typed_text_in_order(text: str, steps: list[str]) -> None:
+    cleaned = clean_aligned(text, steps)
+    assert len(cleaned.text) == len(cleaned.starts) == len(cleaned.ends)
+    assert all(0 <= start < end <= len(text) for start, end in zip(cleaned.starts, cleaned.ends, strict=True))
+    assert list(cleaned.starts) == sorted(cleaned.starts)
+    assert list(cleaned.ends) == sorted(cleaned.ends)
+
+
+@given(texts)
+def test_characters_that_no_step_touches_stand_where_they_were_typed(text: str) -> None:
+    cleaned = clean_aligned(text, ["whitespace", "backslashes", "urls", "html_tags"])
+    for character, start in zip(cleaned.text, cleaned.starts, strict=True):
+        assert character in (" ", text[start], "\ufffd")
+
+
+@given(texts)
+def test_whitespace_step_leaves_single_spaces_and_none_at_the_ends(text: str) -> None:
+    cleaned = clean(text, ["whitespace"])
+    assert cleaned == " ".join(cleaned.split())
+    assert clean(cleaned, ["whitespace"]) == cleaned
+
+
+@given(texts, some_steps)
+def test_cleaned_text_can_always_be_written_as_utf_8(text: str, steps: list[str]) -> None:
+    clean(text, steps).encode("utf-8")
+
+
+@given(texts, some_steps)
+def test_stepwise_cleaning_ends_where_cleaning_ends(text: str, steps: list[str]) -> None:
+    shown = clean_stepwise(text, steps)
+    assert [name for name, _ in shown] == steps
+    if steps:
+        assert shown[-1][1] == clean(text, steps)
+
+
+def test_mended_apostrophe_points_at_the_artefact_without_the_space_before_it() -> None:
+    cleaned = clean_aligned("It #39;s", ["html_entities"])
+    assert cleaned.text == "It's"
+    assert (cleaned.starts[2], cleaned.ends[2]) == (3, 7)
+
+
+def test_unknown_step_is_refused_with_the_known_ones_named() -> None:
+    with pytest.raises(ConfigError, match="no step named 'stem'; there are html_entities"):
+        clean("x", ["stem"])
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<", "<!--", "<a", " ", "\n", " \t", "&", "&lt;", " #39;", "http://", "http://...", "www.", "'", "\\", "İ", "a"],
+)
+def test_a_megabyte_of_anything_is_cleaned_in_linear_time(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    began = time.perf_counter()
+    clean(text, ALL)
+    assert time.perf_counter() - began < 5.0  # a quadratic step takes hours

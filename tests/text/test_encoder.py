@@ -1,0 +1,189 @@
+import json
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.text.strategies import texts
+from txcls.config import TextConfig
+from txcls.data.ag_news import read_rows
+from txcls.errors import CheckpointError
+from txcls.text import encoder as encoder_module
+from txcls.text.encoder import TextEncoder
+from txcls.text.vocabulary import CLS, UNK
+
+CORPUS = ["the cat sat on the mat .", "a dog bit the cat", "it 's raining cats and dogs , end ."] * 3
+STEPS = ("html_entities", "html_tags", "urls", "backslashes", "lowercase", "whitespace")
+
+
+def fit(
+    tokenizer: str = "word", *, max_length: int = 8, class_token: bool = False, cleaning: Any = STEPS
+) -> TextEncoder:
+    config = TextConfig.model_validate({"tokenizer": tokenizer, "min_frequency": 1, "cleaning": cleaning})
+    return TextEncoder.fit(CORPUS, config, max_length=max_length, class_token=class_token)
+
+
+ENCODERS = [
+    fit(tokenizer, class_token=class_token, cleaning=cleaning)
+    for tokenizer in ("word", "bpe")
+    for class_token in (False, True)
+    for cleaning in (STEPS, (), ("punctuation", "whitespace"))
+]
+encoders = st.sampled_from(ENCODERS)
+
+
+@given(encoders, texts)
+def test_encoding_never_raises_and_fast_ids_are_the_same(encoder: TextEncoder, text: str) -> None:
+    encoding = encoder.encode(text)
+    assert encoder.encode_ids([text])[0].tolist() == encoding.ids
+    assert len(encoding.ids) <= encoder.max_length
+    assert encoding.text == text
+    assert all(0 <= index < encoder.vocab_size for index in encoding.ids)
+
+
+@given(encoders, texts)
+def test_places_are_in_the_typed_text_in_order(encoder: TextEncoder, text: str) -> None:
+    encoding = encoder.encode(text)
+    typed = [token for token in encoding.tokens if not token.is_special]
+    assert encoding.has_words == bool(typed)
+    assert all(0 <= token.start < token.end <= len(text) for token in typed)
+    assert all(one.start <= other.start for one, other in pairwise(typed))
+    if encoding.truncated_at is not None:
+        assert len(encoding.tokens) == encoder.max_length
+        assert typed[-1].start <= encoding.truncated_at < len(text)
+    assert [token.is_special for token in encoding.tokens] == [encoder.class_token] * encoder.class_token + [
+        False
+    ] * len(typed)
+
+
+def test_tokens_say_where_they_were_typed() -> None:
+    text = "The  CAT &amp; <b>it #39;s</b> zzz"
+    tokens = fit(max_length=20).encode(text).tokens
+    shown = [(token.text, text[token.start : token.end]) for token in tokens]
+    assert shown == [
+        ("the", "The"), ("cat", "CAT"), ("&", "&amp;"), ("it", "it"), ("'s", "#39;s"), ("zzz", "zzz"),
+    ]  # fmt: skip
+    assert [token.text for token in tokens if token.is_unknown] == ["&", "zzz"]
+    assert {token.id for token in tokens if token.is_unknown} == {UNK}
+
+
+def test_what_was_not_read_is_marked_from_its_first_character() -> None:
+    encoding = fit(max_length=3).encode("the cat  sat  on the mat")
+    assert [token.text for token in encoding.tokens] == ["the", "cat", "sat"]
+    assert encoding.truncated_at == 14
+    assert fit(max_length=3).encode("the cat sat  ").truncated_at is None
+
+
+def test_class_token_comes_first_and_counts() -> None:
+    encoding = fit(max_length=3, class_token=True).encode("the cat sat")
+    first = encoding.tokens[0]
+    assert (first.text, first.id, first.start, first.end, first.is_special) == ("<cls>", CLS, 0, 0, True)
+    assert (len(encoding.tokens), encoding.truncated_at) == (3, 8)
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+@pytest.mark.parametrize("text", ["", " ", "\n\t\x00 \u200b", "<br>", "http://a.b"])
+def test_text_without_words_has_none(tokenizer: str, text: str) -> None:
+    for class_token in (False, True):
+        encoding = fit(tokenizer, class_token=class_token).encode(text)
+        assert not encoding.has_words and len(encoding.tokens) == class_token
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+@pytest.mark.parametrize("typed", ["<pad>", "<unk>", "<mask>", "<cls>"])
+def test_special_tokens_cannot_be_typed(tokenizer: str, typed: str) -> None:
+    encoder = fit(tokenizer, cleaning=())
+    ids = {token.id for token in encoder.encode(f"a {typed} {typed}x").tokens}
+    assert not ids & {0, 2, 3}
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+@pytest.mark.parametrize(
+    "text",
+    ["the cat " * 125_000, "x" * 100_000, "." * 100_000, '"' * 100_000, "👩‍👩‍👧" * 20_000, "\u0301" * 100_000,
+     " " * 1_000_000, "&lt;" * 250_000, "<b>" * 333_000, "שלום " * 200_000, "日" * 100_000],
+    ids=["words", "word", "stops", "quotes", "emoji", "accents", "spaces", "entities", "tags", "hebrew", "chinese"],
+)  # fmt: skip
+def test_a_megabyte_or_one_endless_word_is_encoded_at_once(tokenizer: str, text: str) -> None:
+    encoder = fit(tokenizer, max_length=128)
+    encoder.encode("warm up")
+    began = time.perf_counter()
+    encoding = encoder.encode(text)
+    assert time.perf_counter() - began < 2.0  # 0.1 s on an idle core
+    assert encoder.encode_ids([text])[0].tolist() == encoding.ids
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+def test_a_prefix_of_a_long_text_gives_the_same_tokens_as_all_of_it(
+    tokenizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentence = (
+        'The U.S. said: "it #39;s &lt;b&gt;raining&lt;/b&gt; <a href="x y">cats</a>, can\'t stop." '
+        "See http://a.b/c now... "
+    )
+    novel = "".join(f"{i} {sentence[i % 40 :]}" for i in range(2_000))
+    encoder = fit(tokenizer, max_length=400)
+    by_prefix = encoder.encode(novel)
+    monkeypatch.setattr(encoder_module, "WINDOW", len(novel))
+    assert len(novel) > 4 * 32_768 and encoder.encode(novel) == by_prefix
+
+
+@pytest.mark.parametrize("encoder", ENCODERS[::3], ids=str)
+def test_it_survives_being_written_and_read(encoder: TextEncoder) -> None:
+    read = TextEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    assert read.to_dict() == encoder.to_dict()
+    assert [read.encode(text) for text in CORPUS] == [encoder.encode(text) for text in CORPUS]
+
+
+def test_fitting_twice_gives_the_same_ids() -> None:
+    for tokenizer in ("word", "bpe"):
+        assert fit(tokenizer).to_dict() == fit(tokenizer).to_dict()
+
+
+@pytest.mark.parametrize(
+    "change, problem",
+    [
+        ({"format_version": 2}, "format_version: wanted 1, got 2"),
+        ({"max_length": "8"}, "max_length: wanted a whole number"),
+        ({"max_length": 0}, "max_length"),
+        ({"max_length": True}, "max_length"),
+        ({"max_length": 1, "class_token": True}, "max_length: 1 leaves no room"),
+        ({"class_token": 1}, "class_token"),
+        ({"config": None}, "config"),
+        ({"config": {"tokenizer": "wordpiece"}}, r"config\.tokenizer"),
+        ({"config": {"cleaning": ["stem"]}}, r"config\.cleaning"),
+        ({"config": {"colour": 1}}, r"config\.colour"),
+        ({"tokens": ["a"]}, "tokens: wanted <pad>"),
+        ({"tokens": "a"}, "tokens: wanted a list"),
+        ({"tokens": [1]}, "tokens: wanted a list of strings"),
+        ({"extra": 1}, "extra: unknown field"),
+    ],
+)
+def test_damaged_description_is_refused_with_the_field_named(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(CheckpointError, match=problem):
+        TextEncoder.from_dict({**fit().to_dict(), **change})
+
+
+@pytest.mark.parametrize("field", ["format_version", "config", "max_length", "class_token", "tokens"])
+def test_missing_field_is_named(field: str) -> None:
+    values = fit().to_dict()
+    del values[field]
+    with pytest.raises(CheckpointError, match=field):
+        TextEncoder.from_dict(values)
+
+
+def test_something_else_than_an_object_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="wanted an object"):
+        TextEncoder.from_dict([])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+def test_fast_ids_are_those_with_places_on_ag_news(tokenizer: str, published_data: Path) -> None:
+    rows = read_rows(published_data / "ag_news" / "test.csv.gz").texts[:2_000]
+    encoder = TextEncoder.fit(rows, TextConfig(tokenizer=tokenizer), max_length=64)  # type: ignore[arg-type]
+    for text, ids in zip(rows, encoder.encode_ids(rows), strict=True):
+        assert encoder.encode(text).ids == ids.tolist()

@@ -1,0 +1,44 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from txcls.text.vocabulary import CLS, MASK, PAD, SPECIAL_TOKENS, UNK, Vocabulary
+
+COUNTS = {"b": 5, "a": 5, "c": 9, "rare": 1, "<unk>": 50}
+
+
+def test_special_tokens_come_first_and_each_has_its_own_id() -> None:
+    vocabulary = Vocabulary.from_counts(COUNTS, max_size=100, min_frequency=1)
+    assert [vocabulary.id_of(token) for token in SPECIAL_TOKENS] == [PAD, UNK, MASK, CLS] == [0, 1, 2, 3]
+
+
+def test_frequent_tokens_come_first_and_ties_are_alphabetical() -> None:
+    vocabulary = Vocabulary.from_counts(COUNTS, max_size=100, min_frequency=2)
+    assert vocabulary.tokens == (*SPECIAL_TOKENS, "c", "a", "b")
+
+
+def test_size_counts_special_tokens() -> None:
+    assert Vocabulary.from_counts(COUNTS, max_size=5, min_frequency=1).tokens == (*SPECIAL_TOKENS, "c")
+
+
+def test_absent_token_is_unknown_and_absent_id_is_refused() -> None:
+    vocabulary = Vocabulary.from_counts(COUNTS, max_size=5, min_frequency=1)
+    assert vocabulary.id_of("a") == UNK and "a" not in vocabulary and "c" in vocabulary
+    for index in (-1, 5):
+        with pytest.raises(IndexError, match=f"token id {index}"):
+            vocabulary.token_of(index)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers(1, 5)), st.integers(5, 12), st.integers(1, 3), st.randoms())
+def test_vocabulary_depends_on_counts_alone(counts: dict[str, int], size: int, least: int, random: object) -> None:
+    items = list(counts.items())
+    random.shuffle(items)  # type: ignore[attr-defined]
+    one, other = (Vocabulary.from_counts(c, max_size=size, min_frequency=least) for c in (counts, dict(items)))
+    assert one == other and hash(one) == hash(other) and len(one) <= size
+    assert all(one.id_of(one.token_of(index)) == index for index in range(len(one)))
+
+
+@pytest.mark.parametrize("tokens", [(), ("a",), ("<unk>", "<pad>", "<mask>", "<cls>"), (*SPECIAL_TOKENS, "a", "a")])
+def test_wrong_order_and_repeats_are_refused(tokens: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"first, got|comes twice"):
+        Vocabulary(tokens)

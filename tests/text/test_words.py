@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.tokenize.destructive import NLTKWordTokenizer
+
+from tests.text.strategies import texts
+from txcls.data.ag_news import read_rows
+from txcls.text.words import separate_full_stops, tokenize_words, words
+
+
+@pytest.mark.parametrize(
+    "text, tokens",
+    [
+        ("", []),
+        (" \n\t ", []),
+        ("Good muffins cost $3.88 (roughly 3,36 euros).", "Good muffins cost $ 3.88 ( roughly 3,36 euros ) ."),
+        ("She said: \"I can't.\" ''Go'' ``now``", "She said : \" I ca n't . \" '' Go '' `` now ``"),
+        (
+            "Stocks fell. The U.S. said so, Mr. J. Doe of Acme Inc. too",
+            "Stocks fell . The U.S. said so , Mr. J. Doe of Acme Inc. too",
+        ),
+        ("It was 3.5. See a.com. Wait... no", "It was 3.5 . See a.com . Wait ... no"),
+        ("gonna cannot it's", "gon na can not it 's"),
+        ("日本語 🎉 שלום", "日本語 🎉 שלום"),
+    ],
+)
+def test_word_tokens_of_known_sentences(text: str, tokens: str | list[str]) -> None:
+    assert words(text) == (tokens.split() if isinstance(tokens, str) else tokens)
+
+
+@given(texts)
+def test_every_token_is_the_text_at_its_place_and_nothing_but_white_space_is_left_over(text: str) -> None:
+    end = 0
+    for start, stop, token in tokenize_words(text):
+        assert text[end:start].strip() == ""
+        assert token == text[start:stop]
+        assert token and not any(character.isspace() for character in token)
+        end = stop
+    assert text[end:].strip() == ""
+
+
+@given(texts)
+def test_fast_tokens_are_those_with_places(text: str) -> None:
+    assert words(text) == [token for _, _, token in tokenize_words(text)]
+
+
+@given(st.text(alphabet="abcdnotsz ABTS0159.,:;!?'()[]<>$%&*-–—…\n“”é", max_size=80))
+def test_tokens_are_nltks_once_full_stops_stand_apart(text: str) -> None:
+    text = text.replace("''", "'")
+    assert words(text) == NLTKWordTokenizer().tokenize(separate_full_stops(text))
+
+
+def test_fast_tokens_are_those_with_places_and_nltks_on_ag_news(published_data: Path) -> None:
+    tokenizer = NLTKWordTokenizer()
+    for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts:
+        tokens = words(text)
+        assert tokens == [token for _, _, token in tokenize_words(text)]
+        if '"' not in text and "''" not in text:
+            assert tokens == tokenizer.tokenize(separate_full_stops(text))
+
+
+@pytest.mark.parametrize("abbreviated", ["U.S.", "Mr.", "inc.", "p.m.", "J.", "w.va.", "No."])
+def test_abbreviations_keep_their_full_stop(abbreviated: str) -> None:
+    assert words(f"a {abbreviated} b") == ["a", abbreviated, "b"]
+
+
+@pytest.mark.parametrize("unit", ["a", "a.", ".", "'", '"', "`", "(", ") ", "a ", "' ", ", ", "\u0301"])
+def test_a_hundred_thousand_characters_of_anything_are_tokenized(unit: str) -> None:
+    text = unit * (100_000 // len(unit))
+    assert "".join(words(text)) == "".join(text.split())
