@@ -85,7 +85,7 @@ def _key(encoder: TextEncoder, texts: Sequence[str]) -> str:
 
 def _read(file: Path, labels: Int64) -> TokenisedTexts | None:
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as source, np.load(source, allow_pickle=False) as arrays:
             ids, offsets = arrays["ids"], arrays["offsets"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
@@ -108,7 +108,8 @@ def _write(file: Path, tokenised: TokenisedTexts) -> None:
         for old in files[CACHED_SETS:]:
             old.unlink(missing_ok=True)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:

@@ -1,0 +1,92 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from txcls.config import DataConfig
+from txcls.data.datasets import LabelledTexts, dataset_info, dataset_names, is_available, open_dataset
+from txcls.errors import DataError
+
+
+@pytest.fixture
+def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("TXCLS_DATA", raising=False)
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_sample_ships_with_six_classes_and_a_test_split() -> None:
+    dataset = open_dataset(DataConfig())
+    train, test = dataset.load("train"), dataset.load("test")
+    assert len(dataset.classes) == 6 and dataset.has_test
+    assert min((Counter(train.labels) + Counter(test.labels)).values()) >= 60
+    assert not set(train.texts) & set(test.texts)
+
+
+def test_sample_is_read_from_another_file_or_folder(tmp_path: Path) -> None:
+    (tmp_path / "messages.csv").write_text("text,label,split\nhi,b,train\nho,a,train\nhm,a,test\n", encoding="utf-8")
+    for path in (tmp_path, tmp_path / "messages.csv"):
+        dataset = open_dataset(DataConfig(), path=path)
+        assert (dataset.classes, dataset.load("train").labels) == (("a", "b"), [1, 0])
+
+
+@pytest.mark.parametrize(
+    "content, problem",
+    [
+        ("text,label\nhi,b\n", "columns 'text, label', wanted"),
+        ("text,label,split\nhi,b\n", "line 2: 2 fields"),
+        ("text,label,split\nhi,b,dev\n", "line 2: wanted a text"),
+        ("text,label,split\n", "no rows"),
+        ("", "columns"),
+    ],
+)
+def test_sample_of_another_form_is_refused(tmp_path: Path, content: str, problem: str) -> None:
+    (tmp_path / "messages.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=problem):
+        open_dataset(DataConfig(), path=tmp_path)
+
+
+def test_every_name_is_described_and_unknown_ones_are_refused() -> None:
+    assert set(dataset_names()) >= {"sample", "ag_news"}
+    assert all(dataset_info(name).name == name and dataset_info(name).terms for name in dataset_names())
+    for function in (dataset_info, is_available):
+        with pytest.raises(DataError, match="no data set named 'mnist'; there are sample, ag_news"):
+            function("mnist")
+    with pytest.raises(DataError, match="no data set named"):
+        open_dataset(DataConfig(dataset="mnist"))
+
+
+def test_published_set_that_is_not_here_says_how_to_get_it(empty_machine: Path) -> None:
+    assert is_available("sample") and not is_available("ag_news")
+    with pytest.raises(DataError, match=r"`txcls data fetch ag_news`.*--data PATH"):
+        open_dataset(DataConfig(dataset="ag_news"))
+
+
+@pytest.mark.parametrize("where", ["TXCLS_DATA", "TXCLS_CACHE"])
+def test_published_set_is_found_in_data_folder_and_cache(
+    empty_machine: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = empty_machine / "sets" / "ag_news"
+    folder.mkdir(parents=True)
+    for name in ("train.csv", "test.csv"):
+        (folder / name).write_text('"1","a","b"\n', encoding="utf-8")
+    monkeypatch.setenv(where, str(folder.parent))
+    assert is_available("ag_news")
+    assert open_dataset(DataConfig(dataset="ag_news")).load("test").texts == ["a b"]
+
+
+def test_table_needs_a_path() -> None:
+    with pytest.raises(DataError, match="--data PATH"):
+        open_dataset(DataConfig(dataset="table"))
+
+
+def test_rows_are_chosen_by_index_in_the_order_asked() -> None:
+    rows = LabelledTexts(["a", "b", "c"], [0, 1, 0], ("x", "y"))
+    assert rows.subset([2, 1]) == LabelledTexts(["c", "b"], [0, 1], ("x", "y"))
+    assert len(rows.subset([])) == 0
+
+
+@pytest.mark.parametrize("labels", [[0], [0, 2], [-1, 0]])
+def test_labels_that_do_not_fit_are_refused(labels: list[int]) -> None:
+    with pytest.raises(ValueError, match="labels"):
+        LabelledTexts(["a", "b"], labels, ("x", "y"))
