@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from txcls.config import TextConfig
@@ -42,6 +42,7 @@ def test_batch_of_empty_texts_is_one_column_of_padding() -> None:
     assert pad_batch(TokenisedTexts.encode(ENCODER, DATA), [1])[0].tolist() == [[0]]
 
 
+@settings(deadline=None)
 @given(lengths, st.integers(1, 40), st.integers(0, 2**40), st.integers(0, 50))
 def test_every_row_is_in_one_batch_and_batches_repeat_with_seed_and_epoch(
     of_row: list[int], size: int, seed: int, epoch: int

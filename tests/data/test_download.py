@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from txcls.data import download
-from txcls.data.datasets import DatasetInfo, RemoteFile
-from txcls.data.download import cache_folder, fetch, fetch_files, fetched_folder
+from txcls.data.cache import cache_folder, fetched_folder
+from txcls.data.download import fetch, fetch_files
+from txcls.data.types import DatasetInfo, RemoteFile
 from txcls.errors import DataError, DownloadError
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB

@@ -2,7 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from txcls.data.splits import stratified_split
@@ -12,6 +12,7 @@ two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda la
 fractions = st.floats(0.01, 0.99)
 
 
+@settings(deadline=None)
 @given(two_of_each, fractions, st.integers(0, 2**40))
 def test_every_row_is_on_one_side_and_every_class_on_both(labels: list[int], fraction: float, seed: int) -> None:
     train, validation = stratified_split(labels, fraction=fraction, seed=seed)
@@ -21,6 +22,7 @@ def test_every_row_is_on_one_side_and_every_class_on_both(labels: list[int], fra
         assert list(side) == sorted(side)
 
 
+@settings(deadline=None)
 @given(two_of_each, fractions, st.integers(0, 100))
 def test_the_same_seed_gives_the_same_split(labels: list[int], fraction: float, seed: int) -> None:
     one, other = (stratified_split(labels, fraction=fraction, seed=seed) for _ in range(2))

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_fast_tokens_are_those_with_places(text: str) -> None:
 
 @given(st.text(alphabet="abcdnotsz ABTS0159.,:;!?'()[]<>$%&*-–—…\n“”é", max_size=80))
 def test_tokens_are_nltks_once_full_stops_stand_apart(text: str) -> None:
-    text = text.replace("''", "'")
+    text = re.sub("'+", "'", text)
     assert words(text) == NLTKWordTokenizer().tokenize(separate_full_stops(text))
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.datasets import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.data.rows import csv_rows, read_text
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.errors import DataError
 
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")

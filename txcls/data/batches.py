@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from txcls.data.datasets import LabelledTexts
+from txcls.data.types import LabelledTexts
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import PAD
 

@@ -1,7 +1,6 @@
 """Published data sets from their publishers, into a cache: whole and with the published checksum, or not at all."""
 
 import http.client
-import os
 import time
 import urllib.error
 import urllib.request
@@ -9,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from txcls.data.datasets import DatasetInfo, RemoteFile, dataset_info
+from txcls.data.cache import cache_folder
+from txcls.data.datasets import dataset_info
+from txcls.data.types import DatasetInfo, RemoteFile
 from txcls.errors import DownloadError
 
 Progress = Callable[[str, int, int | None], None]
@@ -24,21 +25,6 @@ TIMEOUT = 30.0
 
 _CHUNK = 1 << 16
 _WORTH_ANOTHER_TRY = (408, 416, 429, 500, 502, 503, 504)
-
-
-def cache_folder() -> Path:
-    """$TXCLS_CACHE, or the platform's folder for caches."""
-    if named := os.environ.get("TXCLS_CACHE"):
-        return Path(named).expanduser()
-    import pooch
-
-    return Path(pooch.os_cache("txcls"))
-
-
-def fetched_folder(info: DatasetInfo, *, cache: Path | None = None) -> Path | None:
-    """Where the data set was downloaded to; None if not all of it is there."""
-    folder = (cache or cache_folder()) / info.name
-    return folder if info.files and all((folder / file.name).is_file() for file in info.files) else None
 
 
 def fetch(

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from txcls.config import DataConfig
-from txcls.data.datasets import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.data.rows import csv_rows, read_text
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 
 if TYPE_CHECKING:

@@ -11,74 +11,17 @@ from collections.abc import Callable
 from functools import cache
 
 ABBREVIATIONS = (
-    *("co", "dr", "ft", "jr", "lt", "mr", "ms", "mt", "no", "sr", "st", "vs"),
-    *(
-        "adm",
-        "apr",
-        "aug",
-        "ave",
-        "bro",
-        "col",
-        "cpl",
-        "dec",
-        "est",
-        "etc",
-        "feb",
-        "fri",
-        "gen",
-        "gov",
-        "hon",
-        "inc",
-        "jan",
-    ),
-    *(
-        "jul",
-        "jun",
-        "ltd",
-        "maj",
-        "mgr",
-        "mrs",
-        "nov",
-        "oct",
-        "pty",
-        "pvt",
-        "rep",
-        "rev",
-        "sen",
-        "sep",
-        "sgt",
-        "thu",
-        "tue",
-    ),
-    *(
-        "vol",
-        "asst",
-        "bldg",
-        "bros",
-        "capt",
-        "cmdr",
-        "corp",
-        "dept",
-        "dist",
-        "pres",
-        "prof",
-        "sept",
-        "supt",
-        "thur",
-        "univ",
-    ),
-    *("messrs",),
+    "co|dr|ft|jr|lt|mr|ms|mt|no|sr|st|vs",
+    "adm|apr|aug|ave|bro|col|cpl|dec|est|etc|feb|fri|gen|gov|hon|inc|jan|jul|jun|ltd|maj|mgr|mrs|nov|oct|pty|pvt|rep|rev|"
+    "sen|sep|sgt|thu|tue|vol",
+    "asst|bldg|bros|capt|cmdr|corp|dept|dist|pres|prof|sept|supt|thur|univ",
+    "messrs",
 )
-"""Words that keep their full stop; so do single letters, and forms such as U.S. and w.va."""
-
-
-def _not_after(words_of_one_length: list[str]) -> str:
-    return rf"(?<!\b(?:{'|'.join(words_of_one_length)})\.)"
-
+"""Words that keep their full stop, grouped by length; so do single letters, and forms such as U.S. and w.va."""
 
 _FULL_STOP = re.compile(
     r"""\.(?=["'”’»)\]}]*\s)(?:(?<=\d\.)|(?<=[^\W\d_]\.)(?<!\b(?<!['’])\w\.)(?<!\.\w\w\.)"""
-    + "".join(_not_after([w for w in ABBREVIATIONS if len(w) == n]) for n in sorted({len(w) for w in ABBREVIATIONS}))
+    + "".join(rf"(?<!\b(?:{alike})\.)" for alike in ABBREVIATIONS)
     + ")",
     re.IGNORECASE,
 )

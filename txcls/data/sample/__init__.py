@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.datasets import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.data.rows import csv_rows, read_text
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 
 INFO = DatasetInfo(
