@@ -16,7 +16,14 @@ VOCAB, CLASSES = 50, 3
 
 
 def small(**changes: object) -> ModelConfig:
-    settings: dict[str, object] = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 32, "max_length": 24, "dropout": 0.0}
+    settings: dict[str, object] = {
+        "d_model": 16,
+        "n_heads": 4,
+        "n_layers": 2,
+        "d_ff": 32,
+        "max_length": 24,
+        "dropout": 0.0,
+    }
     return ModelConfig.model_validate({**settings, **changes})
 
 
@@ -73,7 +80,9 @@ def test_attention_equals_torchs_own(masking: str, traced: bool) -> None:
     real = torch.ones(3, 7, dtype=torch.bool)
     real[1, 4:] = real[2, 1:] = False
     earlier = torch.ones(7, 7, dtype=torch.bool).tril()
-    allowed = {"none": None, "padding": real[:, None, None], "causal": earlier, "both": real[:, None, None] & earlier}[masking]
+    allowed = {"none": None, "padding": real[:, None, None], "causal": earlier, "both": real[:, None, None] & earlier}[
+        masking
+    ]
     expected, weights = theirs(
         x,
         x,
@@ -152,7 +161,9 @@ def test_a_batch_equals_its_items_one_by_one(config: ModelConfig, rows: list[lis
 
 @settings(max_examples=40, deadline=None)
 @given(config=CONFIGS, row=st.lists(st.integers(1, VOCAB - 1), min_size=2, max_size=12), data=st.data())
-def test_causal_attention_leaks_nothing_from_later_tokens(config: ModelConfig, row: list[int], data: st.DataObject) -> None:
+def test_causal_attention_leaks_nothing_from_later_tokens(
+    config: ModelConfig, row: list[int], data: st.DataObject
+) -> None:
     model = build(config.model_copy(update={"causal": True}))
     cut = data.draw(st.integers(1, len(row) - 1))
     other = row[:cut] + [(token % (VOCAB - 1)) + 1 for token in row[cut:]]

@@ -56,7 +56,10 @@ def test_an_edit_changes_what_follows() -> None:
 
 
 def test_an_edit_that_changes_the_shape_is_refused() -> None:
-    with pytest.raises(TraceError, match=r"'first' returned shape \(1,\); wanted \(2,\)"), trace(edit={"first": lambda x: x[:1]}):
+    with (
+        pytest.raises(TraceError, match=r"'first' returned shape \(1,\); wanted \(2,\)"),
+        trace(edit={"first": lambda x: x[:1]}),
+    ):
         Two()(torch.ones(2))
 
 

@@ -1,9 +1,9 @@
 """A trained classifier as a folder of plain files: saved all at once or not at all, loaded with everything checked.
 
-    model.safetensors   weights, float16          config.json    every setting of the run, and the temperature
-    tokenizer.json      text to ids               labels.json    class names in the order of the logits
-    metrics.json        figures, and how they came about         history.jsonl  one row per validation while training
-    README.md           the model card, written from the rest
+model.safetensors   weights, float16          config.json    every setting of the run, and the temperature
+tokenizer.json      text to ids               labels.json    class names in the order of the logits
+metrics.json        figures, and how they came about         history.jsonl  one row per validation while training
+README.md           the model card, written from the rest
 """
 
 import json
@@ -53,7 +53,7 @@ class Checkpoint:
 
 
 def checkpoint_root() -> Path:
-    """The folder that checkpoint names are looked up in: $TXCLS_CHECKPOINTS, ./checkpoints, or the one beside the package."""
+    """Where checkpoint names are looked up: $TXCLS_CHECKPOINTS, ./checkpoints, or the one beside the package."""
     if configured := os.environ.get("TXCLS_CHECKPOINTS"):
         return Path(configured)
     here = Path("checkpoints")
@@ -175,8 +175,8 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     wanted = config.model.pooling == "class_token"
     if (encoder.max_length, encoder.class_token) != (config.model.max_length, wanted):
         raise CheckpointError(
-            f"{path / 'tokenizer.json'}: max_length {encoder.max_length} and class_token {encoder.class_token} do not fit "
-            f"config.json, which wants {config.model.max_length} and {wanted}"
+            f"{path / 'tokenizer.json'}: max_length {encoder.max_length} and class_token {encoder.class_token} "
+            f"do not fit config.json, which wants {config.model.max_length} and {wanted}"
         )
     model = _read_model(path / "model.safetensors", config, vocab_size=encoder.vocab_size, n_classes=len(classes))
     metrics = _read_json(path / "metrics.json", dict)
@@ -278,7 +278,7 @@ def _read_history(path: Path) -> list[dict[str, Any]]:
 
 
 def model_card(checkpoint: Checkpoint) -> str:
-    """The checkpoint's README.md: what it is for, data, settings, figures and the command that made it (Mitchell et al. 2019)."""
+    """The checkpoint's README.md: purpose, data, settings, figures, the command that made it (Mitchell et al. 2019)."""
     config, metrics = checkpoint.config, checkpoint.metrics
     model, text = config.model, config.text
     data, training = metrics.get("data", {}), metrics.get("training", {})
@@ -297,8 +297,8 @@ def model_card(checkpoint: Checkpoint) -> str:
         "|---|---|",
         *rows,
         "",
-        f"Validation rows are a stratified share ({config.data.validation_fraction:.0%}, seed {config.data.split_seed}) of the "
-        "training rows. Every choice was made on them; the test rows were read by `evaluate` alone.",
+        f"Validation rows are a stratified {config.data.validation_fraction:.0%} (seed {config.data.split_seed}) of "
+        "the training rows. Every choice was made on them; the test rows were read by `evaluate` alone.",
         "",
         "## Results",
         "",
@@ -306,14 +306,14 @@ def model_card(checkpoint: Checkpoint) -> str:
         "|---|---|---|---|---|---|",
         *(_result_row(split, metrics[split]) for split in ("validation", "test") if split in metrics),
         "",
-        f"Probabilities are softmax(logits / {checkpoint.temperature:.3f}); the temperature was fitted on validation rows.",
+        f"Probabilities are softmax(logits / {checkpoint.temperature:.3f}), a temperature fitted on validation rows.",
         "",
         *_class_table(metrics.get("test") or metrics.get("validation")),
         "## Model",
         "",
-        f"{model.n_layers} layers, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, {model.norm}-norm, "
-        f"{model.activation}, {model.positions} positions, {model.pooling} pooling, at most {model.max_length} tokens; "
-        f"{text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
+        f"{model.n_layers} layers, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, "
+        f"{model.norm}-norm, {model.activation}, {model.positions} positions, {model.pooling} pooling, "
+        f"at most {model.max_length} tokens; {text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
         + (f", {model.ngram_buckets:,} hashed bigram vectors of width {model.d_ngram}" if model.ngram_buckets else "")
         + f"; {checkpoint.n_parameters:,} parameters, stored as float16.",
         "",
@@ -323,8 +323,8 @@ def model_card(checkpoint: Checkpoint) -> str:
         "",
         "## Limits",
         "",
-        "It knows only the classes above and the kind of text it was trained on, and puts any other text into one of them. "
-        "Attention maps show where it looked, which is not by itself a reason for its answer.",
+        "It knows only the classes above and the kind of text it was trained on, and puts any other text into one of "
+        "them. Attention maps show where it looked, which is not by itself a reason for its answer.",
         "",
     ]
     return "\n".join(lines)

@@ -3,8 +3,8 @@
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
 
-It holds no logic of its own: each command calls the library, prints, and turns its errors into one line and exit code 2.
-Everything slow to import is imported inside the command that needs it, so that `--help` answers at once.
+It holds no logic of its own: each command calls the library, prints, and turns its errors into one line and exit code
+2. Everything slow to import is imported inside the command that needs it, so that `--help` answers at once.
 """
 
 import json
@@ -50,15 +50,20 @@ def train(
     preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file like it.")],
     data: DataOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write [default: checkpoints/PRESET].")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Checkpoint folder to write [default: checkpoints/PRESET]."),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; may be given several times."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Same as --set train.seed=N.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same settings.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the checkpoint that is already there.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted run of the same settings.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the checkpoint that is already there.")
+    ] = False,
     max_steps: Annotated[
         int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, for a trial.")
     ] = None,
@@ -73,7 +78,9 @@ def train(
     config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
     folder = out or checkpoint_root() / config.name
     if folder.exists() and not overwrite:
-        raise TrainingError(f"{folder} is there already; give --out DIR for another folder, or --overwrite to replace it")
+        raise TrainingError(
+            f"{folder} is there already; give --out DIR for another folder, or --overwrite to replace it"
+        )
     with _training_display() as display:
         checkpoint = training.train(
             config,
@@ -99,7 +106,9 @@ def evaluate(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
     split: Annotated[str, typer.Option("--split", metavar="SPLIT", help="test or validation.")] = "test",
-    write: Annotated[bool, typer.Option("--write", help="Also put the figures into the checkpoint's metrics and card.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Also put the figures into the checkpoint's metrics and card.")
+    ] = False,
     device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -129,17 +138,23 @@ def evaluate(
 @app.command()
 def predict(
     checkpoint: CheckpointArgument,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; without any, lines of standard input.")] = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; without any, lines of standard input.")
+    ] = None,
     input_file: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Classify the rows of a CSV, TSV, JSON Lines or Parquet file.")
+        Path | None,
+        typer.Option("--input", metavar="FILE", help="Classify the rows of a CSV, TSV, JSON Lines or Parquet file."),
     ] = None,
     text_column: Annotated[
         str | None, typer.Option("--text-column", metavar="C", help="Its column with the text; guessed unless given.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Where to write the rows with label and probability.")
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Where to write the rows with label and probability."),
     ] = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", metavar="K", min=1, help="Rank only the K best classes.")] = None,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", metavar="K", min=1, help="Rank only the K best classes.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Classify texts, or the rows of a file."""
@@ -237,7 +252,9 @@ def data_list(as_json: JsonOption = False) -> None:
     infos = [dataset_info(name) for name in dataset_names()]
     if as_json:
         for info in infos:
-            _print_json({"name": info.name, "title": info.title, "homepage": info.homepage, "here": is_available(info.name)})
+            _print_json(
+                {"name": info.name, "title": info.title, "homepage": info.homepage, "here": is_available(info.name)}
+            )
         return
     from rich.table import Table
 
@@ -256,7 +273,13 @@ def data_fetch(
 
     from txcls.data.download import fetch
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=_console(error=True)) as bar:
         tasks: dict[str, Any] = {}
 
@@ -272,8 +295,12 @@ def data_fetch(
 @data_app.command("show")
 def data_show(
     name_or_path: Annotated[str, typer.Argument(metavar="NAME_OR_PATH", help="A data set's name, or your own file.")],
-    text_column: Annotated[str | None, typer.Option("--text-column", metavar="C", help="Your file's text column.")] = None,
-    label_column: Annotated[str | None, typer.Option("--label-column", metavar="C", help="Your file's label column.")] = None,
+    text_column: Annotated[
+        str | None, typer.Option("--text-column", metavar="C", help="Your file's text column.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option("--label-column", metavar="C", help="Your file's label column.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show rows, classes and a few texts of a data set or of your own file."""
@@ -281,9 +308,7 @@ def data_show(
     from txcls.data.datasets import dataset_names, open_dataset
 
     known = name_or_path in dataset_names()
-    config = DataConfig(
-        dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column
-    )
+    config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
     dataset = open_dataset(config, path=None if known else Path(name_or_path))
     splits = {split: dataset.load(split) for split in ("train", "test") if split == "train" or dataset.has_test}
     if as_json:

@@ -127,6 +127,8 @@ class DataConfig(Section):
 class TrainConfig(Section):
     """How `txcls.training` fits a model."""
 
+    start_vectors: Literal["random", "company"] = "random"
+    """Token embeddings to start from: random, or counted from which words stand near which in the training texts."""
     epochs: int = Field(5, ge=1, le=10_000)
     """Passes over the training rows, unless early stopping ends sooner."""
     batch_size: int = Field(64, ge=1, le=65536)

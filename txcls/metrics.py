@@ -48,7 +48,8 @@ class Metrics:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, numbers rounded to six places."""
-        return _rounded(asdict(self))
+        rounded: dict[str, Any] = _rounded(asdict(self))
+        return rounded
 
 
 def _rounded(value: Any) -> Any:

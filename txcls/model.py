@@ -1,12 +1,12 @@
-"""A Transformer text classifier from first principles, top to bottom: token ids to embeddings to blocks to class logits.
+"""A Transformer text classifier from first principles, top to bottom: ids, embeddings, blocks, pooling, class logits.
 
 Letters in the shape comments at line ends:
 
     B batch   T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
 
-The computation is that of "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), encoder only,
-with the choices of `txcls.config.ModelConfig`. Each tensor worth looking at passes a `Tap` (txcls/tap.py), which is an
-identity unless somebody opened a trace; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
+The computation is that of "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), encoder
+only, with the choices of `txcls.config.ModelConfig`. Each tensor worth looking at passes a `Tap` (txcls/tap.py), which
+is an identity unless somebody opened a trace; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
 """
 
 import math
@@ -23,8 +23,8 @@ from txcls.text.vocabulary import PAD
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     """Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos of the same angle.
 
-    Each pair of columns is a clock hand that turns at its own speed, from one radian per token to one in 10,000, so that
-    every position has its own reading and a shift by k tokens is the same rotation everywhere (Vaswani et al. 2017, 3.5).
+    Each pair of columns is a clock hand that turns at its own speed, from one radian per token to one in 10,000, so
+    that every position has its own reading and a shift by k tokens is the same rotation everywhere (section 3.5).
     """
     position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # T 1
     frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))  # D/2
@@ -79,7 +79,7 @@ class HashedBigrams(nn.Module):
         self.drop = config.ngram_dropout
 
     def buckets(self, ids: Tensor) -> Tensor:
-        """The table row of each position's (previous token, token) pair, (B, T); the first token's neighbour is padding."""
+        """The table row of each (previous token, token) pair, (B, T); the first token's neighbour is padding."""
         previous = F.pad(ids, (1, 0), value=PAD)[:, :-1]  # B T
         mixed = previous * 2_654_435_761 + ids * 2_246_822_519  # B T: large odd factors spread neighbouring ids apart
         return (mixed ^ (mixed >> 15)) % self.table.num_embeddings  # B T
@@ -97,8 +97,8 @@ class HashedBigrams(nn.Module):
 class SelfAttention(nn.Module):
     """Multi-head self-attention: softmax(Q K^T / sqrt(E)) V in each of H heads (Vaswani et al. 2017, 3.2).
 
-    Each token asks a question (query), offers a heading (key) and a content (value). A token's new content is the mean of
-    all contents, weighted by how well their headings answer its question.
+    Each token asks a question (query), offers a heading (key) and a content (value). A token's new content is the mean
+    of all contents, weighted by how well their headings answer its question.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -113,13 +113,13 @@ class SelfAttention(nn.Module):
         self.scores, self.pattern, self.z = Tap(), Tap(), Tap()
 
     def forward(self, x: Tensor, allowed: Tensor | None) -> Tensor:
-        """x (B, T, D) to what attention writes, (B, T, D); `allowed` is True where a row's token may look at a column's."""
+        """What attention writes, (B, T, D), given x (B, T, D); `allowed` is True where a row may look at a column."""
         q = self.q(self._split_heads(self.query(x)))  # B H T E
         k = self.k(self._split_heads(self.key(x)))  # B H T E
         v = self.v(self._split_heads(self.value(x)))  # B H T E
         drop = self.drop if self.training else 0.0
         if tracing():
-            # Divided by sqrt(E), because a sum of E products of unit variance has variance E, and softmax would saturate.
+            # Divided by sqrt(E): a sum of E products of unit variance has variance E, and softmax would saturate.
             scores = q @ k.mT / math.sqrt(self.d_head)  # B H T T
             if allowed is not None:
                 scores = scores.masked_fill(~allowed, -math.inf)  # B H T T
@@ -133,7 +133,8 @@ class SelfAttention(nn.Module):
         return written
 
     def _split_heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)  # B T D -> B H T E
+        heads: Tensor = x.unflatten(-1, (self.n_heads, self.d_head))  # B T H E
+        return heads.transpose(1, 2)  # B H T E
 
 
 class FeedForward(nn.Module):
@@ -156,8 +157,8 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """One layer: attention moves information between tokens, then feed-forward works on each token alone.
 
-    Both add what they write to the residual stream. With norm "pre" each reads a normalised copy and the stream itself is
-    never touched (Xiong et al. 2020, https://arxiv.org/abs/2002.04745); with "post" the sum is normalised, as in 2017.
+    Both add what they write to the residual stream. With norm "pre" each reads a normalised copy and the stream itself
+    is left alone (Xiong et al. 2020, https://arxiv.org/abs/2002.04745); with "post" the sum is normalised (2017).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -185,7 +186,8 @@ class Pooling(nn.Module):
         super().__init__()
         self.kind = config.pooling
         if self.kind == "attention":
-            self.score = nn.Linear(config.d_model, 1, bias=False)  # a bias would add the same to all and cancel in softmax
+            # No bias: it would add the same to all scores and cancel in softmax.
+            self.score = nn.Linear(config.d_model, 1, bias=False)
         self.pattern = Tap()
 
     def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
@@ -197,7 +199,8 @@ class Pooling(nn.Module):
             weights = weights.masked_fill(~real, -math.inf)  # B T
         # The mean is the case where all scores are equal.
         pattern = self.pattern(F.softmax(weights, dim=-1))  # B T, sums to 1
-        return (pattern.unsqueeze(1) @ x).squeeze(1)  # B D
+        mean: Tensor = (pattern.unsqueeze(1) @ x).squeeze(1)  # B D
+        return mean
 
 
 class TextClassifier(nn.Module):
@@ -242,7 +245,7 @@ class TextClassifier(nn.Module):
         return logits
 
     def _allowed(self, real: Tensor | None, ids: Tensor) -> Tensor | None:
-        """Which columns each row of the attention pattern may use: no padding, and with causal attention no later token."""
+        """Which columns each row of the attention pattern may use: no padding; if causal, no later token."""
         length = ids.shape[1]
         allowed = None if real is None else real[:, None, None, :]  # B 1 1 T
         if self.config.causal:

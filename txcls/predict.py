@@ -1,8 +1,8 @@
 """Text in, ranked classes out: `Classifier`, the one door to a trained checkpoint.
 
-    classifier = Classifier.load("checkpoints/ag_news")
-    best = classifier.predict(["Rovers land on a comet"], top_k=3)[0]
-    best.label, best.scores[0].probability
+classifier = Classifier.load("checkpoints/ag_news")
+best = classifier.predict(["Rovers land on a comet"], top_k=3)[0]
+best.label, best.scores[0].probability
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,10 @@ class Score:
 class Prediction:
     """What the model makes of one text.
 
-    `scores` are the top classes, most probable first, and `other` is what is left for the rest. `tokens` carry character
-    offsets into `text`; `unknown` are those outside the vocabulary. `truncated_at` is the offset from which the text was
-    not read, None where all of it was. A text without any token (empty, only white space, …) has label None and no scores.
+    `scores` are the top classes, most probable first, and `other` is what is left for the rest. `tokens` carry
+    character offsets into `text`; `unknown` are those outside the vocabulary. `truncated_at` is the offset from which
+    the text was not read, None where all of it was. A text without any token (empty, only white space, …) has label
+    None and no scores.
     """
 
     text: str
@@ -111,7 +112,6 @@ class Classifier:
         with torch.inference_mode():  # per thread, so it stands here and not around the caller
             logits = self.checkpoint.model(ids)  # B C
             return torch.softmax(logits.double() / self.checkpoint.temperature, dim=-1)
-
 
     def rank(self, encoding: Encoding, probabilities: Sequence[float], *, top_k: int | None = None) -> Prediction:
         """The prediction that the calibrated probabilities (C,) of an encoded text amount to."""

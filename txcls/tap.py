@@ -67,7 +67,9 @@ class Trace:
     def check(self) -> None:
         """Raise TraceError where an edit was never reached, or where recording was asked for and nothing came."""
         if unreached := sorted(set(self._edits) - self.edited):
-            raise TraceError(f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}")
+            raise TraceError(
+                f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}"
+            )
         if not self.values and (self._patterns is None or self._patterns):
             wanted = "anything" if self._patterns is None else ", ".join(self._patterns)
             raise TraceError(f"the trace recorded nothing (wanted {wanted}); run the model inside the `with` block")
@@ -94,7 +96,7 @@ def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | Non
 
 
 def tracing() -> bool:
-    """Whether a trace is open in this thread or task; the model then writes attention out instead of using fused kernels."""
+    """Whether a trace is open in this thread or task; attention is then written out instead of fused."""
     return _open_trace.get() is not None
 
 

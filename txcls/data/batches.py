@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from txcls.data.types import LabelledTexts
 from txcls.text.encoder import TextEncoder
-from txcls.text.vocabulary import PAD
+from txcls.text.vocabulary import PAD, UNK
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -65,11 +65,11 @@ class TokenisedTexts:
         """
         labels = np.asarray(data.labels, dtype=np.int64)
         if cache is None:
-            return _flatten(encoder.encode_ids(data.texts), labels)
+            return _flatten(_never_empty(encoder.encode_ids(data.texts)), labels)
         file = cache / f"{_key(encoder, data.texts)}.npz"
         if (kept := _read(file, labels)) is not None:
             return kept
-        tokenised = _flatten(encoder.encode_ids(data.texts), labels)
+        tokenised = _flatten(_never_empty(encoder.encode_ids(data.texts)), labels)
         _write(file, tokenised)
         return tokenised
 
@@ -110,6 +110,12 @@ def _write(file: Path, tokenised: TokenisedTexts) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def _never_empty(rows: Iterable[Int32]) -> list[Int32]:
+    """Rows without any token as one unknown token: they have a label, so an evaluation must count them."""
+    nothing = np.array([UNK], dtype=np.int32)
+    return [row if len(row) else nothing for row in rows]
 
 
 def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:

@@ -11,7 +11,7 @@ from txcls.predict import Classifier, Prediction
 
 @dataclass(frozen=True)
 class PositionEncoding:
-    """A model's own encoding: `values` (T, D) is what it adds to the token at each place; zeros where `kind` is "none"."""
+    """A model's own encoding: `values` (T, D) is what it adds at each place, zeros where `kind` is "none"."""
 
     kind: str
     values: FloatArray
@@ -21,8 +21,8 @@ class PositionEncoding:
 class ShuffledPredictions:
     """The same words in other orders.
 
-    `probabilities` (n, C) are in the order of the classifier's classes; `label_kept` is the share of the shuffles in which
-    the original's winning class still wins.
+    `probabilities` (n, C) are in the order of the classifier's classes; `label_kept` is the share of the shuffles in
+    which the original's winning class still wins.
     """
 
     original: Prediction

@@ -59,7 +59,7 @@ def trace_text(classifier: Classifier, text: str) -> TracedText:
     ids = torch.tensor([encoding.ids])  # 1 T
     with trace() as opened:
         probabilities = classifier.probabilities(ids)[0]  # C
-    values = {name: value[0].float().numpy() for name, value in opened.values.items()}
+    values = {name: value[0].detach().float().numpy() for name, value in opened.values.items()}
     config = classifier.checkpoint.config.model
     attention = np.stack([values[f"layers.{layer}.attn.pattern"] for layer in range(config.n_layers)])  # L H T T
     stages = [Stage("ids", "B T", tuple(ids.shape), "token ids, looked up in the vocabulary")]

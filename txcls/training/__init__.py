@@ -1,13 +1,13 @@
 """Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
 
-from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterrupted, fit, predict_logits
+from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit, predict_logits
 from txcls.training.run import evaluate, train, with_metrics
 
 __all__ = [
     "FitResult",
     "HistoryRow",
     "Progress",
-    "TrainingInterrupted",
+    "TrainingInterruptedError",
     "evaluate",
     "fit",
     "predict_logits",

@@ -1,7 +1,7 @@
 """The training loop: `fit` a model to tokenised texts, watch it on validation rows, survive being stopped.
 
-    python -m txcls train ag_news            # a preset, from its data set to a checkpoint folder
-    python -m txcls train ag_news --resume   # go on where it was stopped
+python -m txcls train ag_news            # a preset, from its data set to a checkpoint folder
+python -m txcls train ag_news --resume   # go on where it was stopped
 """
 
 import math
@@ -71,7 +71,7 @@ class FitResult:
     stopped_early: bool
 
 
-class TrainingInterrupted(TrainingError):
+class TrainingInterruptedError(TrainingError):
     """Training was stopped on purpose (Ctrl-C, SIGTERM) and its state is saved, where there is a place for it."""
 
 
@@ -113,7 +113,7 @@ def fit(
 
     Raises:
         TrainingError: the loss became not-a-number, or there is nothing (fitting) to resume from.
-        TrainingInterrupted: stopped by Ctrl-C or SIGTERM, after the state was saved.
+        TrainingInterruptedError: stopped by Ctrl-C or SIGTERM, after the state was saved.
     """
     return _Fit(model, train, validation, config, torch.device(device), state_path).run(
         resume=resume, on_step=on_step, on_validation=on_validation, max_steps=max_steps
@@ -133,7 +133,9 @@ class _Fit:
         state_path: Path | None,
     ) -> None:
         if not len(train) or not len(validation):
-            raise TrainingError(f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each")
+            raise TrainingError(
+                f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each"
+            )
         self.model, self.train, self.validation = model.to(device), train, validation
         self.config, self.device, self.state_path = config, device, state_path
         self.lengths = train.lengths
@@ -182,8 +184,12 @@ class _Fit:
                         stopped_early = self._patience_is_out() or last
                     if stop_requested():
                         self._save()
-                        where = f"; its state is in {self.state_path}" if self.state_path else ""
-                        raise TrainingInterrupted(f"stopped in epoch {self.epoch + 1} after step {self.step}{where}")
+                        where = (
+                            f"; its state is in {self.state_path}, --resume goes on from it" if self.state_path else ""
+                        )
+                        raise TrainingInterruptedError(
+                            f"stopped in epoch {self.epoch + 1} after step {self.step}{where}"
+                        )
                     if time.monotonic() - saved_at > self.config.save_every_seconds:
                         self._save()
                         saved_at = time.monotonic()
@@ -242,7 +248,8 @@ class _Fit:
         accuracy = float((logits.argmax(-1) == labels).float().mean())
         best = self._better(loss=loss, accuracy=accuracy)
         if best:
-            self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in self.model.state_dict().items()}
+            weights = self.model.state_dict()
+            self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
         self.model.load_state_dict(raw)
         self.seconds += time.perf_counter() - started
         running = self.running
@@ -343,8 +350,8 @@ class _Fit:
         ):
             if came != wanted:
                 raise TrainingError(
-                    f"{self.state_path} was saved by another run: its {what} differ. Repeat the settings it was started "
-                    "with, or start without --resume"
+                    f"{self.state_path} was saved by another run: its {what} differ. Repeat the settings it was "
+                    "started with, or start without --resume"
                 )
         self.epoch, self.batch, self.step = state["position"]
         self.seconds = state["seconds"]
@@ -400,7 +407,7 @@ def _stop_requests() -> Iterator[Callable[[], bool]]:
 
     def handle(number: int, frame: object) -> None:
         asked.set()
-        signal.signal(number, before[number])
+        signal.signal(number, before[signal.Signals(number)])
 
     try:
         for number in before:

@@ -11,12 +11,13 @@ from txcls.config import ModelConfig, TrainConfig
 def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     """AdamW that decays matrices only, or plain Adam.
 
-    Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to zero
-    would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
+    Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to
+    zero would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
     """
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), lr=config.learning_rate)
-    decayed, kept = [], []
+    decayed: list[nn.Parameter] = []
+    kept: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
         (kept if parameter.ndim < 2 or name.endswith("positional") else decayed).append(parameter)
     groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": kept, "weight_decay": 0.0}]
@@ -76,9 +77,7 @@ def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) 
         return torch.bfloat16
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
-    capable = device.type == "cpu" and (
-        torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    )
+    capable = device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return torch.bfloat16 if capable and model.d_model >= 128 else None
 
 

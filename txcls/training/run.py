@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-import txcls
+from txcls import __version__
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
+from txcls.data.cache import cache_folder
 from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
 from txcls.data.splits import stratified_split
 from txcls.errors import DataError, TrainingError
@@ -22,6 +23,7 @@ from txcls.metrics import Metrics, evaluate_probabilities, fit_temperature
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.loop import FitResult, HistoryRow, Progress, fit, predict_logits
+from txcls.training.start import company_vectors
 
 
 def train(
@@ -39,8 +41,8 @@ def train(
 ) -> Checkpoint:
     """Train what `config` describes and save it as the checkpoint folder `out`; the test split is not touched.
 
-    While it runs, its state lies beside `out` in a folder with `.training` added, from which `resume` goes on; the folder
-    goes away once the checkpoint is saved.
+    While it runs, its state lies beside `out` in a folder with `.training` added, from which `resume` goes on; the
+    folder goes away once the checkpoint is saved.
 
     Args:
         config: all settings.
@@ -71,10 +73,15 @@ def train(
         class_token=config.model.pooling == "class_token",
     )
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
-    tokenised = TokenisedTexts.encode(encoder, training_rows)
-    held_out = TokenisedTexts.encode(encoder, validation_rows)
+    cache = cache_folder() / "tokens"
+    tokenised = TokenisedTexts.encode(encoder, training_rows, cache=cache)
+    held_out = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
     torch.manual_seed(config.train.seed)
     model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
+    if config.train.start_vectors == "company":
+        tell("counting which words keep company, for start vectors")
+        start = company_vectors(tokenised, vocab_size=encoder.vocab_size, d_model=config.model.d_model)
+        model.embeddings.token.weight.data += torch.from_numpy(start)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
@@ -105,7 +112,9 @@ def train(
 
 def split_rows(rows: LabelledTexts, config: RunConfig) -> tuple[LabelledTexts, LabelledTexts]:
     """The training and the validation rows of a configuration; the same ones whenever it is asked."""
-    kept, held_out = stratified_split(rows.labels, fraction=config.data.validation_fraction, seed=config.data.split_seed)
+    kept, held_out = stratified_split(
+        rows.labels, fraction=config.data.validation_fraction, seed=config.data.split_seed, classes=rows.classes
+    )
     return rows.subset(kept), rows.subset(held_out)
 
 
@@ -126,7 +135,7 @@ def evaluate(
         rows = split_rows(dataset.load("train"), checkpoint.config)[1]
     rows = _with_classes(rows, checkpoint)
     chosen = _device(device)
-    tokenised = TokenisedTexts.encode(checkpoint.encoder, rows)
+    tokenised = TokenisedTexts.encode(checkpoint.encoder, rows, cache=cache_folder() / "tokens")
     logits = predict_logits(checkpoint.model.to(chosen), tokenised, device=chosen).numpy()  # N C
     checkpoint.model.cpu()
     return _metrics_at(logits, tokenised.labels, checkpoint.temperature, checkpoint.classes)
@@ -151,7 +160,9 @@ def with_metrics(checkpoint: Checkpoint, *, split: str, metrics: Metrics) -> Che
 def _metrics_at(logits: Any, labels: Any, temperature: float, classes: tuple[str, ...]) -> Metrics:
     from scipy.special import softmax
 
-    return evaluate_probabilities(softmax(logits.astype(np.float64) / temperature, axis=1), np.asarray(labels), classes=classes)
+    return evaluate_probabilities(
+        softmax(logits.astype(np.float64) / temperature, axis=1), np.asarray(labels), classes=classes
+    )
 
 
 def _with_classes(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
@@ -188,7 +199,9 @@ def _check_writable(out: Path) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise TrainingError(f"cannot write to {out.parent}: {error.strerror}; choose another folder with --out") from None
+        raise TrainingError(
+            f"cannot write to {out.parent}: {error.strerror}; choose another folder with --out"
+        ) from None
     if out.exists() and not out.is_dir():
         raise TrainingError(f"{out} is a file; choose another folder with --out")
 
@@ -215,7 +228,7 @@ def _training_facts(result: FitResult, config: RunConfig, command: str, device: 
         "steps": result.history[-1].step,
         "best_epoch": result.best.epoch,
         "machine": f"{processor}, {torch.get_num_threads()} threads",
-        "software": f"txcls {txcls.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+        "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }
 
 

@@ -1,0 +1,69 @@
+"""Tiny objects that many tests share: a few texts, an untrained checkpoint on disk, its classifier."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.config import ModelConfig, RunConfig
+from txcls.model import TextClassifier
+from txcls.predict import Classifier
+from txcls.text.encoder import TextEncoder
+
+TEXTS = (
+    "the striker scored twice before half time",
+    "the bank raised its rates again",
+    "a probe sent pictures of the comet",
+    "ministers met to end the border dispute",
+    "the goalkeeper saved a late penalty",
+    "shares fell after the report",
+    "a new chip doubles the speed of phones",
+    "voters went to the polls on sunday",
+)
+CLASSES = ("World", "Sports", "Business", "Sci/Tech")
+
+
+def tiny_config(**model: object) -> RunConfig:
+    """A configuration whose model has random weights in milliseconds."""
+    settings: dict[str, object] = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 32, "max_length": 12}
+    return RunConfig.model_validate(
+        {"name": "tiny", "title": "a test", "text": {"min_frequency": 1}, "model": {**settings, **model}}
+    )
+
+
+def make_checkpoint(path: Path, **model: object) -> Checkpoint:
+    """Save and return an untrained checkpoint with lively weights."""
+    config = tiny_config(**model)
+    encoder = TextEncoder.fit(
+        TEXTS, config.text, max_length=config.model.max_length, class_token=config.model.pooling == "class_token"
+    )
+    torch.manual_seed(0)
+    network = TextClassifier(ModelConfig.model_validate(config.model), vocab_size=encoder.vocab_size, n_classes=4)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    save_checkpoint(Checkpoint(path, config, encoder, CLASSES, network, 1.5, {"training": {"seed": 0}}, [{"epoch": 1}]))
+    return load_checkpoint(path)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    """An untrained checkpoint in a folder of its own."""
+    return make_checkpoint(tmp_path / "tiny")
+
+
+@pytest.fixture(scope="session")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Classifier:
+    """A classifier with random weights; nothing may change it."""
+    return Classifier(make_checkpoint(tmp_path_factory.mktemp("shared") / "tiny"))
+
+
+@pytest.fixture
+def published_data() -> Path:
+    """The folder with the published data sets, which `.ci/run` names where it has them."""
+    folder = os.environ.get("TXCLS_DATA")
+    if not folder:
+        pytest.skip("TXCLS_DATA names no folder with the published data sets")
+    return Path(folder)

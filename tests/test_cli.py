@@ -1,0 +1,262 @@
+"""The command line as a person or a script meets it: real processes, and one line and exit code 2 for errors."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import make_checkpoint
+from txcls import cli
+
+QUICK = [
+    "--set",
+    "train.epochs=2",
+    "--set",
+    "model.d_model=16",
+    "--set",
+    "model.n_layers=1",
+    "--set",
+    "train.precision=float32",
+]
+
+
+class Ran:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def objects(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Run a command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def call(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["txcls", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        captured = capsys.readouterr()
+        return Ran(caught.value.code or 0, captured.out, captured.err)  # type: ignore[arg-type]
+
+    return call
+
+
+def txcls(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "TXCLS_CACHE": str(cwd / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", "txcls", *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+
+
+def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -> None:
+    trained = txcls("train", "sample", "--out", "mine", *QUICK, cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert trained.stdout == "" and "saved mine: validation accuracy" in trained.stderr
+    assert not (tmp_path / "mine.training").exists()
+    card = (tmp_path / "mine" / "README.md").read_text(encoding="utf-8")
+    assert "python -m txcls train sample --out mine" in card
+    predicted = txcls("predict", "mine", "Book me a train to the coast", "--json", cwd=tmp_path)
+    [answer] = map(json.loads, predicted.stdout.splitlines())
+    assert list(answer) == ["text", "label", "scores", "tokens", "unknown", "truncated"]
+    assert sum(score["probability"] for score in answer["scores"]) == pytest.approx(1.0)
+    assert answer["label"] == answer["scores"][0]["label"] and answer["truncated"] is False
+    measured = txcls("evaluate", "mine", "--json", "--write", cwd=tmp_path)
+    [figures] = map(json.loads, measured.stdout.splitlines())
+    assert {"accuracy", "macro_f1", "ece", "n"} <= figures.keys() and figures["n"] > 50
+    written = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
+    assert written["test"]["accuracy"] == figures["accuracy"]
+    again = txcls("evaluate", "mine", "--split", "validation", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["accuracy"] == pytest.approx(written["validation"]["accuracy"], abs=1e-6)
+
+
+def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
+    """SIGKILL in the middle, then --resume: the result is that of a run that was left alone."""
+    arguments = ["train", "sample", *QUICK, "--set", "train.epochs=12", "--set", "train.save_every_seconds=0.0"]
+    whole = txcls(*arguments, "--out", "whole", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "TXCLS_CACHE": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "txcls", *arguments, "--out", "cut"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    state = tmp_path / "cut.training" / "state.pt"
+    deadline = time.monotonic() + 100
+    while not state.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it was to be killed before its end"
+    resumed = txcls(*arguments, "--out", "cut", "--resume", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
+    assert weights[0] == weights[1]
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "TXCLS_CACHE": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "txcls", "train", "sample", "--out", "mine", *QUICK, "--set", "train.epochs=5000"]
+    process = subprocess.Popen(
+        [*command, "--set", "train.patience=0", "--set", "train.save_every_seconds=0.0"],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    state = tmp_path / "mine.training" / "state.pt"
+    deadline = time.monotonic() + 100
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 2 and "error: stopped in epoch" in error and "--resume" in error
+    assert "Traceback" not in error and state.exists()
+
+
+def test_ranked_classes_for_people(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    ran = run("predict", "tiny", "the zyzzyva raised rates " + "again " * 30, "--top-k", "2")
+    assert (
+        ran.code == 0
+        and "other" in ran.out
+        and "unknown words: zyzzyva" in ran.out
+        and "the rest was cut off" in ran.out
+    )
+
+
+@pytest.mark.parametrize("text", ["<script>[bold]alert[/bold]</script>", "nul\0", "\udcff lone", "שלום", "[/]"])
+def test_strange_texts_are_printed_as_text(run, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    assert run("predict", "tiny", text).code == 0
+    [answer] = run("predict", "tiny", text, "--json").objects
+    assert answer["label"]
+
+
+def test_inspect_lists_every_stage(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    stages = run("inspect", "tiny", "the bank raised rates", "--json").objects
+    shapes = {stage["name"]: stage["shape"] for stage in stages}
+    assert (
+        shapes["ids"] == [1, 4]
+        and shapes["layers.1.attn.pattern"] == [1, 2, 4, 4]
+        and shapes["probabilities"] == [1, 4]
+    )
+    table = run("inspect", "tiny", "the bank raised rates").out
+    assert all(name in table for name in shapes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_a_file_is_classified_row_by_row(run, tmp_path: Path, suffix: str) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    texts = ["the bank raised rates", 'with "quotes", commas', "line\nbreak", "the goalkeeper"]
+    frame = pd.DataFrame({"id": ["1", "2", "3", "4"], "body": texts})
+    source, target = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
+    writers = {
+        ".csv": lambda: frame.to_csv(source, index=False),
+        ".tsv": lambda: frame.to_csv(source, sep="\t", index=False),
+        ".jsonl": lambda: frame.to_json(source, orient="records", lines=True),
+        ".parquet": lambda: frame.to_parquet(source, index=False),
+    }
+    writers[suffix]()
+    ran = run("predict", "tiny", "--input", str(source), "--text-column", "body", "--output", str(target))
+    assert ran.code == 0, ran.err
+    readers = {
+        ".csv": lambda: pd.read_csv(target),
+        ".tsv": lambda: pd.read_csv(target, sep="\t"),
+        ".jsonl": lambda: pd.read_json(target, lines=True),
+        ".parquet": lambda: pd.read_parquet(target),
+    }
+    written = readers[suffix]()
+    assert list(written.columns) == ["id", "body", "predicted_label", "probability"]
+    assert written["body"].tolist() == texts
+    [single] = run("predict", "tiny", texts[0], "--json").objects
+    assert written["predicted_label"][0] == single["label"]
+
+
+def errors() -> dict[str, tuple[Sequence[str], str]]:
+    return {
+        "no preset": (["train", "agnews"], "no preset named 'agnews'"),
+        "bad setting": (["train", "sample", "--set", "model.heads=3"], "model.heads: unknown setting"),
+        "out exists": (["train", "sample", "--out", "taken"], "taken is there already; give --out DIR"),
+        "out in a file": (["train", "sample", "--out", "file.txt/x"], "cannot write to file.txt"),
+        "no device": (["train", "sample", "--out", "x", "--device", "tpu9"], "device 'tpu9' cannot be used here"),
+        "no data": (["train", "ag_news", "--out", "x"], "data fetch ag_news"),
+        "data missing": (["train", "ag_news", "--out", "x", "--data", "nowhere"], "nowhere"),
+        "nothing to resume": (["train", "sample", "--out", "x", "--resume"], "nothing to resume"),
+        "no checkpoint": (["predict", "nothing", "text"], "no checkpoint folder 'nothing'"),
+        "empty text": (["predict", "tiny", "  "], "there is no word to classify"),
+        "text and input": (["predict", "tiny", "text", "--input", "file.txt"], "got both TEXT and --input"),
+        "output alone": (["predict", "tiny", "text", "--output", "x.csv"], "got --output without --input"),
+        "input missing": (["predict", "tiny", "--input", "no.csv", "--output", "x.csv"], "no.csv"),
+        "input strange": (["predict", "tiny", "--input", "file.txt", "--output", "x.csv"], "file.txt"),
+        "empty inspect": (["inspect", "tiny", ""], "no word in this text"),
+        "bad split": (["evaluate", "tiny", "--split", "train"], "got split 'train'; wanted test or validation"),
+        "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
+        "unknown set": (["data", "fetch", "reuters"], "reuters"),
+        "unknown table": (["data", "show", "reuters"], "reuters"),
+        "unknown option": (["predict", "tiny", "text", "--colour"], "--colour"),
+        "top-k": (["predict", "tiny", "text", "--top-k", "0"], "--top-k"),
+        "missing argument": (["predict"], "CHECKPOINT"),
+        "unknown command": (["fly"], "fly"),
+    }
+
+
+@pytest.mark.parametrize("arguments, message", errors().values(), ids=errors().keys())
+def test_errors_are_one_line_that_says_what_to_do(  # type: ignore[no-untyped-def]
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], message: str
+) -> None:
+    monkeypatch.delenv("TXCLS_DATA", raising=False)
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "file.txt").write_text("x")
+    ran = run(*arguments)
+    assert ran.code == 2 and ran.out == ""
+    [line] = [line for line in ran.err.splitlines() if line.startswith("error: ")]
+    assert message in line and "Traceback" not in ran.err
+
+
+def test_data_sets_are_listed_and_shown(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    names = {row["name"] for row in run("data", "list", "--json").objects}
+    assert {"sample", "ag_news"} <= names
+    assert "ag_news" in run("data", "list").out
+    rows = run("data", "show", "sample", "--json").objects
+    assert {row["split"] for row in rows} == {"train", "test"} and all(len(row["classes"]) == 6 for row in rows)
+    (tmp_path / "mine.csv").write_text("text,label\nhello there,a\ngood bye,b\nhello you,a\n", encoding="utf-8")
+    shown = run("data", "show", "mine.csv")
+    assert shown.code == 0 and "hello there" in shown.out
+
+
+def test_a_table_of_ones_own_is_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    lines = [
+        f"{'good fine nice' if n % 2 else 'bad awful poor'} number {n},{'up' if n % 2 else 'down'}" for n in range(60)
+    ]
+    (tmp_path / "mine.csv").write_text("text,label\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    ran = run("train", "sample", "--set", "data.dataset=table", "--data", "mine.csv", "--out", "mine", *QUICK)
+    assert ran.code == 0, ran.err
+    assert run("predict", "mine", "good nice", "--json").objects[0]["label"] in ("up", "down")
+
+
+def test_help_is_shown_without_arguments_and_on_request(run) -> None:  # type: ignore[no-untyped-def]
+    for arguments in (["--help"], ["train", "--help"], ["data", "--help"]):
+        assert "Usage" in run(*arguments).out

@@ -1,0 +1,55 @@
+"""Metrics against scikit-learn and against numbers worked out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, log_loss
+
+from txcls.metrics import evaluate_probabilities, expected_calibration_error, fit_temperature, reliability_bins
+
+CLASSES = ("a", "b", "c")
+
+
+@given(st.integers(0, 10_000), st.integers(1, 60))
+def test_figures_equal_scikit_learns(seed: int, n: int) -> None:
+    random = np.random.default_rng(seed)
+    probabilities = random.dirichlet(np.ones(3), size=n)
+    labels = random.integers(0, 3, size=n)
+    metrics = evaluate_probabilities(probabilities, labels, classes=CLASSES)
+    predicted = probabilities.argmax(1)
+    assert metrics.accuracy == pytest.approx(accuracy_score(labels, predicted))
+    present = sorted(set(labels))
+    expected = f1_score(labels, predicted, labels=present, average="macro", zero_division=0.0)
+    assert metrics.macro_f1 == pytest.approx(expected)
+    assert metrics.log_loss == pytest.approx(log_loss(labels, probabilities, labels=[0, 1, 2]))
+    assert sum(map(sum, metrics.confusion)) == sum(one.n for one in metrics.reliability) == metrics.n == n
+
+
+def test_calibration_error_by_hand() -> None:
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.55, 0.45], [0.45, 0.55]])
+    labels = np.array([0, 1, 0, 1])
+    bins = reliability_bins(probabilities, labels, n_bins=10)
+    filled = [(round(one.low, 1), one.n, one.confidence, one.accuracy) for one in bins if one.n]
+    assert filled == [(0.5, 2, pytest.approx(0.55), 1.0), (0.8, 2, pytest.approx(0.9), 0.5)]
+    assert expected_calibration_error(bins) == pytest.approx(0.5 * 0.45 + 0.5 * 0.4)
+
+
+def test_certainty_lies_in_the_last_bin() -> None:
+    bins = reliability_bins(np.array([[1.0, 0.0]]), np.array([0]))
+    assert bins[-1].n == 1 and expected_calibration_error(bins) == 0.0
+
+
+@pytest.mark.parametrize("true_temperature", [0.5, 1.0, 3.0])
+def test_temperature_is_found_again(true_temperature: float) -> None:
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(20_000, 4)) * 2
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    labels = (probabilities.cumsum(1) > random.random((len(logits), 1))).argmax(1)
+    assert fit_temperature(logits * true_temperature, labels) == pytest.approx(true_temperature, rel=0.05)
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    for probabilities, labels in ((np.ones((2, 2)), [0, 1]), (np.ones((2, 3)), [0]), (np.ones((0, 3)), [])):
+        with pytest.raises(ValueError, match="wanted one row per label"):
+            evaluate_probabilities(probabilities, np.array(labels, dtype=int), classes=CLASSES)

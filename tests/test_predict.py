@@ -1,0 +1,105 @@
+"""Classifier: text in, ranked classes out, whatever the text and however many ask at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import CLASSES, TEXTS
+from txcls.predict import Classifier
+
+STRANGE = [
+    "a" * 100_000,
+    "zzz qqq xxyy",
+    "🎉🔥👩‍👩‍👧",
+    "שלום עולם",
+    "今天的新闻",
+    "é́́ combining",
+    "a\0b\x07c",
+    "\ud800 lone",
+    "<script>alert(1)</script>",
+    "the bank " * 100_000,
+]
+
+
+def test_probabilities_are_a_full_softmax_ranked(classifier: Classifier) -> None:
+    [prediction] = classifier.predict([TEXTS[0]])
+    values = [score.probability for score in prediction.scores]
+    assert {score.label for score in prediction.scores} == set(CLASSES)
+    assert values == sorted(values, reverse=True) and sum(values) == pytest.approx(1.0) and prediction.other == 0.0
+    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
+    expected = torch.softmax(classifier.checkpoint.model(ids)[0] / classifier.checkpoint.temperature, -1)
+    assert values == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-6)
+    assert prediction.label == CLASSES[int(expected.argmax())]
+
+
+def test_top_k_keeps_the_rest_as_other(classifier: Classifier) -> None:
+    [full], [two] = classifier.predict([TEXTS[1]]), classifier.predict([TEXTS[1]], top_k=2)
+    assert two.scores == full.scores[:2]
+    assert two.other == pytest.approx(sum(score.probability for score in full.scores[2:]))
+    assert classifier.predict([TEXTS[1]], top_k=99)[0].scores == full.scores
+
+
+def test_a_batch_gives_what_single_texts_give(classifier: Classifier) -> None:
+    texts = [*TEXTS, "bank", "", "the " * 50]
+    together = classifier.predict(texts, batch_size=3)
+    for text, one in zip(texts, together, strict=True):
+        [alone] = classifier.predict([text])
+        assert (one.text, one.label, one.tokens) == (text, alone.label, alone.tokens)
+        assert [s.probability for s in one.scores] == pytest.approx([s.probability for s in alone.scores], abs=1e-6)
+
+
+def test_unknown_and_cut_off_tokens_are_marked(classifier: Classifier) -> None:
+    text = "the zyzzyva raised rates " + "again and " * 20
+    [prediction] = classifier.predict([text])
+    assert "zyzzyva" in [text[token.start : token.end] for token in prediction.unknown]
+    assert len(prediction.tokens) == 12 and prediction.truncated_at is not None
+    assert all(token.end <= prediction.truncated_at for token in prediction.tokens)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+def test_a_text_without_words_has_no_label(classifier: Classifier, text: str) -> None:
+    [prediction] = classifier.predict([text])
+    assert (prediction.label, prediction.scores, prediction.other) == (None, (), 0.0)
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=[repr(text[:12]) for text in STRANGE])
+def test_strange_texts_get_an_answer(classifier: Classifier, text: str) -> None:
+    [prediction] = classifier.predict([text])
+    assert prediction.label in CLASSES
+    assert sum(score.probability for score in prediction.scores) == pytest.approx(1.0)
+    for token in prediction.tokens:
+        assert 0 <= token.start <= token.end <= len(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(st.characters(codec=None), max_size=80))
+def test_no_text_raises(classifier: Classifier, text: str) -> None:
+    [prediction] = classifier.predict([text])
+    assert prediction.label is None or prediction.label in CLASSES
+
+
+def test_threads_share_one_classifier(classifier: Classifier) -> None:
+    expected = [one.scores for one in classifier.predict(TEXTS)]
+
+    def ask(number: int) -> bool:
+        text = TEXTS[number % len(TEXTS)]
+        scores = classifier.predict([text])[0].scores
+        wanted = expected[number % len(TEXTS)]
+        return [s.label for s in scores] == [s.label for s in wanted] and [
+            s.probability for s in scores
+        ] == pytest.approx([s.probability for s in wanted], abs=1e-6)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(200)))
+
+
+def test_wrong_arguments_are_refused(classifier: Classifier) -> None:
+    with pytest.raises(TypeError, match="got one string"):
+        classifier.predict("text")
+    for wrong in ({"top_k": 0}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match="wanted at least 1"):
+            classifier.predict(["text"], **wrong)
+    assert classifier.predict([]) == []

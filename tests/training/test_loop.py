@@ -1,0 +1,249 @@
+"""The training loop: it learns, it repeats itself exactly, and it survives being stopped."""
+
+import math
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from txcls.config import ModelConfig, TrainConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.errors import TrainingError
+from txcls.model import TextClassifier
+from txcls.training import FitResult, Progress, TrainingInterruptedError, fit, predict_logits
+from txcls.training.optim import AveragedWeights, autocast_dtype, drop_tokens, learning_rate, make_optimizer
+
+VOCAB = 40
+
+
+def rows(n: int, *, seed: int) -> TokenisedTexts:
+    """Texts whose class is that of the one telling token (10, 11 or 12) among noise."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 3, size=n)
+    texts = [random.integers(13, VOCAB, size=random.integers(2, 9)) for _ in labels]
+    for text, label in zip(texts, labels, strict=True):
+        text[random.integers(len(text))] = 10 + label
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
+    return TokenisedTexts(np.concatenate(texts).astype(np.int32), offsets.astype(np.int64), labels.astype(np.int64))
+
+
+TRAIN, VALIDATION = rows(300, seed=0), rows(90, seed=1)
+
+
+def model(**changes: object) -> TextClassifier:
+    torch.manual_seed(5)
+    config = ModelConfig.model_validate(
+        {"d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 16, **changes}
+    )
+    return TextClassifier(config, vocab_size=VOCAB, n_classes=3)
+
+
+def config(**changes: object) -> TrainConfig:
+    plain: dict[str, object] = {
+        "epochs": 3,
+        "batch_size": 32,
+        "learning_rate": 1e-2,
+        "ema_decay": 0.9,
+        "token_dropout": 0.1,
+        "label_smoothing": 0.05,
+        "save_every_seconds": 0.0,
+    }
+    return TrainConfig.model_validate({**plain, **changes})
+
+
+def state(network: TextClassifier) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+def figures(result: FitResult) -> list[tuple[float, ...]]:
+    """The history without its times."""
+    return [
+        (r.epoch, r.step, r.train_loss, r.train_accuracy, r.validation_loss, r.validation_accuracy)
+        for r in result.history
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epochs": 8},
+        {"optimizer": "adam", "epochs": 8},
+        {"class_weights": "inverse", "epochs": 8},
+        {"precision": "bfloat16", "epochs": 8},
+    ],
+)
+def test_it_learns_what_can_be_learned(changes: dict[str, object]) -> None:
+    network = model()
+    result = fit(network, TRAIN, VALIDATION, config(**changes))
+    assert result.best.validation_accuracy > 0.95
+    accuracy = (predict_logits(network, VALIDATION).argmax(-1).numpy() == VALIDATION.labels).mean()
+    assert accuracy == pytest.approx(result.best.validation_accuracy), "the model is left with its best weights"
+    assert not network.training
+
+
+def test_the_same_seed_gives_the_same_result_twice_and_another_seed_another() -> None:
+    networks = [model(), model(), model()]
+    results = [fit(one, TRAIN, VALIDATION, config(seed=seed)) for one, seed in zip(networks, (1, 1, 2), strict=True)]
+    assert figures(results[0]) == figures(results[1]) and same(state(networks[0]), state(networks[1]))
+    assert not same(state(networks[0]), state(networks[2]))
+
+
+@pytest.mark.parametrize("stop_after", [1, 10, 15, 29])
+def test_an_interrupted_run_ends_as_if_it_had_not_been(tmp_path: Path, stop_after: int) -> None:
+    whole = model()
+    expected = fit(whole, TRAIN, VALIDATION, config())
+
+    def interrupt(progress: Progress) -> None:
+        if progress.step == stop_after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stopped = model()
+    with pytest.raises(TrainingInterruptedError, match=f"after step {stop_after}; its state is in"):
+        fit(stopped, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", on_step=interrupt)
+    again = model()
+    torch.manual_seed(99)  # whatever happened in between
+    result = fit(again, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", resume=True)
+    assert figures(result) == figures(expected) and same(state(again), state(whole))
+
+
+def test_a_killed_run_goes_on_from_its_last_saved_state(tmp_path: Path) -> None:
+    """What SIGKILL leaves is the file on disk: the loop is left in mid-step by an exception it does not know."""
+
+    class Killed(BaseException):
+        pass
+
+    def kill(progress: Progress) -> None:
+        if progress.step == 14:
+            raise Killed
+
+    whole, again = model(), model()
+    expected = fit(whole, TRAIN, VALIDATION, config())
+    with pytest.raises(Killed):
+        fit(model(), TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", on_step=kill)
+    result = fit(again, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", resume=True)
+    assert figures(result) == figures(expected) and same(state(again), state(whole))
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_resuming_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
+    first, again = model(), model()
+    expected = fit(first, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt")
+    result = fit(again, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", resume=True)
+    assert figures(result) == figures(expected) and same(state(again), state(first))
+
+
+def test_resuming_with_other_settings_data_or_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.pt"
+    with pytest.raises(TrainingError, match=r"nothing to resume: there is no .*state\.pt"):
+        fit(model(), TRAIN, VALIDATION, config(), state_path=path, resume=True)
+    fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
+    with pytest.raises(TrainingError, match="its training settings differ"):
+        fit(model(), TRAIN, VALIDATION, config(epochs=2), state_path=path, resume=True)
+    with pytest.raises(TrainingError, match="its model shapes differ"):
+        fit(model(d_ff=64), TRAIN, VALIDATION, config(epochs=1), state_path=path, resume=True)
+    with pytest.raises(TrainingError, match="its row counts differ"):
+        fit(model(), VALIDATION, VALIDATION, config(epochs=1), state_path=path, resume=True)
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(TrainingError, match="is damaged"):
+        fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path, resume=True)
+
+
+def test_early_stopping_keeps_the_best_weights() -> None:
+    network = model()
+    result = fit(network, TRAIN, VALIDATION, config(epochs=40, patience=3, monitor="loss", validations_per_epoch=2))
+    assert result.stopped_early and len(result.history) < 80
+    losses = [row.validation_loss for row in result.history]
+    assert result.best.validation_loss == min(losses) and losses.index(min(losses)) == len(losses) - 4
+    loss = torch.nn.functional.cross_entropy(predict_logits(network, VALIDATION), torch.from_numpy(VALIDATION.labels))
+    assert loss.item() == pytest.approx(min(losses), rel=1e-5)
+
+
+def test_a_loss_that_is_not_a_number_stops_with_an_explanation() -> None:
+    network = model()
+    with torch.no_grad():
+        network.head.weight.fill_(math.inf)
+    with pytest.raises(
+        TrainingError, match=r"the loss became nan in epoch 1, step 1 .*try a lower train.learning_rate"
+    ):
+        fit(network, TRAIN, VALIDATION, config())
+
+
+def test_max_steps_stops_a_trial() -> None:
+    result = fit(model(), TRAIN, VALIDATION, config(), max_steps=4)
+    assert result.history[-1].step == 4 and result.stopped_early
+
+
+def test_no_rows_is_refused() -> None:
+    empty = TokenisedTexts(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64))
+    with pytest.raises(TrainingError, match="got 300 training and 0 validation rows"):
+        fit(model(), TRAIN, empty, config())
+
+
+def test_norms_and_biases_are_not_decayed() -> None:
+    network = model(positions="learned")
+    optimizer = make_optimizer(network, config(weight_decay=0.3))
+    decayed = {id(p) for group in optimizer.param_groups if group["weight_decay"] for p in group["params"]}
+    for name, parameter in network.named_parameters():
+        expected = parameter.ndim > 1 and "positional" not in name
+        assert (id(parameter) in decayed) == expected, name
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(list(network.parameters()))
+
+
+def test_the_learning_rate_rises_and_falls() -> None:
+    settings = config(learning_rate=1.0, warmup_fraction=0.1)
+    rates = [learning_rate(step, total=100, config=settings) for step in range(100)]
+    assert rates[:10] == pytest.approx([n / 10 for n in range(1, 11)])
+    assert rates[10] == pytest.approx(1.0) and rates[55] == pytest.approx(0.5) and rates[99] < 0.001
+    flat = config(learning_rate=1.0, warmup_fraction=0.0, schedule="constant")
+    assert {learning_rate(step, total=100, config=flat) for step in range(100)} == {1.0}
+
+
+def test_averaged_weights_are_the_moving_average() -> None:
+    network = model()
+    average = AveragedWeights(network, 0.5)
+    expected = network.head.bias.detach().clone()
+    for n in range(1, 5):
+        with torch.no_grad():
+            network.head.bias.fill_(float(n))
+        average.update(network)
+        decay = min(0.5, (1 + n) / (10 + n))
+        expected = decay * expected + (1 - decay) * n
+        torch.testing.assert_close(average.weights["head.bias"], expected)
+
+
+def test_token_dropout_spares_special_tokens() -> None:
+    torch.manual_seed(0)
+    ids = torch.arange(20).repeat(500, 1)
+    dropped = drop_tokens(ids, 0.3, unknown=1, first_ordinary=4)
+    assert torch.equal(dropped[:, :4], ids[:, :4])
+    changed = dropped[:, 4:] != ids[:, 4:]
+    assert changed.float().mean().item() == pytest.approx(0.3, abs=0.02) and (dropped[:, 4:][changed] == 1).all()
+
+
+def test_narrow_models_are_not_autocast() -> None:
+    assert autocast_dtype("auto", device=torch.device("cpu"), model=ModelConfig(d_model=32, n_heads=4)) is None
+    assert (
+        autocast_dtype("bfloat16", device=torch.device("cpu"), model=ModelConfig(d_model=32, n_heads=4))
+        is torch.bfloat16
+    )
+
+
+def test_a_full_disk_is_said_and_leaves_the_state_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state.pt"
+    fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
+    before = path.read_bytes()
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("torch.save", full)
+    with pytest.raises(TrainingError, match="cannot save the training state"):
+        fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
+    assert path.read_bytes() == before and not list(tmp_path.glob("*.tmp"))

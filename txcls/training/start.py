@@ -1,0 +1,69 @@
+"""Token vectors to start from, computed from the training texts themselves: words that keep the same company are alike.
+
+Random start vectors have to learn from the labels alone that "striker" and "goalkeeper" are related, and rare words
+never do. Which words stand near which is there to be counted beforehand, without labels.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.data.batches import TokenisedTexts
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+WINDOW = 5
+"""Neighbours counted on either side; one at distance k counts 1 / k."""
+SMOOTHING = 0.75
+"""Exponent on neighbours' frequencies, so that rare neighbours do not dominate (Levy et al. 2015)."""
+SPREAD = 0.1
+"""Standard deviation of the vectors' numbers: small enough that training can still turn them."""
+
+
+def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> NDArray[np.float32]:
+    """Vectors (V, D) from positive pointwise mutual information and a truncated singular value decomposition.
+
+    PPMI(a, b) = max(0, log P(a, b) / (P(a) P(b))) over pairs of tokens near each other; the decomposition U S V^T of
+    that matrix, cut to D columns, gives U sqrt(S). It is what word2vec's skip-gram factorises implicitly (Levy &
+    Goldberg 2014, "Neural Word Embedding as Implicit Matrix Factorization"), in seconds and the same at each run.
+    Special tokens, and all where there are not more than D words, get zeros.
+
+    Args:
+        texts: the training texts; labels are not looked at.
+        vocab_size: V.
+        d_model: D.
+    """
+    from sklearn.utils.extmath import randomized_svd
+
+    vectors = np.zeros((vocab_size, d_model), dtype=np.float32)
+    information = _ppmi(texts, vocab_size)
+    if vocab_size - len(SPECIAL_TOKENS) <= d_model or not information.nnz:
+        return vectors
+    left, singular, _ = randomized_svd(information, d_model, n_iter=3, random_state=0)
+    found = left * np.sqrt(singular)  # V D
+    ordinary = slice(len(SPECIAL_TOKENS), None)
+    vectors[ordinary] = found[ordinary] * (SPREAD / max(float(found[ordinary].std()), 1e-12))
+    return vectors
+
+
+def _ppmi(texts: TokenisedTexts, vocab_size: int):  # type: ignore[no-untyped-def]  # scipy has no types
+    """The sparse matrix (V, V) of positive pointwise mutual information between tokens and their neighbours."""
+    from scipy.sparse import coo_matrix, csr_matrix
+
+    # One long row of ids with a gap of padding after each text, so that no pair reaches from one text into the next.
+    gap = np.arange(len(texts)) * WINDOW
+    place = np.arange(len(texts.ids)) + np.repeat(gap, texts.lengths)
+    row = np.zeros(len(texts.ids) + len(texts) * WINDOW, dtype=np.int64)
+    row[place] = texts.ids
+    counts = csr_matrix((vocab_size, vocab_size), dtype=np.float32)
+    for distance in range(1, WINDOW + 1):
+        left, right = row[:-distance], row[distance:]
+        both = (left >= len(SPECIAL_TOKENS)) & (right >= len(SPECIAL_TOKENS))
+        weights = np.full(int(both.sum()), 1.0 / distance, dtype=np.float32)
+        pairs = coo_matrix((weights, (left[both], right[both])), shape=counts.shape).tocsr()
+        counts = counts + pairs + pairs.T
+    token = np.asarray(counts.sum(axis=1)).ravel()  # V
+    neighbour = token**SMOOTHING  # V; counts are symmetric
+    neighbour = neighbour / max(neighbour.sum(), 1e-12)
+    pairs = counts.tocoo()
+    values = np.log(pairs.data / (token[pairs.row] * neighbour[pairs.col]))
+    kept = values > 0
+    return csr_matrix((values[kept].astype(np.float32), (pairs.row[kept], pairs.col[kept])), shape=counts.shape)
