@@ -36,6 +36,8 @@ class ModelConfig(Section):
     """H: attention heads per layer; each is E = d_model / n_heads wide."""
     n_layers: int = Field(2, ge=1, le=128)
     """L: blocks of attention and feed-forward."""
+    d_embedding: int | None = Field(None, ge=1, le=8192)
+    """Width of the token embeddings where it is less than d_model: a projection then widens them; None for d_model."""
     d_ff: int = Field(512, ge=1, le=65536)
     """F: hidden width of the position-wise feed-forward network."""
     max_length: int = Field(128, ge=1, le=8192)
@@ -50,8 +52,8 @@ class ModelConfig(Section):
     """Width of a bigram vector before its projection to d_model; unused without bigrams."""
     norm: Literal["pre", "post"] = "pre"
     """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
-    activation: Literal["relu", "gelu"] = "gelu"
-    """The feed-forward network's non-linearity."""
+    activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
+    """The feed-forward network's non-linearity; `gelu_tanh` is the approximation that GPT-2 was trained with."""
     qkv_bias: bool = True
     """Biases in the query, key and value projections."""
     output_bias: bool = True

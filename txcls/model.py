@@ -43,7 +43,9 @@ class Embeddings(nn.Module):
         super().__init__()
         self.kind = config.positions
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
-        self.token = nn.Embedding(vocab_size, config.d_model, padding_idx=PAD)
+        width = config.d_embedding or config.d_model
+        self.token = nn.Embedding(vocab_size, width, padding_idx=PAD)
+        self.widen = nn.Identity() if width == config.d_model else nn.Linear(width, config.d_model, bias=False)
         self.ngram: HashedBigrams | None = HashedBigrams(config) if config.ngram_buckets else None
         if config.positions == "sinusoidal":
             # A buffer, not a parameter: never trained. Not saved either, since it follows from the config.
@@ -54,13 +56,14 @@ class Embeddings(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.tokens, self.ngrams, self.positions, self.out = Tap(), Tap(), Tap(), Tap()
 
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.tokens(self.token(ids) * self.scale)  # B T D
+    def forward(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Ids (B, T) to (B, T, D); `start` is the place of the first one, where earlier ones are in a cache."""
+        x = self.tokens(self.widen(self.token(ids)) * self.scale)  # B T D
         if self.ngram is not None:
             x = x + self.ngrams(self.ngram(ids))  # B T D
         if self.kind != "none":
             # expand: the same positions for each text, though a trace may edit them text by text
-            x = x + self.positions(self.positional[: ids.shape[1]].expand(x.shape))  # B T D
+            x = x + self.positions(self.positional[start : start + ids.shape[1]].expand(x.shape))  # B T D
         out: Tensor = self.dropout(self.out(x))  # B T D
         return out
 
@@ -112,11 +115,16 @@ class SelfAttention(nn.Module):
         self.q, self.k, self.v = Tap(), Tap(), Tap()
         self.scores, self.pattern, self.z = Tap(), Tap(), Tap()
 
-    def forward(self, x: Tensor, allowed: Tensor | None) -> Tensor:
-        """What attention writes, (B, T, D), given x (B, T, D); `allowed` is True where a row may look at a column."""
+    def forward(self, x: Tensor, allowed: Tensor | None, cache: "LayerCache | None" = None) -> Tensor:
+        """What attention writes, (B, T, D), given x (B, T, D); `allowed` is True where a row may look at a column.
+
+        With a `cache`, x holds only the new tokens, and the columns are those read before followed by the new ones.
+        """
         q = self.q(self._split_heads(self.query(x)))  # B H T E
         k = self.k(self._split_heads(self.key(x)))  # B H T E
         v = self.v(self._split_heads(self.value(x)))  # B H T E
+        if cache is not None:
+            k, v = cache.extend(k, v)  # B H (earlier + T) E
         drop = self.drop if self.training else 0.0
         if tracing():
             # Divided by sqrt(E): a sum of E products of unit variance has variance E, and softmax would saturate.
@@ -137,6 +145,28 @@ class SelfAttention(nn.Module):
         return heads.transpose(1, 2)  # B H T E
 
 
+class LayerCache:
+    """Keys and values of the tokens that one layer has read, (B, H, T, E) each.
+
+    In causal attention earlier tokens never see later ones, so that theirs stay as they are while a text is continued.
+    """
+
+    def __init__(self) -> None:
+        self.k: Tensor | None = None
+        self.v: Tensor | None = None
+
+    @property
+    def length(self) -> int:
+        """Tokens read so far."""
+        return 0 if self.k is None else self.k.shape[2]
+
+    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep the new keys and values; returns all there are by now."""
+        self.k = k if self.k is None else torch.cat([self.k, k], dim=2)
+        self.v = v if self.v is None else torch.cat([self.v, v], dim=2)
+        return self.k, self.v
+
+
 class FeedForward(nn.Module):
     """Two linear maps with a non-linearity between them, the same at every position (Vaswani et al. 2017, 3.3)."""
 
@@ -144,12 +174,17 @@ class FeedForward(nn.Module):
         super().__init__()
         self.expand = nn.Linear(config.d_model, config.d_ff)
         self.contract = nn.Linear(config.d_ff, config.d_model)
-        self.activation = F.relu if config.activation == "relu" else F.gelu
+        self.kind = config.activation
         self.dropout = nn.Dropout(config.dropout)
         self.hidden = Tap()
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.hidden(self.activation(self.expand(x)))  # B T F
+        expanded = self.expand(x)  # B T F
+        if self.kind == "relu":
+            expanded = F.relu(expanded)
+        else:
+            expanded = F.gelu(expanded, approximate="tanh" if self.kind == "gelu_tanh" else "none")
+        hidden = self.hidden(expanded)  # B T F
         written: Tensor = self.contract(self.dropout(hidden))  # B T D
         return written
 
@@ -169,12 +204,12 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.attn_out, self.resid_mid, self.ff_out, self.resid_post = Tap(), Tap(), Tap(), Tap()
 
-    def forward(self, x: Tensor, allowed: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, allowed: Tensor | None, cache: LayerCache | None = None) -> Tensor:
         if self.pre:
-            x = self.resid_mid(x + self.dropout(self.attn_out(self.attn(self.norm_attn(x), allowed))))  # B T D
+            x = self.resid_mid(x + self.dropout(self.attn_out(self.attn(self.norm_attn(x), allowed, cache))))  # B T D
             x = self.resid_post(x + self.dropout(self.ff_out(self.ff(self.norm_ff(x)))))  # B T D
         else:
-            x = self.resid_mid(self.norm_attn(x + self.dropout(self.attn_out(self.attn(x, allowed)))))  # B T D
+            x = self.resid_mid(self.norm_attn(x + self.dropout(self.attn_out(self.attn(x, allowed, cache)))))  # B T D
             x = self.resid_post(self.norm_ff(x + self.dropout(self.ff_out(self.ff(x)))))  # B T D
         return x
 
@@ -203,7 +238,69 @@ class Pooling(nn.Module):
         return mean
 
 
-class TextClassifier(nn.Module):
+class Encoder(nn.Module):
+    """Embeddings, L blocks and the last norm: what the classifier and the language model have in common."""
+
+    def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config, vocab_size)
+        self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+
+    def read(self, ids: Tensor, cache: list[LayerCache] | None = None) -> Tensor:
+        """The state of each token after the last block, (B, T, D), of ids (B, T).
+
+        With a `cache` (one `LayerCache` per layer, for causal models), ids are the tokens after those it holds, unpadded.
+
+        Raises:
+            ValueError: the rows are longer than the config's max_length.
+        """
+        start = cache[0].length if cache else 0
+        if start + ids.shape[1] > self.config.max_length:
+            raise ValueError(
+                f"got {start + ids.shape[1]} tokens a row; this model reads at most {self.config.max_length}"
+            )
+        allowed = self._allowed(ids, start)
+        x = self.embeddings(ids, start)  # B T D
+        for number, layer in enumerate(self.layers):
+            x = layer(x, allowed, None if cache is None else cache[number])  # B T D
+        normed: Tensor = self.norm(x)  # B T D
+        return normed
+
+    def real(self, ids: Tensor) -> Tensor | None:
+        """True where ids (B, T) are not padding; None where the config lets padding take part."""
+        return (ids != PAD) if self.config.mask_padding else None  # B T
+
+    def _allowed(self, ids: Tensor, start: int) -> Tensor | None:
+        """Which columns each row of the attention pattern may use: no padding; if causal, no later token."""
+        length = ids.shape[1]
+        real = self.real(ids) if start == 0 else None  # B T
+        allowed = None if real is None else real[:, None, None, :]  # B 1 1 T
+        if self.config.causal:
+            earlier = torch.ones(length, start + length, dtype=torch.bool, device=ids.device).tril(start)  # T start+T
+            allowed = earlier if allowed is None else allowed & earlier  # B 1 T T
+        return allowed
+
+    def _finish(self) -> None:
+        """Called once all parts are there: name the taps and draw the initial weights."""
+        self.tap_names = name_taps(self)
+        if self.config.init == "default":
+            return
+        # All matrices anew; biases, learned positions and the padding vector start at zero, norms at identity.
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                if self.config.init == "xavier":
+                    nn.init.xavier_uniform_(module.weight)
+                else:
+                    nn.init.normal_(module.weight, std=0.02)
+                if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+                    nn.init.zeros_(module.weight.data[module.padding_idx])
+                if isinstance(module, nn.Linear) and module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+
+class TextClassifier(Encoder):
     """Token ids (B, T) to class logits (B, C).
 
     Args:
@@ -213,18 +310,12 @@ class TextClassifier(nn.Module):
     """
 
     def __init__(self, config: ModelConfig, *, vocab_size: int, n_classes: int) -> None:
-        super().__init__()
-        self.config = config
-        self.embeddings = Embeddings(config, vocab_size)
-        self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        super().__init__(config, vocab_size=vocab_size)
         self.pool = Pooling(config)
         self.dropout = nn.Dropout(config.dropout)
         self.head = nn.Linear(config.d_model, n_classes)
         self.pooled, self.logits = Tap(), Tap()
-        self.tap_names = name_taps(self)
-        if config.init != "default":
-            self._initialise(config.init)
+        self._finish()
 
     def forward(self, ids: Tensor) -> Tensor:
         """Class logits (B, C) of token ids (B, T); every row needs at least one token that is not padding.
@@ -232,36 +323,7 @@ class TextClassifier(nn.Module):
         Raises:
             ValueError: the rows are longer than the config's max_length.
         """
-        if ids.shape[1] > self.config.max_length:
-            raise ValueError(f"got {ids.shape[1]} tokens a row; this model reads at most {self.config.max_length}")
-        real = (ids != PAD) if self.config.mask_padding else None  # B T
-        allowed = self._allowed(real, ids)  # B 1 T T, B 1 1 T, T T or None
-        x = self.embeddings(ids)  # B T D
-        for layer in self.layers:
-            x = layer(x, allowed)  # B T D
-        x = self.norm(x)  # B T D
-        pooled = self.pooled(self.pool(x, real))  # B D
+        x = self.read(ids)  # B T D
+        pooled = self.pooled(self.pool(x, self.real(ids)))  # B D
         logits: Tensor = self.logits(self.head(self.dropout(pooled)))  # B C
         return logits
-
-    def _allowed(self, real: Tensor | None, ids: Tensor) -> Tensor | None:
-        """Which columns each row of the attention pattern may use: no padding; if causal, no later token."""
-        length = ids.shape[1]
-        allowed = None if real is None else real[:, None, None, :]  # B 1 1 T
-        if self.config.causal:
-            earlier = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # T T
-            allowed = earlier if allowed is None else allowed & earlier  # B 1 T T
-        return allowed
-
-    def _initialise(self, how: str) -> None:
-        """Draw all matrices anew; biases, learned positions and the padding vector start at zero, norms at identity."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear | nn.Embedding):
-                if how == "xavier":
-                    nn.init.xavier_uniform_(module.weight)
-                else:
-                    nn.init.normal_(module.weight, std=0.02)
-                if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-                    nn.init.zeros_(module.weight.data[module.padding_idx])
-                if isinstance(module, nn.Linear) and module.bias is not None:
-                    nn.init.zeros_(module.bias)
