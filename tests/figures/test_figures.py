@@ -1,0 +1,181 @@
+"""Figures show the numbers they are given, on fixed scales, and never break on odd tokens."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from txcls.figures import (
+    attention_arcs,
+    attention_grid,
+    attention_map,
+    choose_arcs,
+    label,
+    percent,
+    pooling_bars,
+    position_curves,
+    position_heatmap,
+    position_products_map,
+    probability_bars,
+    shuffle_bars,
+    training_curves,
+    visible,
+)
+
+ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
+
+
+def pattern(n: int, *, seed: int = 0) -> np.ndarray:
+    raw = np.random.default_rng(seed).random((n, n)) ** 4
+    return (raw / raw.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
+    figure = probability_bars(["Sports", "World"], [0.7, 0.2], other=(2, 0.1))
+    bars = figure.data[0]
+    assert list(bars.x) == [0.7, 0.2, 0.1]
+    assert list(bars.text) == ["70.0 %", "20.0 %", "10.0 %"]
+    assert "2 others" in bars.customdata[2]
+    assert tuple(figure.layout.xaxis.range) == (0, 1)
+    assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)  # the best on top
+
+
+def test_bars_keep_their_height_when_probabilities_change() -> None:
+    heights = {probability_bars(["a", "b"], [p, 1 - p]).layout.height for p in (0.5, 0.9, 1.0)}
+    assert len(heights) == 1
+
+
+@pytest.mark.parametrize(
+    "probability, text",
+    [(0.0, "0.0 %"), (1.0, "100.0 %"), (0.9999, "&gt; 99.9 %"), (0.0001, "&lt; 0.1 %"), (0.931, "93.1 %")],
+)
+def test_percentages_never_round_to_certainty(probability: float, text: str) -> None:
+    assert percent(probability) == text
+
+
+def test_grid_sends_every_head_as_bytes_on_one_fixed_scale() -> None:
+    patterns = np.stack([[pattern(5, seed=layer * 3 + head) for head in range(3)] for layer in range(2)])
+    figure = attention_grid(patterns, selected=(1, 2))
+    maps = [trace for trace in figure.data if trace.type == "heatmap"]
+    assert len(maps) == 6
+    assert all(trace.z.dtype == np.uint8 and trace.coloraxis == "coloraxis" for trace in maps)
+    assert np.allclose(maps[5].z / 255, patterns[1, 2], atol=0.5 / 255 + 1e-6)
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, 255)
+    assert list(figure.layout.coloraxis.colorbar.ticktext)[-1] == "1"
+
+
+def test_grid_of_four_layers_and_eight_heads_at_full_length_stays_below_a_megabyte() -> None:
+    figure = attention_grid(np.broadcast_to(pattern(128), (4, 8, 128, 128)))
+    assert len(figure.to_json()) < 1_000_000
+
+
+def test_clicking_the_grid_names_layer_and_head_and_the_choice_is_framed() -> None:
+    figure = attention_grid(np.zeros((2, 3, 4, 4)), selected=(1, 0))
+    points = next(trace for trace in figure.data if trace.type == "scatter")
+    assert [tuple(place) for place in points.customdata] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert points.marker.opacity == points.unselected.marker.opacity == points.selected.marker.opacity == 0
+    x, y = points.x[3], points.y[3]
+    frame = figure.layout.shapes[0]
+    assert frame.x0 < x < frame.x1 and frame.y0 < y < frame.y1
+
+
+def test_map_has_fixed_scale_colour_bar_and_axis_titles() -> None:
+    figure = attention_map(pattern(6), ["a", "b", "c", "d", "e", "f"])
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, 1)
+    assert figure.layout.coloraxis.colorbar.title.text == "weight"
+    assert "key" in figure.layout.xaxis.title.text and "query" in figure.layout.yaxis.title.text
+    assert figure.layout.yaxis.autorange == "reversed"
+
+
+@pytest.mark.parametrize("n", [1, 2, 10])
+def test_odd_and_repeated_tokens_keep_a_row_each(n: int) -> None:
+    tokens = ODD_TOKENS[:n]
+    figures = [
+        attention_map(pattern(n), tokens),
+        attention_arcs(pattern(n), tokens, choose_arcs(pattern(n))),
+        pooling_bars(np.full(n, 1 / n), tokens),
+    ]
+    assert len(set(figures[0].data[0].x)) == n
+    for figure in figures:
+        json.loads(figure.to_json())
+        assert "<b>bold" not in str(figure.data[0].x)
+        figure.to_json().encode()
+
+
+def test_arcs_and_dots_account_for_all_attention_when_none_is_left_out() -> None:
+    arcs = choose_arcs(pattern(8), min_weight=0.0, at_most=1000)
+    assert arcs.share == pytest.approx(1.0)
+    assert arcs.n_hidden == 0 and len(arcs.weights) == 8 * 7
+
+
+def test_arcs_left_out_are_counted_and_the_strongest_stay() -> None:
+    weights = pattern(8)
+    arcs = choose_arcs(weights, min_weight=0.2)
+    off_diagonal = weights - np.diag(np.diag(weights))
+    assert len(arcs.weights) == (off_diagonal >= 0.2).sum()
+    assert arcs.n_hidden == 8 * 7 - len(arcs.weights)
+    assert arcs.share == pytest.approx((arcs.weights.sum() + np.trace(weights)) / 8, abs=1e-5)
+    assert list(arcs.weights) == sorted(arcs.weights, reverse=True)
+    assert len(choose_arcs(weights, min_weight=0.0, at_most=5).weights) == 5
+
+
+def test_arcs_of_one_token_start_there() -> None:
+    arcs = choose_arcs(pattern(8), query=3, min_weight=0.0)
+    assert set(arcs.queries) == {3}
+    assert len(arcs.weights) + arcs.n_hidden == 7
+
+
+def test_arcs_to_later_tokens_go_above_the_line() -> None:
+    weights = np.array([[0.1, 0.9], [0.6, 0.4]])
+    figure = attention_arcs(weights, ["a", "b"], choose_arcs(weights))
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    later, earlier = lines[0], lines[1]
+    assert np.nanmin(later.y) >= -1e-6 and np.nanmax(earlier.y) <= 1e-6
+
+
+def test_position_heatmap_is_centred_on_zero() -> None:
+    figure = position_heatmap(np.array([[0.5, -2.0]]))
+    assert figure.layout.coloraxis.cmin == -2 and figure.layout.coloraxis.cmax == 2
+    assert position_heatmap(np.zeros((2, 2))).layout.coloraxis.cmax == 1
+    assert position_heatmap(np.zeros((9, 2)), used=4).layout.shapes[0].y1 == 3.5
+
+
+def test_position_curves_differ_in_colour_and_dash() -> None:
+    figure = position_curves(np.zeros((5, 8)), range(6), bound=1.0)
+    assert len({(line.line.color, line.line.dash) for line in figure.data}) == 6
+    assert len({line.line.dash for line in figure.data}) == 6
+    assert position_curves(np.zeros((5, 8)), []).data == ()
+
+
+def test_products_map_shows_each_pair() -> None:
+    products = np.arange(9.0).reshape(3, 3)
+    figure = position_products_map(products, used=2)
+    assert np.array_equal(figure.data[0].z, products)
+    assert figure.layout.shapes[0].x1 == 1.5
+
+
+def test_shuffle_bars_show_the_original_and_every_shuffle() -> None:
+    figure = shuffle_bars(["a", "b", "c"], [0.1, 0.7, 0.2], np.array([[0.2, 0.6, 0.2], [0.5, 0.3, 0.2]]))
+    bars, dots = figure.data
+    assert list(bars.x) == [0.7, 0.2, 0.1]
+    assert sorted(dots.x) == sorted([0.6, 0.3, 0.2, 0.2, 0.2, 0.5])
+    assert dots.name == "2 shuffled orders"
+
+
+def test_training_curves_leave_out_what_a_row_lacks() -> None:
+    assert len(training_curves([]).data) == 4
+    rows = [{"step": 1, "train_loss": 0.5}, {"step": 2, "validation_accuracy": 0.9, "best": True}]
+    figure = training_curves(rows)
+    assert any(trace.name == "kept weights" for trace in figure.data)
+    json.loads(figure.to_json())
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_token_becomes_a_label_without_markup(text: str) -> None:
+    shown = label(text)
+    shown.encode()
+    visible(text).encode()
+    assert "<" not in shown and ">" not in shown
+    assert not any(ord(character) < 32 for character in shown)

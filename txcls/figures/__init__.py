@@ -1,0 +1,25 @@
+"""Plotly figures from plain arrays and tokens; they know nothing of models, nor of Streamlit."""
+
+from txcls.figures.attention import Arcs, attention_arcs, attention_grid, attention_map, choose_arcs, pooling_bars
+from txcls.figures.positions import position_curves, position_heatmap, position_products_map
+from txcls.figures.prediction import probability_bars, shuffle_bars
+from txcls.figures.style import label, percent, visible
+from txcls.figures.training import training_curves
+
+__all__ = [
+    "Arcs",
+    "attention_arcs",
+    "attention_grid",
+    "attention_map",
+    "choose_arcs",
+    "label",
+    "percent",
+    "pooling_bars",
+    "position_curves",
+    "position_heatmap",
+    "position_products_map",
+    "probability_bars",
+    "shuffle_bars",
+    "training_curves",
+    "visible",
+]

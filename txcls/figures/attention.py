@@ -1,0 +1,260 @@
+"""Figures of attention: every head at a glance, one head as a map and as arcs, and the pooling weights.
+
+Rows are the tokens that look (queries), columns the tokens they look at (keys); weights are on a fixed 0–1 scale.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from txcls.figures.style import BAR, FRAME, OKABE_ITO, SEQUENTIAL, categories, label, new_figure
+
+GAP = 0.12  # between the maps of the grid, in map widths
+
+
+def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None) -> go.Figure:
+    """All heads as small maps: one row per layer, one column per head, the selected one framed.
+
+    A click anywhere selects the nearest map: its invisible marker carries `customdata = [layer, head]` (from 0).
+
+    Args:
+        patterns: L H T T attention weights, each row summing to 1; sent as 8-bit integers.
+        selected: (layer, head) to frame, counted from 0.
+    """
+    n_layers, n_heads, n_tokens, _ = patterns.shape
+    cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
+    step = 1 + GAP
+    figure = new_figure(height=int(96 + np.clip(560 / n_heads, 80, 170) * n_layers))
+    for layer in range(n_layers):
+        for head in range(n_heads):
+            figure.add_heatmap(
+                z=cells[layer, head],
+                x0=head * step + 0.5 / n_tokens,
+                dx=1 / n_tokens,
+                y0=layer * step + 0.5 / n_tokens,
+                dy=1 / n_tokens,
+                coloraxis="coloraxis",
+                hoverinfo="skip",
+            )
+    places = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+    figure.add_scatter(
+        x=[head * step + 0.5 for _, head in places],
+        y=[layer * step + 0.5 for layer, _ in places],
+        customdata=places,
+        text=[f"Layer {layer + 1}, head {head + 1}<br>click to enlarge" for layer, head in places],
+        mode="markers",
+        marker={"symbol": "square", "size": 40, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        hovertemplate="%{text}<extra></extra>",
+    )
+    if selected is not None:
+        layer, head = selected
+        margin = GAP / 3
+        figure.add_shape(
+            type="rect",
+            x0=head * step - margin,
+            x1=head * step + 1 + margin,
+            y0=layer * step - margin,
+            y1=layer * step + 1 + margin,
+            line={"color": FRAME, "width": 4},
+        )
+    edge = GAP / 2
+    figure.update_layout(coloraxis=_colour_axis(top=255), hoverdistance=-1, clickmode="event+select")
+    axis = {"showgrid": False, "ticks": "", "fixedrange": True}
+    figure.update_xaxes(
+        range=[-edge, n_heads * step - edge],
+        tickvals=[head * step + 0.5 for head in range(n_heads)],
+        ticktext=[str(head + 1) for head in range(n_heads)],
+        title="head",
+        side="top",
+        **axis,
+    )
+    figure.update_yaxes(
+        range=[n_layers * step - edge, -edge],
+        tickvals=[layer * step + 0.5 for layer in range(n_layers)],
+        ticktext=[str(layer + 1) for layer in range(n_layers)],
+        title="layer",
+        **axis,
+    )
+    return figure
+
+
+def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
+    """One head: each row a token, the colours along it say where it looks.
+
+    Args:
+        pattern: T T attention weights (or the rows and columns of the tokens that are shown).
+        tokens: T tokens.
+    """
+    names = categories(tokens)
+    figure = new_figure(height=int(np.clip(190 + 17 * len(tokens), 430, 900)))
+    figure.add_heatmap(
+        z=np.asarray(pattern, dtype=np.float32),
+        x=names,
+        y=names,
+        coloraxis="coloraxis",
+        xgap=1 if len(tokens) <= 40 else 0,
+        ygap=1 if len(tokens) <= 40 else 0,
+        hovertemplate="<b>%{y}</b> looks at <b>%{x}</b><br>weight %{z:.3f}<extra></extra>",
+    )
+    figure.update_layout(coloraxis=_colour_axis(top=1))
+    axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
+    figure.update_xaxes(title={"text": "… looks at this token (key)", "standoff": 8}, side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title={"text": "this token … (query)", "standoff": 8}, autorange="reversed", **axis)
+    return figure
+
+
+def _colour_axis(*, top: int) -> dict[str, object]:
+    ticks = [0, 0.25, 0.5, 0.75, 1]
+    return {
+        "colorscale": SEQUENTIAL,
+        "cmin": 0,
+        "cmax": top,
+        "colorbar": {
+            "title": {"text": "weight", "side": "right"},
+            "tickvals": [tick * top for tick in ticks],
+            "ticktext": [f"{tick:g}" for tick in ticks],
+            "thickness": 12,
+            "xpad": 4,
+            "outlinewidth": 0,
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """Which pairs of tokens are drawn as arcs, and how much of all attention they hold.
+
+    `queries`, `keys`, `weights` have one entry per arc, strongest first; `share` is the weight of the arcs, and of the
+    tokens' looks at themselves (drawn as dots), over all weight; `n_hidden` counts the pairs that are not drawn.
+    """
+
+    queries: NDArray[np.intp]
+    keys: NDArray[np.intp]
+    weights: NDArray[np.floating]
+    share: float
+    n_hidden: int
+
+
+def choose_arcs(
+    pattern: NDArray[np.floating], *, query: int | None = None, min_weight: float = 0.0, at_most: int = 400
+) -> Arcs:
+    """The strongest pairs of different tokens, at least `min_weight` and no more than `at_most` of them.
+
+    Args:
+        pattern: T T attention weights.
+        query: only the arcs of this token; None for all.
+    """
+    rows = np.arange(len(pattern)) if query is None else np.array([query])
+    weights = np.zeros_like(pattern)
+    weights[rows] = pattern[rows]
+    total = float(weights.sum())
+    diagonal = float(np.trace(weights))
+    np.fill_diagonal(weights, 0.0)
+    queries, keys = np.nonzero((weights >= min_weight) & (weights > 0))
+    order = np.argsort(-weights[queries, keys], kind="stable")[:at_most]
+    queries, keys = queries[order], keys[order]
+    kept = weights[queries, keys]
+    share = (float(kept.sum()) + diagonal) / total if total else 0.0
+    pairs = len(rows) * (len(pattern) - 1)
+    return Arcs(queries, keys, kept, min(share, 1.0), pairs - len(kept))
+
+
+def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
+    """The tokens in a row with arcs from each token to those it looks at: above to later ones, below to earlier ones.
+
+    Args:
+        pattern: T T attention weights; its diagonal becomes the size of the dots (a token that looks at itself).
+        tokens: T tokens.
+        arcs: which pairs to draw, from `choose_arcs`. Thicker and more opaque means more weight.
+    """
+    n = len(tokens)
+    figure = new_figure(height=430)
+    span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
+    turn = np.linspace(0.0, np.pi, 25)
+    edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
+    for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
+        for low, high in pairwise(edges):
+            chosen = (arcs.weights >= low) & (arcs.weights < high) & ((arcs.keys > arcs.queries) == later)
+            if not chosen.any():
+                continue
+            start, end = arcs.queries[chosen].astype(float), arcs.keys[chosen].astype(float)
+            middle, radius = (start + end) / 2, (end - start) / 2
+            x = middle[:, None] - radius[:, None] * np.cos(turn)
+            y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(turn)
+            break_ = np.full((len(x), 1), np.nan)
+            figure.add_scatter(
+                x=np.hstack([x, break_]).ravel().astype(np.float32),
+                y=np.hstack([y, break_]).ravel().astype(np.float32),
+                mode="lines",
+                line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
+                opacity=float(np.clip(0.35 + (low + high) / 2, 0.45, 0.95)),
+                hoverinfo="skip",
+            )
+    if len(arcs.weights):
+        apex = np.sign(arcs.keys - arcs.queries) * np.sqrt(np.abs(arcs.keys - arcs.queries) / span)
+        figure.add_scatter(
+            x=(arcs.queries + arcs.keys) / 2,
+            y=apex,
+            mode="markers",
+            marker={"size": 12, "opacity": 0},
+            customdata=[(label(tokens[q]), label(tokens[k])) for q, k in zip(arcs.queries, arcs.keys, strict=True)],
+            text=[f"{weight:.3f}" for weight in arcs.weights],
+            hovertemplate="<b>%{customdata[0]}</b> looks at <b>%{customdata[1]}</b><br>weight %{text}<extra></extra>",
+        )
+    itself = np.diagonal(pattern)
+    figure.add_scatter(
+        x=categories(tokens),
+        y=np.zeros(n),
+        xaxis="x2",
+        mode="markers",
+        marker={"size": 4 + 14 * np.sqrt(itself), "color": OKABE_ITO[7], "line": {"width": 0}},
+        text=[f"{weight:.3f}" for weight in itself],
+        hovertemplate="<b>%{x}</b> looks at itself<br>weight %{text}<extra></extra>",
+    )
+    span_of_tokens = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
+    figure.update_layout(
+        xaxis={"showticklabels": False, **span_of_tokens},
+        xaxis2={
+            "overlaying": "x",
+            "type": "category",
+            "tickangle": -60,
+            "tickfont": {"size": 13},
+            "automargin": True,
+            **span_of_tokens,
+        },
+    )
+    figure.update_yaxes(
+        range=[-1.3, 1.3],
+        showgrid=False,
+        showticklabels=False,
+    )
+    for y, text in ((1.2, "↷ looks at a later token"), (-1.2, "↶ looks at an earlier token")):
+        figure.add_annotation(x=0, xref="paper", xanchor="left", y=y, text=text, showarrow=False, opacity=0.8)
+    return figure
+
+
+def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
+    """How much each token counts in the one vector that is classified; a dashed line marks equal shares.
+
+    Args:
+        weights: T weights of the pooling.
+        tokens: T tokens.
+    """
+    figure = new_figure(height=300)
+    figure.add_bar(
+        x=categories(tokens),
+        y=np.asarray(weights, dtype=np.float32),
+        marker={"color": BAR, "line_width": 0},
+        hovertemplate="<b>%{x}</b><br>weight %{y:.3f}<extra></extra>",
+    )
+    figure.update_xaxes(type="category", tickangle=-60, tickfont={"size": 13})
+    even = 1 / len(tokens)
+    figure.add_hline(y=even, line={"dash": "dash", "width": 2, "color": FRAME})
+    figure.update_yaxes(range=[0, min(1.05, 1.1 * max(float(np.max(weights)), 2 * even))], title="weight")
+    return figure

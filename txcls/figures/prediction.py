@@ -1,0 +1,111 @@
+"""Figures of class probabilities: the ranked prediction, and how it moves when words are shuffled."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from txcls.figures.style import BAR, BAR_OTHER, BAR_REST, FRAME, label, new_figure, percent
+
+
+def probability_bars(
+    labels: Sequence[str], probabilities: Sequence[float], *, other: tuple[int, float] = (0, 0.0)
+) -> go.Figure:
+    """Ranked classes as bars on a fixed 0–100 % scale; the first is emphasised.
+
+    Args:
+        labels: class names, best first.
+        probabilities: of those classes, from the softmax over all classes.
+        other: how many classes are left out, and their probability together; drawn as one hatched bar.
+    """
+    n_other, p_other = other
+    names = [f"{label(name, width=28)} " for name in labels]
+    values = list(probabilities)
+    colours = [BAR] + [BAR_REST] * (len(values) - 1)
+    patterns = [""] * len(values)
+    if n_other:
+        names.append(f"{n_other} other{'s' if n_other > 1 else ''} ")
+        values.append(p_other)
+        colours.append(BAR_OTHER)
+        patterns.append("/")
+    figure = new_figure(height=64 + 56 * len(values))
+    figure.add_bar(
+        x=values,
+        y=list(range(len(values))),
+        orientation="h",
+        width=0.62,
+        marker={
+            "color": colours,
+            "line_width": 0,
+            "pattern": {
+                "shape": patterns,
+                "fillmode": "overlay",
+                "fgcolor": ["#FFFFFF"] * len(values),
+                "fgopacity": 0.6,
+            },
+        },
+        text=[percent(value) for value in values],
+        textposition="outside",
+        textfont={"size": 18},
+        cliponaxis=False,
+        customdata=names,
+        hovertemplate="%{customdata}: %{x:.2%}<extra></extra>",
+    )
+    figure.update_layout(margin_r=84)  # room for a percentage beside a full bar
+    figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
+    figure.update_yaxes(
+        range=[len(values) - 0.5, -0.5],
+        tickvals=list(range(len(values))),
+        ticktext=names,
+        tickfont={"size": 18},
+        showgrid=False,
+    )
+    return figure
+
+
+def shuffle_bars(
+    classes: Sequence[str], original: Sequence[float], shuffled: NDArray[np.floating], *, n_rows: int = 10
+) -> go.Figure:
+    """Each class's probability for the words in their order (bar) and for every shuffled order (one dot each).
+
+    Args:
+        classes: C class names.
+        original: C probabilities of the text as typed.
+        shuffled: n C probabilities of the same words in other orders.
+        n_rows: how many classes to show, those with the highest probability in either.
+    """
+    before, after = np.asarray(original), np.asarray(shuffled)
+    highest = np.maximum(before, after.max(axis=0))
+    order = sorted(np.argsort(-highest, kind="stable")[:n_rows], key=lambda index: -before[index])
+    rows = np.arange(len(order))
+    names = [f"{label(classes[index], width=28)} " for index in order]
+    figure = new_figure(height=110 + 56 * len(order))
+    figure.add_bar(
+        x=before[order],
+        y=rows,
+        orientation="h",
+        width=0.62,
+        name="words in their order",
+        marker={"color": BAR_REST, "line_width": 0},
+        customdata=names,
+        hovertemplate="%{customdata}, as typed: %{x:.2%}<extra></extra>",
+    )
+    n = len(after)
+    spread = ((np.arange(n) * 0.618034) % 1.0 - 0.5) * 0.5  # golden ratio: even, and the same every time
+    figure.add_scatter(
+        x=after[:, order].T.ravel(),
+        y=(rows[:, None] + spread[None, :]).ravel(),
+        mode="markers",
+        name=f"{n} shuffled orders",
+        marker={"color": FRAME, "size": 9, "symbol": "circle-open", "line": {"width": 2}},
+        customdata=np.repeat(names, n),
+        hovertemplate="%{customdata}, shuffled: %{x:.2%}<extra></extra>",
+        cliponaxis=False,
+    )
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0})
+    figure.update_xaxes(range=[0, 1.02], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
+    figure.update_yaxes(
+        range=[len(order) - 0.5, -0.5], tickvals=rows, ticktext=names, tickfont={"size": 16}, showgrid=False
+    )
+    return figure

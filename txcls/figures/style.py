@@ -1,0 +1,87 @@
+"""What all figures share: colours that survive colour blindness and both themes, and tokens made safe to show."""
+
+import unicodedata
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
+
+OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
+"""Colour-blind-safe line colours after Okabe & Ito 2008; changed where they vanish on white or on black."""
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+"""Told apart without colour, together with OKABE_ITO."""
+BAR, BAR_REST, BAR_OTHER = "#1F83C4", "#7FA8C4", "#8A8A8A"
+FRAME = "#FF6A13"
+SEQUENTIAL = tuple((place**2 / 81, colour) for place, colour in enumerate(sample_colorscale("viridis", 10)))
+"""Viridis from 0 to 1, spread wider among small weights: in a long text nearly all are small."""
+DIVERGING = (
+    (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),
+)  # fmt: skip
+"""Blue, light grey at zero, orange: the poles stay apart in every common form of colour blindness."""
+FONT_SIZE = 14
+
+
+def visible(text: str) -> str:
+    """`text` with what a screen cannot show replaced by visible stand-ins, so that it survives JSON and UTF-8.
+
+    Control characters become their Unicode pictures, lone surrogates and private-use characters U+FFFD.
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    category = unicodedata.category(character)
+    if category in ("Cs", "Co", "Cn"):
+        return "\N{REPLACEMENT CHARACTER}"
+    return "·" if category in ("Cc", "Cf", "Zl", "Zp") and code != 0x200D else character
+
+
+def label(text: str, *, width: int = 18) -> str:
+    """A token or class name as figure text: visible, at most `width` characters, plotly's own markup disarmed."""
+    text = visible(text)
+    if len(text) > width:
+        text = text[: width - 1] + "…"
+    if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text):
+        text = f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def categories(tokens: Sequence[str]) -> list[str]:
+    """One axis category per token, repeated words kept apart by zero-width characters.
+
+    On a category axis plotly prints as many labels as there is room for, on a phone as on a wall.
+    """
+    digits = str.maketrans("01", "\u200b\u200c")
+    return [label(token, width=14) + f"{place:b}".translate(digits) for place, token in enumerate(tokens)]
+
+
+def percent(probability: float) -> str:
+    """`93.1 %`, but never a rounded 0 or 100: those read `< 0.1 %` and `> 99.9 %`."""
+    if 0.0 < probability < 0.0005:
+        return "&lt; 0.1 %"
+    if 0.9995 <= probability < 1.0:
+        return "&gt; 99.9 %"
+    return f"{probability:.1%}".replace("%", " %")
+
+
+def new_figure(*, height: int, hovermode: str | bool = "closest") -> go.Figure:
+    """An empty figure with the margins and font that every figure starts from."""
+    figure = go.Figure()
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        font={"size": FONT_SIZE},
+        hovermode=hovermode,
+        dragmode=False,
+        showlegend=False,
+        hoverlabel={"font": {"size": FONT_SIZE}},
+        modebar={"orientation": "h"},
+    )
+    figure.update_xaxes(automargin=True, zeroline=False)
+    figure.update_yaxes(automargin=True, zeroline=False)
+    return figure

@@ -1,0 +1,60 @@
+"""Figures of how a checkpoint was trained."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from txcls.figures.style import FONT_SIZE, FRAME, OKABE_ITO
+
+
+def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
+    """Loss and accuracy on training and validation rows over the optimiser steps; the kept weights are marked.
+
+    Args:
+        history: rows of history.jsonl with `step`, `train_loss`, `validation_loss`, `train_accuracy`,
+            `validation_accuracy` and `best`; what a row lacks is left out.
+    """
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.14)
+    steps = [row.get("step", place) for place, row in enumerate(history)]
+    for column, what in enumerate(("loss", "accuracy"), start=1):
+        for split, colour, dash in (("train", OKABE_ITO[1], "dot"), ("validation", OKABE_ITO[0], "solid")):
+            figure.add_scatter(
+                x=steps,
+                y=[row.get(f"{split}_{what}") for row in history],
+                mode="lines+markers",
+                name={"train": "training rows", "validation": "validation rows"}[split],
+                legendgroup=split,
+                showlegend=column == 1,
+                line={"color": colour, "dash": dash, "width": 2.5},
+                marker={"size": 6, "symbol": "diamond" if split == "train" else "circle"},
+                hovertemplate="step %{x}<br>%{y:.4f}<extra></extra>",
+                row=1,
+                col=column,
+            )
+        best = [place for place, row in enumerate(history) if row.get("best")]
+        if best:
+            figure.add_scatter(
+                x=[steps[best[-1]]],
+                y=[history[best[-1]].get(f"validation_{what}")],
+                mode="markers",
+                name="kept weights",
+                showlegend=column == 1,
+                marker={"size": 15, "symbol": "circle-open", "color": FRAME, "line": {"width": 3}},
+                hovertemplate="kept weights<br>%{y:.4f}<extra></extra>",
+                row=1,
+                col=column,
+            )
+        figure.update_yaxes(title=what, row=1, col=column)
+    figure.update_xaxes(title="optimiser step", automargin=True)
+    figure.update_yaxes(tickformat=".1%", col=2, row=1)
+    figure.update_yaxes(automargin=True)
+    figure.update_layout(
+        height=340,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        font={"size": FONT_SIZE},
+        dragmode=False,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
+    return figure
