@@ -1,0 +1,16 @@
+"""The app: `streamlit run streamlit_app.py`."""
+
+import streamlit as st
+
+from txcls.app.loaders import ICON
+
+page = st.navigation(
+    [
+        st.Page("txcls/app/classify.py", title="Classify", url_path="classify", default=True),
+        st.Page("txcls/app/attention.py", title="Attention", url_path="attention"),
+        st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
+    ],
+    position="top",
+)
+st.set_page_config(page_title=f"{page.title} · txcls", page_icon=ICON, layout="wide")
+page.run()

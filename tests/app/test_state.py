@@ -1,0 +1,69 @@
+"""The view and the URL that stands for it."""
+
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from txcls.app.state import LONGEST_LINKED_TEXT, View, params_from_view, sendable, view_from_params
+
+NAMES = ("ag_news", "learned")
+
+
+def test_view_survives_the_way_through_a_url() -> None:
+    view = View(checkpoint="learned", text="a & b = ü ?", k=2, layer=1, head=3)
+    assert view_from_params(params_from_view(view), checkpoints=NAMES) == (view, [])
+
+
+def test_empty_text_is_not_taken_for_no_text() -> None:
+    assert view_from_params({"text": ""}, checkpoints=NAMES)[0].text == ""
+    assert view_from_params({}, checkpoints=NAMES)[0].text
+
+
+def test_layers_and_heads_count_from_one_in_the_url() -> None:
+    assert params_from_view(View(layer=1, head=2))["layer"] == "2"
+    assert view_from_params({"layer": "1", "head": "1"}, checkpoints=NAMES)[0].layer == 0
+
+
+@pytest.mark.parametrize(
+    "raw, expected", [("0", 0), ("-7", 0), ("99", 98), ("9" * 30, 9999), (" 2 ", 1)], ids=lambda v: str(v)[:6]
+)
+def test_numbers_out_of_range_become_the_nearest(raw: str, expected: int) -> None:
+    assert view_from_params({"layer": raw}, checkpoints=NAMES)[0].layer == expected
+
+
+@pytest.mark.parametrize("raw", ["abc", "", "1.5", "½", "9" * 6000, "\ud800"])
+def test_what_is_no_number_is_ignored_with_a_note(raw: str) -> None:
+    view, notes = view_from_params({"k": raw}, checkpoints=NAMES)
+    assert view.k == View().k
+    assert len(notes) == 1
+    notes[0].encode()
+
+
+def test_unknown_checkpoint_falls_back_with_a_note() -> None:
+    view, notes = view_from_params({"checkpoint": "../../etc"}, checkpoints=NAMES)
+    assert view.checkpoint == "ag_news"
+    assert "../../etc" in notes[0]
+
+
+def test_long_text_stays_out_of_the_url() -> None:
+    assert "text" in params_from_view(View(text="x" * LONGEST_LINKED_TEXT))
+    assert "text" not in params_from_view(View(text="x" * (LONGEST_LINKED_TEXT + 1)))
+
+
+@given(st.dictionaries(st.sampled_from(["checkpoint", "text", "k", "topk", "layer", "head"]), st.text()))
+def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> None:
+    view, _ = view_from_params(params, checkpoints=NAMES)
+    assert view.checkpoint in NAMES
+    assert view.k >= 1 and view.layer >= 0 and view.head >= 0
+    urlencode(params_from_view(view)).encode()
+
+
+@given(st.text(st.characters(codec=None)))
+def test_sendable_text_is_utf8_and_changes_only_lone_surrogates(text: str) -> None:
+    sent = sendable(text)
+    sent.encode()
+    assert sendable(sent) == sent
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert sent == text

@@ -1,0 +1,1 @@
+"""The Streamlit app: one file per page, and what the pages share."""

@@ -1,0 +1,168 @@
+"""Where every head looks: all heads at a glance, the chosen one as a map and as arcs, and what counts in the end."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from txcls.app import loaders, page, state
+from txcls.figures import attention_arcs, attention_grid, attention_map, choose_arcs, label, pooling_bars
+
+CAVEAT = (
+    "**Attention is not by itself an explanation.** It shows where a head read from, not what the model did with it, "
+    "and many different patterns can lead to the same answer."
+)
+LINKS = {page.CLASSIFY: "← What is this text about?", page.POSITIONS: "How does word order get in? →"}
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = page.open_page("attention", "Where does each head look?")
+    if not opened.has_text:
+        page.invite("every attention head shows where it looks.")
+        page.load(opened)
+        page.close_page(opened, LINKS)
+        return
+    waiting = page.Waiting(opened, height=480)
+    classifier = page.load(opened)
+    prediction = loaders.predict(opened.source, opened.view.text).prediction
+    waiting.over()
+    if prediction.label is None:
+        page.nothing_to_read()
+        page.close_page(opened, LINKS)
+        return
+    opened.answer.html(page.answer_html(prediction))
+    model = classifier.checkpoint.config.model
+    opened = page.fit_view(opened, layer=model.n_layers - 1, head=model.n_heads - 1)
+    looks = loaders.look(opened.source, opened.view.text)
+    _draw(opened, looks)
+    page.close_page(opened, LINKS)
+
+
+def _draw(opened: page.Page, looks: loaders.Looks) -> None:
+    view, tokens = opened.view, looks.tokens
+    n_layers, n_heads = looks.attention.shape[:2]
+    special = np.array([token.is_special for token in tokens])
+    hide = False
+    if special.any() and not special.all():
+        hide = st.toggle("Hide tokens that the model adds", key="hide_special", persist_state="session")
+    kept = np.flatnonzero(~special) if hide else np.arange(len(tokens))
+    names = [tokens[place].text for place in kept]
+    patterns = looks.attention[:, :, kept][:, :, :, kept]
+    pattern = patterns[view.layer, view.head]
+    where = f"layer {view.layer + 1}, head {view.head + 1}"
+    file_name = f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}"
+
+    overview, detail = st.columns([2, 3], gap="large")
+    with overview:
+        st.subheader("All heads", anchor=False)
+        st.markdown(
+            "Click a map to enlarge it. Colours run from 0 to 1 in every map, spread wider among small weights."
+        )
+        page.chart(
+            attention_grid(patterns, selected=(view.layer, view.head)),
+            key="chart_grid",
+            alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {where} is chosen",
+            file_name=f"{view.checkpoint}-all-heads",
+            on_select=_grid_clicked,
+        )
+        _choose_head(view, n_layers, n_heads)
+        st.info(CAVEAT)
+        page.link_to(opened, page.POSITIONS, "Test it: shuffle the words →")
+    with detail:
+        st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
+        st.markdown(
+            "Each **row** is a token that looks; its colours say how it shares out its attention, 1 in all, over the "
+            "tokens in the **columns**."
+        )
+        if hide:
+            hidden = 1.0 - float(pattern.sum(axis=1).mean())
+            st.caption(
+                f"The hidden tokens hold {hidden:.0%} of the attention in this head: rows no longer add up to 1."
+            )
+        strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
+        page.chart(
+            attention_map(pattern, names),
+            key="chart_map",
+            alt=f"Heat map of attention in {where} over {len(names)} tokens; strongest: “{names[strongest[0]][:30]}” "
+            f"looks at “{names[strongest[1]][:30]}” with weight {pattern[strongest]:.2f}",
+            file_name=f"{file_name}-map",
+        )
+
+    st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
+    _arcs(pattern, names, where, file_name)
+    if looks.pooling is not None:
+        _pooling(looks.pooling[kept], names, hide, view)
+
+
+def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> None:
+    query_column, number_column = st.columns(2, gap="large")
+    query = query_column.selectbox(
+        "Token that looks",
+        [None, *range(len(names))],
+        format_func=lambda place: "every token" if place is None else f"{place + 1} · {_option(names[place])}",
+        key=f"arc_query_{hash(tuple(names))}",
+    )
+    most = number_column.slider("Strongest arcs drawn", 10, 400, 60, 10, key="arc_number", persist_state="session")
+    arcs = choose_arcs(pattern, query=query, at_most=most)
+    page.chart(
+        attention_arcs(pattern, names, arcs),
+        key="chart_arcs",
+        alt=f"Arc diagram of attention in {where}: {len(arcs.weights)} arcs between tokens, strongest "
+        + ", ".join(
+            f"{names[q][:20]} to {names[k][:20]}" for q, k in list(zip(arcs.queries, arcs.keys, strict=True))[:3]
+        ),
+        file_name=f"{file_name}-arcs",
+    )
+    st.caption(
+        f"Drawn: the {len(arcs.weights)} strongest arcs, and dots that grow with a token's look at itself; together "
+        f"{arcs.share:.0%} of the attention{' of this token' if query is not None else ''}. {arcs.n_hidden:,} weaker "
+        "pairs are left out. Above the line a token looks at a later one, below at an earlier one; thicker is more."
+    )
+
+
+def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View) -> None:
+    st.subheader("What counts in the end", anchor=False)
+    st.markdown(
+        "After the last layer the tokens are averaged with these weights into the one vector that is classified. "
+        "The dashed line is what each would have if all counted the same."
+    )
+    page.chart(
+        pooling_bars(weights, names),
+        key="chart_pooling",
+        alt="Bar chart of pooling weights; highest: "
+        + ", ".join(f"{names[place][:20]} {weights[place]:.0%}" for place in np.argsort(-weights)[:3]),
+        file_name=f"{view.checkpoint}-pooling",
+    )
+    if hide:
+        st.caption(f"The hidden tokens hold {1.0 - float(weights.sum()):.0%} of this weight.")
+
+
+def _choose_head(view: state.View, n_layers: int, n_heads: int) -> None:
+    for field, n in (("layer", n_layers), ("head", n_heads)):
+        key = f"{field}_box"
+        st.session_state[key] = getattr(view, field) + 1
+        change: dict[str, Any] = {"args": (field,), "on_change": _box_changed}
+        if n <= 12:
+            st.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
+        else:
+            st.number_input(field.capitalize(), 1, n, key=key, **change)
+
+
+def _box_changed(field: str) -> None:
+    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1})
+
+
+def _grid_clicked() -> None:
+    points = st.session_state["chart_grid"]["selection"]["points"]
+    if points:
+        layer, head = points[0]["customdata"][:2]
+        state.change_view(layer=int(layer), head=int(head))
+
+
+def _option(token: str) -> str:
+    return page.plain(label(token))
+
+
+if __name__ == "__main__":
+    main()

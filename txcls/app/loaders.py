@@ -1,0 +1,157 @@
+"""What the pages load and compute, cached for all sessions. Cached objects are shared: nothing may change them.
+
+Computed things are keyed by (checkpoint, text); `stamp` changes when a checkpoint is trained anew. Torch is imported
+when something is first computed, so that a page can draw its outline before.
+"""
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from txcls.checkpoint import checkpoint_names, find_checkpoint
+from txcls.text.encoder import Token
+
+if TYPE_CHECKING:
+    from txcls.inspection import PositionEncoding, ShuffledPredictions
+    from txcls.predict import Classifier, Prediction
+
+_one_at_a_time = threading.Lock()
+"""Held while many texts are computed for one visitor, so that the others' predictions are not starved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A checkpoint by name, and the state of its files: the key of everything cached."""
+
+    name: str
+    stamp: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A prediction, and the milliseconds from text to ranked classes when it was computed."""
+
+    prediction: "Prediction"
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Where the heads look in one text: `attention` L H T T, `pooling` T or None, over `tokens`."""
+
+    tokens: tuple[Token, ...]
+    attention: NDArray[np.float32]
+    pooling: NDArray[np.float32] | None
+
+
+def names() -> tuple[str, ...]:
+    """The checkpoints there are; the shipped one first."""
+    return tuple(sorted(checkpoint_names(), key=lambda name: (name != "ag_news", name)))
+
+
+def source(name: str) -> Source:
+    """The cache key of a checkpoint; CheckpointError where there is none of that name."""
+    path = find_checkpoint(name)
+    return Source(name, max((file.stat().st_mtime for file in path.iterdir()), default=0.0))
+
+
+_loaded: set[Source] = set()
+
+
+def is_loaded(source: Source) -> bool:
+    """Whether the checkpoint was loaded before, so that nobody has to wait for it."""
+    return source in _loaded
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _load(name: str, stamp: float) -> "Classifier":
+    from txcls.predict import Classifier
+
+    loaded = Classifier.load(name)
+    loaded.predict(["warm up"])  # the first prediction of a process is slow: not the visitor's
+    _loaded.add(Source(name, stamp))
+    return loaded
+
+
+def classifier(source: Source) -> "Classifier":
+    """The loaded checkpoint, shared by all sessions."""
+    return _load(source.name, source.stamp)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _predict(name: str, stamp: float, text: str) -> Timed:
+    ready = _load(name, stamp)
+    start = time.perf_counter()
+    prediction = ready.predict([text])[0]
+    return Timed(prediction, 1000 * (time.perf_counter() - start))
+
+
+def predict(source: Source, text: str) -> Timed:
+    """All classes of a text, ranked, and how long that took when it was computed."""
+    return _predict(source.name, source.stamp, text)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _look(name: str, stamp: float, text: str) -> Looks:
+    from txcls.inspection import trace_text
+
+    traced = trace_text(_load(name, stamp), text)
+    return Looks(traced.tokens, traced.attention, traced.pooling)
+
+
+def look(source: Source, text: str) -> Looks:
+    """The attention of every head on a text; TraceError where the text holds no token."""
+    return _look(source.name, source.stamp, text)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _shuffle(name: str, stamp: float, text: str, n: int) -> "ShuffledPredictions":
+    from txcls.inspection import shuffle_words
+
+    with _one_at_a_time:
+        return shuffle_words(_load(name, stamp), text, n=n, seed=0)
+
+
+def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
+    """The predictions for the text's words in n other orders; TraceError where the text holds no token."""
+    return _shuffle(source.name, source.stamp, text, n)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _positions(name: str, stamp: float, length: int) -> "PositionEncoding":
+    from txcls.inspection import position_encoding
+
+    return position_encoding(_load(name, stamp), length)
+
+
+def positions(source: Source, *, length: int) -> "PositionEncoding":
+    """The checkpoint's own position encoding, its first `length` positions."""
+    return _positions(source.name, source.stamp, length)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
+    """The sinusoidal encoding (length, d_model) of any size."""
+    from txcls.inspection import sinusoids as encoding
+
+    values: NDArray[np.float32] = encoding(length, d_model)
+    return values
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def products(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Dot products (T, T) between the positions of an encoding (T, D)."""
+    from txcls.inspection import position_products
+
+    result: NDArray[np.float32] = position_products(values)
+    return result
+
+
+ICON = str(Path(__file__).parent / "icon.png")
+"""The browser tab's picture: a local file, because a named icon would be fetched from the network."""

@@ -1,0 +1,124 @@
+"""What the app shows, and the URL that opens the same view again: checkpoint, text, k, layer and head.
+
+One `View` per browser session; widgets change it through callbacks, pages read it, `publish` writes it to the URL.
+Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in code.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from txcls.app.examples import EXAMPLES
+
+LONGEST_LINKED_TEXT = 2000
+"""Longer texts stay out of the URL: browsers and proxies cut long addresses."""
+MOST_ROWS = 20
+"""Most classes that are listed by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The state that matters; `layer` and `head` count from 0."""
+
+    checkpoint: str = ""
+    text: str = EXAMPLES[0].text
+    k: int = 4
+    layer: int = 0
+    head: int = 0
+
+
+def sendable(text: str) -> str:
+    """`text` with lone surrogates, which no browser or file can hold, as U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> tuple[View, list[str]]:
+    """The view that a URL's parameters ask for, and a sentence about each that could not be had.
+
+    Whatever the values: unknown names and what is no number become the default, numbers out of range the nearest.
+    """
+    view, notes = View(checkpoint=checkpoints[0] if checkpoints else ""), []
+    wanted = params.get("checkpoint")
+    if wanted is not None and wanted in checkpoints:
+        view = replace(view, checkpoint=wanted)
+    elif wanted is not None and checkpoints:
+        notes.append(f"There is no checkpoint “{sendable(wanted)[:60]}” here; this is {view.checkpoint}.")
+    if "text" in params:
+        view = replace(view, text=sendable(params["text"]))
+    for name, low, offset in (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1)):
+        raw = params.get(name, params.get("topk") if name == "k" else None)
+        if raw is None:
+            continue
+        try:
+            number = int(raw)
+        except ValueError:
+            notes.append(f"“{name}={sendable(raw)[:20]}” in the link is not a number; it was ignored.")
+            continue
+        change: dict[str, Any] = {name: min(max(number, low), 10_000) - offset}
+        view = replace(view, **change)
+    return view, notes
+
+
+def params_from_view(view: View) -> dict[str, str]:
+    """The URL parameters of a view: what differs from the default, and the text always, unless it is too long."""
+    default = View()
+    params = {"checkpoint": view.checkpoint}
+    if len(view.text) <= LONGEST_LINKED_TEXT:
+        params["text"] = view.text
+    if view.k != default.k:
+        params["k"] = str(view.k)
+    if view.layer != default.layer:
+        params["layer"] = str(view.layer + 1)
+    if view.head != default.head:
+        params["head"] = str(view.head + 1)
+    return params
+
+
+def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
+    """This session's view, after adopting what a link, or the browser's back button, brought in the URL.
+
+    `text_box` is the key of the page's text area. It is filled only when the page opens or the text came from
+    elsewhere: at any other time its owner may be typing in it.
+    """
+    state, params = st.session_state, st.query_params.to_dict()
+    touched = state.pop("_touched", False)  # a widget has just changed the view: the URL is the older of the two
+    if "_view" not in state or (params and params != state.get("_published") and not touched):
+        state["_view"], state["_notes"] = view_from_params(params, checkpoints=checkpoints)
+        state[text_box] = state["_view"].text
+    elif text_box not in state:
+        state[text_box] = state["_view"].text
+    view: View = state["_view"]
+    if view.checkpoint not in checkpoints:
+        view = replace(view, checkpoint=checkpoints[0] if checkpoints else "")
+        state["_view"] = view
+    return view
+
+
+def change_view(**changes: Any) -> None:
+    """Change fields of this session's view; for callbacks, which run before the page is drawn."""
+    if "text" in changes:
+        changes["text"] = sendable(changes["text"])
+    st.session_state["_view"] = replace(st.session_state.get("_view", View()), **changes)
+    st.session_state["_touched"] = True
+
+
+def publish(view: View) -> None:
+    """Put the view into the URL."""
+    params = params_from_view(view)
+    st.session_state["_view"] = view
+    st.session_state["_published"] = params
+    if st.query_params.to_dict() != params:
+        st.query_params.from_dict(params)
+
+
+def take_notes() -> list[str]:
+    """What the link asked for in vain; each is returned once."""
+    notes: list[str] = st.session_state.pop("_notes", [])
+    return notes
+
+
+def add_note(note: str) -> None:
+    """Have a sentence shown below the header."""
+    st.session_state.setdefault("_notes", []).append(note)
