@@ -1,0 +1,129 @@
+"""How long a visitor waits, in a real browser: cold start to the first drawn page, changed text to redrawn bars.
+
+    python -m benchmarks.app_speed [--texts 20] [--starts 3]
+
+The server is started anew for every cold start; file caches of the operating system are warm after the first. The
+reaction is measured inside the page: from the moment a text is handed over (the app does so 250 ms after the last key)
+to the first frame with the new bars.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.browser.chromium import find_chromium
+from tests.browser.server import CHROMIUM_ARGS, serve
+from txcls.app.examples import EXAMPLES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+AIM_COLD_SECONDS, AIM_REACTION_MS = 6.0, 300.0
+BARS = ".st-key-chart_bars .js-plotly-plot"
+WATCH = """
+(bars) => {
+  window.handedOver = window.redrawn = window.lastKey = 0
+  let plot = document.querySelector(bars)
+  document.addEventListener("input", () => { window.lastKey = performance.now() }, true)
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey && event.key === "Enter") window.handedOver = performance.now()
+  }, true)
+  const look = () => {
+    const now = document.querySelector(bars)
+    if (now && now !== plot && now.querySelector(".bars path")) {
+      plot = now
+      window.redrawn = performance.now()
+    }
+    requestAnimationFrame(look)
+  }
+  look()
+}
+"""
+DONE = """
+(text) => document.querySelector(".txcls-text")?.textContent === text && window.redrawn > window.handedOver
+"""
+
+
+def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, float]:
+    """Seconds from starting the server to: it answers, heading drawn, bars drawn; and to bars for the next visitor."""
+    start = time.perf_counter()
+    with serve(log) as address:
+        healthy = time.perf_counter() - start
+        page = browser.new_context().new_page()
+        page.goto(address)
+        page.wait_for_selector("h1")
+        heading = time.perf_counter() - start
+        page.wait_for_selector(f"{BARS} .bars path", state="attached")
+        bars = time.perf_counter() - start
+        page.context.close()
+        again = time.perf_counter()
+        page = browser.new_context().new_page()
+        page.goto(address)
+        page.wait_for_selector(f"{BARS} .bars path", state="attached")
+        next_visitor = time.perf_counter() - again
+        page.context.close()
+    return healthy, heading, bars, next_visitor
+
+
+def reactions(page: "Page", texts: list[str]) -> list[tuple[float, float]]:
+    """Milliseconds to redrawn bars for each text: since it was handed over, and since the last key."""
+    page.evaluate(WATCH, BARS)
+    box = page.locator('[class*="st-key-text_box"] textarea')
+    measured = []
+    for text in texts:
+        page.evaluate("window.redrawn = 0")
+        box.fill(text)
+        page.wait_for_function(DONE, arg=text)
+        page.wait_for_timeout(400)
+        measured.append(tuple(page.evaluate("[window.redrawn - window.handedOver, window.redrawn - window.lastKey]")))
+    return measured
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--texts", type=int, default=20, help="texts to change to")
+    parser.add_argument("--starts", type=int, default=3, help="cold starts")
+    options = parser.parse_args()
+    executable = find_chromium()
+    if executable is None:
+        print("this benchmark needs a Chromium: apt-get install chromium, or python -m playwright install chromium")
+        return 2
+    from playwright.sync_api import sync_playwright
+
+    texts = [f"{EXAMPLES[n % len(EXAMPLES)].text} Report {n}." for n in range(1, options.texts + 1)]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        log = Path(folder) / "server.log"
+        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
+        starts = [cold_start(browser, log) for _ in range(options.starts)]
+        with serve(log) as address:
+            page = browser.new_page()
+            page.goto(address)
+            page.wait_for_selector(f"{BARS} .bars path", state="attached")
+            page.wait_for_timeout(1500)
+            measured = reactions(page, texts)
+        browser.close()
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"\n{'cold start, seconds from `streamlit run`':<50}{'median':>8}{'worst':>8}{'aim':>8}")
+    rows = ("server answers", "heading drawn", "bars drawn", "next visitor: opening the page to bars drawn")
+    for row, values in zip(rows, zip(*starts, strict=True), strict=True):
+        aim = f"{AIM_COLD_SECONDS:g}" if row == "bars drawn" else ""
+        print(f"{row:<50}{statistics.median(values):>8.2f}{max(values):>8.2f}{aim:>8}")
+    print(f"\n{f'changed text to redrawn bars, ms ({len(texts)} texts)':<50}{'median':>8}{'worst':>8}{'aim':>8}")
+    for row, values, aim in zip(
+        ("since it was handed over", "since the last key (with the 250 ms pause)"),
+        zip(*measured, strict=True),
+        (f"{AIM_REACTION_MS:g}", ""),
+        strict=True,
+    ):
+        print(f"{row:<50}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

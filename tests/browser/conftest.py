@@ -1,0 +1,108 @@
+"""One server, one Chromium; every page that is opened is watched for errors and for requests that leave the machine."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.app.tiny import save_tiny_checkpoints
+from tests.browser.chromium import find_chromium
+from tests.browser.server import CHROMIUM_ARGS, serve
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+WITHOUT = (
+    "the browser tests need a Chromium and there is none: install one (Debian: apt-get install chromium; anywhere: "
+    "python -m playwright install chromium), or leave them out on purpose: `make test BROWSER=0`, or TXCLS_BROWSER=0"
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            if os.environ.get("TXCLS_BROWSER") == "0":
+                item.add_marker(pytest.mark.skip(reason="TXCLS_BROWSER=0"))
+
+
+@dataclass
+class Server:
+    """Where the app is, and what it has printed."""
+
+    address: str
+    log: Path
+
+    def complaints(self) -> list[str]:
+        """Lines of the server's output that tell of an error."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return [line for line in lines if any(word in line for word in ("Traceback", "Error", "Exception", "ERROR"))]
+
+
+@dataclass
+class Watch:
+    """What went wrong in the pages of one test."""
+
+    problems: list[str] = field(default_factory=list)
+
+    def on(self, page: "Page", host: str) -> None:
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"script error: {error}"))
+        page.on("request", lambda request: self._left(request.url, host))
+        page.on("websocket", lambda socket: self._left(socket.url, host))
+
+    def _console(self, message: "ConsoleMessage") -> None:
+        # Opened below the root, Streamlit looks for its server at /PAGE/_stcore first, misses, and goes on at /_stcore.
+        probing = "/_stcore/" in message.location.get("url", "") and "404" in message.text
+        if message.type == "error" and not probing:
+            self.problems.append(f"console: {message.text} ({message.location.get('url')})")
+
+    def _left(self, url: str, host: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != host:
+            self.problems.append(f"request that leaves the machine: {url}")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("served")
+    save_tiny_checkpoints(folder / "checkpoints")
+    log = folder / "server.log"
+    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
+        yield Server(address, log)
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    executable = find_chromium()
+    if executable is None:
+        pytest.fail(WITHOUT, pytrace=False)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def context(browser: "Browser", server: Server) -> "Iterator[BrowserContext]":
+    opened = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    opened.set_default_timeout(20_000)
+    watch = Watch()
+    opened.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
+    before = len(server.complaints())
+    yield opened
+    opened.close()
+    assert not watch.problems
+    assert not server.complaints()[before:]
+
+
+@pytest.fixture
+def page(context: "BrowserContext") -> "Page":
+    return context.new_page()
