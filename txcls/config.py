@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from txcls.errors import ConfigError
 
 CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
+PostPart = Literal["headers", "signatures", "quotes"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -64,6 +65,9 @@ class ModelConfig(Section):
     """Keep padding out of attention and pooling; False only to reproduce systems that forgot to."""
     pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
     """One vector per text: of the first token, of an added class token, the mean, or a learned weighted mean."""
+    tie_output: bool = True
+    """Language models: score the next token by the token embeddings themselves (Press & Wolf 2017), or by a matrix of
+    its own."""
     dropout: Fraction = 0.1
     """On embeddings and on what each sub-layer writes, while training."""
     attention_dropout: Fraction = 0.0
@@ -115,15 +119,32 @@ class DataConfig(Section):
     """Which data set, and what of it is kept for validation. The test split is touched by `evaluate` alone."""
 
     dataset: str = Field("sample", min_length=1)
-    """A name that `txcls data list` shows, or `table` for your own CSV, TSV, JSON Lines or Parquet file."""
+    """A name that `txcls data list` shows, `table` for your own CSV, TSV, JSON Lines or Parquet file, or (for language
+    modelling) `text` for your own plain text."""
     text_column: str | None = None
     """For `table`: the column that holds the text; guessed from usual names where None."""
     label_column: str | None = None
     """For `table`: the column that holds the label; guessed from usual names where None."""
+    split: Literal["standard", "date"] = "standard"
+    """The data set's own split, or (`huffpost`) by date: the newest tenth for testing, the newest of the rest for
+    validation."""
+    joiner: str = Field(" ", max_length=20)
+    """For `huffpost`: what stands between headline and description. Which rows are in which split is the same for all."""
+    remove: tuple[PostPart, ...] = ()
+    """For `20news`: the parts of a post to leave out because they give the group away."""
+    unit: Literal["lines", "paragraphs", "documents"] = "lines"
+    """For `text`: what one text is: a line, what stands between blank lines, or a whole file."""
     validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)
-    """Share of the training rows kept for validation, the same in every class."""
+    """Share of the training rows kept for validation, the same in every class; unused where a validation split is
+    published."""
     split_seed: int = Field(0, ge=0)
     """Seed of that split; independent of the training seed, so that seeds are compared on the same rows."""
+
+    @model_validator(mode="after")
+    def _no_part_twice(self) -> Self:
+        if repeated := sorted({part for part in self.remove if self.remove.count(part) > 1}):
+            raise ValueError(f"remove: {', '.join(repeated)} listed more than once")
+        return self
 
 
 class TrainConfig(Section):

@@ -251,7 +251,8 @@ class Encoder(nn.Module):
     def read(self, ids: Tensor, cache: list[LayerCache] | None = None) -> Tensor:
         """The state of each token after the last block, (B, T, D), of ids (B, T).
 
-        With a `cache` (one `LayerCache` per layer, for causal models), ids are the tokens after those it holds, unpadded.
+        With a `cache` (one `LayerCache` per layer, for causal models), ids are the tokens after those it holds, and
+        there is no padding.
 
         Raises:
             ValueError: the rows are longer than the config's max_length.
@@ -327,3 +328,49 @@ class TextClassifier(Encoder):
         pooled = self.pooled(self.pool(x, self.real(ids)))  # B D
         logits: Tensor = self.logits(self.head(self.dropout(pooled)))  # B C
         return logits
+
+
+class LanguageModel(Encoder):
+    """Token ids (B, T) to a score for every token of the vocabulary at every place, (B, T, V).
+
+    With `causal` attention the place's scores are for the next token (GPT); without, for the token that stands there,
+    which is worth asking where it was masked (BERT). Pooling settings play no part.
+
+    Args:
+        config: sizes and choices.
+        vocab_size: V.
+    """
+
+    def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
+        super().__init__(config, vocab_size=vocab_size)
+        width = config.d_embedding or config.d_model
+        self.narrow = nn.Identity() if width == config.d_model else nn.Linear(config.d_model, width, bias=False)
+        self.output = None if config.tie_output else nn.Linear(width, vocab_size, bias=False)
+        self.logits = Tap()
+        self._finish()
+
+    def forward(self, ids: Tensor, cache: list[LayerCache] | None = None) -> Tensor:
+        """Scores (B, T, V) of ids (B, T), which with a `cache` are the tokens after those it holds.
+
+        Raises:
+            ValueError: the rows are longer than the config's max_length.
+        """
+        return self.score(self.read(ids, cache))  # B T V
+
+    def score(self, states: Tensor) -> Tensor:
+        """Scores (…, V) of final states (…, D): of all places, or only of those that matter, since V is large."""
+        matrix = self.embeddings.token.weight if self.output is None else self.output.weight  # V width
+        scores: Tensor = self.logits(F.linear(self.narrow(states), matrix))  # … V
+        return scores
+
+    def new_cache(self) -> list[LayerCache]:
+        """An empty cache, one entry per layer.
+
+        Raises:
+            ValueError: attention is not causal, so that earlier tokens would have to be read anew.
+        """
+        if not self.config.causal:
+            raise ValueError(
+                "this model's attention is not causal; only a causal model can continue a text from a cache"
+            )
+        return [LayerCache() for _ in range(self.config.n_layers)]

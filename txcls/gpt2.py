@@ -1,0 +1,162 @@
+"""Weights from elsewhere: a published GPT-2 folder, read into this project's own language model.
+
+GPT-2 (Radford et al. 2019) is a causal pre-norm Transformer with learned positions, tied output and the tanh form of
+GELU: nothing that `txcls.model` does not have. What differs is names, and that its matrices are stored transposed and
+Q, K, V in one.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from txcls.config import RunConfig
+from txcls.errors import CheckpointError, ConfigError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from torch import Tensor
+
+    from txcls.model import LanguageModel
+
+FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
+
+_ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
+_UNSUPPORTED = {"scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": False, "add_cross_attention": True}
+
+
+@dataclass(frozen=True)
+class ImportedDecoder:
+    """A language model with its own byte-level BPE tokenizer (`tokenizer.encode(text).ids`,
+    `tokenizer.decode(ids)`)."""
+
+    model: "LanguageModel"
+    tokenizer: "Tokenizer"
+
+
+def load_gpt2(folder: Path) -> ImportedDecoder:
+    """Read a folder with config.json, model.safetensors, vocab.json and merges.txt as its publishers write them.
+
+    Raises:
+        CheckpointError: a file is missing or damaged, it is not a GPT-2, or it uses a variant this model does not have.
+    """
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        raise CheckpointError(
+            f"{folder} lacks {', '.join(missing)}; a GPT-2 folder holds {', '.join(FILES)}, as published at "
+            "huggingface.co/openai-community/gpt2"
+        )
+    published = _read_config(folder / "config.json")
+    tokenizer = _read_tokenizer(folder)
+    return ImportedDecoder(_read_model(folder, published), tokenizer)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
+    if not isinstance(values, dict) or values.get("model_type") != "gpt2":
+        kind = values.get("model_type") if isinstance(values, dict) else type(values).__name__
+        raise CheckpointError(f"{path}: model_type is {kind!r}; wanted 'gpt2'")
+    if odd := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
+        raise CheckpointError(f"{path}: {', '.join(odd)} is set in a way that this model does not have")
+    if values.get("layer_norm_epsilon", 1e-5) != 1e-5:
+        raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r}; wanted 1e-05")
+    if values.get("activation_function", "gelu_new") not in _ACTIVATIONS:
+        raise CheckpointError(
+            f"{path}: activation_function is {values['activation_function']!r}; wanted {', '.join(_ACTIVATIONS)}"
+        )
+    return values
+
+
+def _read_tokenizer(folder: Path) -> "Tokenizer":
+    from tokenizers import ByteLevelBPETokenizer
+
+    try:
+        wrapper = ByteLevelBPETokenizer.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    except Exception as error:  # noqa: BLE001  # the library raises bare Exception for any damage
+        raise CheckpointError(f"{folder}: vocab.json and merges.txt do not make a tokenizer ({error})") from None
+    tokenizer: Tokenizer = wrapper._tokenizer
+    return tokenizer
+
+
+def _read_model(folder: Path, published: dict[str, Any]) -> "LanguageModel":
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from txcls.model import LanguageModel
+
+    path = folder / "model.safetensors"
+    try:
+        stored = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: not a whole safetensors file ({error})") from None
+    stored = {name.removeprefix("transformer."): tensor.float() for name, tensor in stored.items()}
+    if "wte.weight" not in stored:
+        raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
+    config = _model_config(folder, published)
+    with torch.device("meta"):  # shapes only
+        model = LanguageModel(config, vocab_size=stored["wte.weight"].shape[0])
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    try:
+        weights = _rename(stored, n_layers=config.n_layers)
+    except KeyError as error:
+        raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
+    if odd := [
+        f"{n} is {tuple(t.shape)}, wanted {wanted[n]}" for n, t in weights.items() if wanted[n] != tuple(t.shape)
+    ]:
+        raise CheckpointError(f"{path} does not fit config.json: {'; '.join(odd[:5])}")
+    model.load_state_dict(weights, assign=True)
+    return model.eval()
+
+
+def _model_config(folder: Path, published: dict[str, Any]) -> Any:
+    try:
+        width = published["n_embd"]
+        model = {
+            "d_model": width,
+            "n_heads": published["n_head"],
+            "n_layers": published["n_layer"],
+            "d_ff": published.get("n_inner") or 4 * width,
+            "max_length": published["n_positions"],
+            "positions": "learned",
+            "norm": "pre",
+            "activation": _ACTIVATIONS[published.get("activation_function", "gelu_new")],
+            "causal": True,
+            "mask_padding": False,
+            "tie_output": True,
+            "dropout": published.get("resid_pdrop", 0.1),
+            "attention_dropout": published.get("attn_pdrop", 0.1),
+        }
+        return RunConfig.from_mapping({"name": "gpt2", "model": model}, source=str(folder / "config.json")).model
+    except KeyError as error:
+        raise CheckpointError(f"{folder / 'config.json'}: lacks {error.args[0]}") from None
+    except ConfigError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def _rename(stored: dict[str, "Tensor"], *, n_layers: int) -> dict[str, "Tensor"]:
+    """Published names to ours; matrices turned, since GPT-2 multiplies from the other side, and Q, K, V parted."""
+    weights = {"embeddings.token.weight": stored["wte.weight"], "embeddings.positional": stored["wpe.weight"]}
+    weights |= {f"norm.{part}": stored[f"ln_f.{part}"] for part in ("weight", "bias")}
+    for layer in range(n_layers):
+        theirs, ours = f"h.{layer}", f"layers.{layer}"
+        for part in ("weight", "bias"):
+            weights[f"{ours}.norm_attn.{part}"] = stored[f"{theirs}.ln_1.{part}"]
+            weights[f"{ours}.norm_ff.{part}"] = stored[f"{theirs}.ln_2.{part}"]
+            together = _turned(stored[f"{theirs}.attn.c_attn.{part}"])  # 3D D, or 3D
+            for name, piece in zip(("query", "key", "value"), together.chunk(3), strict=True):
+                weights[f"{ours}.attn.{name}.{part}"] = piece
+            for name, source in (
+                ("attn.output", "attn.c_proj"),
+                ("ff.expand", "mlp.c_fc"),
+                ("ff.contract", "mlp.c_proj"),
+            ):
+                weights[f"{ours}.{name}.{part}"] = _turned(stored[f"{theirs}.{source}.{part}"])
+    return weights
+
+
+def _turned(tensor: "Tensor") -> "Tensor":
+    """A matrix transposed, a bias as it is."""
+    return tensor.mT.contiguous() if tensor.ndim == 2 else tensor
