@@ -23,7 +23,8 @@ def main() -> None:
             with result:
                 waiting = page.Waiting(opened, height=380)
     with reading:
-        st.subheader("What the model read", anchor=False)
+        if opened.has_text:
+            st.subheader("What the model read", anchor=False)
         read = st.container()
     classifier = page.load(opened)
     if opened.has_text:

@@ -66,16 +66,22 @@ def open_page(name: str, heading: str, *, box_height: int = 84, examples: Litera
             "`python -m txcls train ag_news`, then reload this page."
         )
         st.stop()
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if len(names) > 1:
         st.session_state["checkpoint_box"] = view.checkpoint
-        st.selectbox(
-            "Checkpoint", names, key="checkpoint_box", on_change=_follow("checkpoint", "checkpoint_box"), width=320
+        line.selectbox(
+            "Checkpoint",
+            names,
+            key="checkpoint_box",
+            on_change=_follow("checkpoint", "checkpoint_box"),
+            label_visibility="collapsed",
+            width=240,
         )
     try:
         source = loaders.source(view.checkpoint)
     except TxclsError as error:
         stop_with(error)
-    facts = st.empty()
+    facts = line.empty()
     if not loaders.is_loaded(source):
         facts.html(_facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
     st.text_area(

@@ -105,7 +105,7 @@ def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Fi
     figure.update_layout(coloraxis=_colour_axis(top=1))
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
     figure.update_xaxes(title={"text": "… looks at this token (key)", "standoff": 8}, side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title={"text": "this token … (query)", "standoff": 8}, autorange="reversed", **axis)
+    figure.update_yaxes(title={"text": "this token … (query)", "standoff": 16}, autorange="reversed", **axis)
     return figure
 
 
