@@ -54,6 +54,8 @@ CONFIGS = st.builds(
     scale_embeddings=st.booleans(),
     ngram_buckets=st.sampled_from([0, 64]),
     init=st.sampled_from(["xavier", "normal", "default"]),
+    fixed_length=st.booleans(),
+    d_embedding=st.sampled_from([None, 8]),
 )
 
 
@@ -190,7 +192,7 @@ def test_tracing_changes_no_logit_and_patterns_sum_to_one(config: ModelConfig, r
     for layer in range(config.n_layers):
         pattern = opened[f"layers.{layer}.attn.pattern"]
         torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]), atol=1e-5, rtol=0)
-        hidden = (ids == 0)[:, None, None].expand_as(pattern)
+        hidden = (model.pad(ids) == 0)[:, None, None].expand_as(pattern)
         assert pattern[hidden].abs().sum() == 0, "padding takes part in attention"
 
 
@@ -199,6 +201,25 @@ def test_a_model_that_forgets_to_mask_lets_padding_in() -> None:
     with torch.no_grad():
         plain, wider = model(torch.tensor([[5, 6, 7]])), model(torch.tensor([[5, 6, 7, 0, 0]]))
     assert not torch.allclose(plain, wider, atol=1e-3)
+
+
+def test_the_mean_may_take_padding_in_where_attention_does_not() -> None:
+    model = build(small(pool_padding=True, pooling="mean", norm="post"))
+    with torch.no_grad(), trace() as opened:
+        model(torch.tensor([[5, 6, 7, 0, 0]]))
+    torch.testing.assert_close(opened["pooled"], opened["layers.1.resid_post"].mean(1), atol=1e-6, rtol=1e-5)
+    assert opened["layers.1.attn.pattern"][..., 3:].abs().sum() == 0
+
+
+def test_a_fixed_length_pads_every_text_and_without_a_mask_that_counts() -> None:
+    fixed = build(small(fixed_length=True, mask_padding=False))
+    with torch.no_grad(), trace() as opened:
+        logits = fixed(torch.tensor([[5, 6, 7]]))
+    assert opened["layers.0.attn.pattern"].shape == (1, 4, 24, 24)
+    free = build(small(mask_padding=False))
+    with torch.no_grad():
+        torch.testing.assert_close(logits, free(torch.tensor([[5, 6, 7] + [0] * 21])))
+        assert not torch.allclose(logits, free(torch.tensor([[5, 6, 7]])), atol=1e-3)
 
 
 @pytest.mark.parametrize("pooling", ["first", "class_token", "mean", "attention"])

@@ -121,6 +121,8 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
         rows = "".join(json.dumps(row) + "\n" for row in checkpoint.history)
         (temporary / "history.jsonl").write_text(rows, encoding="utf-8")
         (temporary / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
+        for file in temporary.iterdir():
+            file.chmod(0o644)  # safetensors lets nobody else read its files; a server may run as another user
         _flush(temporary)
         _swap(temporary, target)
     except OSError as error:
@@ -232,14 +234,13 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from txcls.model import TextClassifier, sinusoidal_encoding
+    from txcls.model import TextClassifier
 
     try:
         weights = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: not a whole safetensors file ({error})") from None
-    with torch.device("meta"):  # shapes only: no time spent on initial values that the file replaces
-        model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
+    model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
     wanted = model.state_dict()
     problems = [f"lacks {name}" for name in wanted if name not in weights]
     problems += [f"holds unknown {name}" for name in weights if name not in wanted]
@@ -262,8 +263,6 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         raise CheckpointError(f"{path} does not fit config.json, tokenizer.json and labels.json: {shown}")
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
-    if config.model.positions == "sinusoidal":  # not in the file, and the model's own has no values on "meta"
-        model.embeddings.positional = sinusoidal_encoding(config.model.max_length, config.model.d_model)
     return model.eval()
 
 

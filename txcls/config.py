@@ -63,6 +63,11 @@ class ModelConfig(Section):
     """Let each token attend only to itself and to earlier ones."""
     mask_padding: bool = True
     """Keep padding out of attention and pooling; False only to reproduce systems that forgot to."""
+    pool_padding: bool = False
+    """Let padding into the mean all the same; True only to reproduce systems that masked attention but not the mean."""
+    fixed_length: bool = False
+    """Pad every text to max_length, however short; True only to reproduce systems that do (slow, and, without a mask,
+    part of what they compute)."""
     pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
     """One vector per text: of the first token, of an added class token, the mean, or a learned weighted mean."""
     tie_output: bool = True
@@ -101,8 +106,9 @@ class TextConfig(Section):
 
     cleaning: tuple[CleaningStep, ...] = ("html_entities", "html_tags", "urls", "lowercase", "whitespace")
     """Cleaning steps by name, in the order they run (txcls.text.cleaning says what each does)."""
-    tokenizer: Literal["word", "bpe"] = "word"
-    """NLTK's Penn Treebank word tokens, or sub-words by byte-pair encoding learned from the training texts."""
+    tokenizer: Literal["word", "whitespace", "basic_english", "bpe"] = "word"
+    """NLTK's Penn Treebank word tokens, words as white space or a few marks part them, or sub-words by byte-pair
+    encoding learned from the training texts."""
     max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
     """V at most, the four special tokens included; the most frequent tokens stay."""
     min_frequency: int = Field(2, ge=1)
@@ -129,7 +135,8 @@ class DataConfig(Section):
     """The data set's own split, or (`huffpost`) by date: the newest tenth for testing, the newest of the rest for
     validation."""
     joiner: str = Field(" ", max_length=20)
-    """For `huffpost`: what stands between headline and description. Which rows are in which split is the same for all."""
+    """For `huffpost`: what stands between headline and description. Which rows are in which split is the same for
+    all."""
     remove: tuple[PostPart, ...] = ()
     """For `20news`: the parts of a post to leave out because they give the group away."""
     unit: Literal["lines", "paragraphs", "documents"] = "lines"

@@ -262,12 +262,18 @@ class Encoder(nn.Module):
             raise ValueError(
                 f"got {start + ids.shape[1]} tokens a row; this model reads at most {self.config.max_length}"
             )
+        ids = self.pad(ids)
         allowed = self._allowed(ids, start)
         x = self.embeddings(ids, start)  # B T D
         for number, layer in enumerate(self.layers):
             x = layer(x, allowed, None if cache is None else cache[number])  # B T D
         normed: Tensor = self.norm(x)  # B T D
         return normed
+
+    def pad(self, ids: Tensor) -> Tensor:
+        """Ids (B, T) padded to max_length where the config wants all texts that long, else as they are."""
+        missing = self.config.max_length - ids.shape[1]
+        return F.pad(ids, (0, missing), value=PAD) if self.config.fixed_length and missing > 0 else ids
 
     def real(self, ids: Tensor) -> Tensor | None:
         """True where ids (B, T) are not padding; None where the config lets padding take part."""
@@ -325,7 +331,8 @@ class TextClassifier(Encoder):
             ValueError: the rows are longer than the config's max_length.
         """
         x = self.read(ids)  # B T D
-        pooled = self.pooled(self.pool(x, self.real(ids)))  # B D
+        real = None if self.config.pool_padding else self.real(self.pad(ids))  # B T
+        pooled = self.pooled(self.pool(x, real))  # B D
         logits: Tensor = self.logits(self.head(self.dropout(pooled)))  # B C
         return logits
 

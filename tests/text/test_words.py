@@ -71,3 +71,16 @@ def test_abbreviations_keep_their_full_stop(abbreviated: str) -> None:
 def test_a_hundred_thousand_characters_of_anything_are_tokenized(unit: str) -> None:
     text = unit * (100_000 // len(unit))
     assert "".join(words(text)) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "kind, expected",
+    [
+        ("whitespace", ["It's", "5:30;", "the", '"end"', "(or", "not)."]),
+        ("basic_english", ["It", "'", "s", "5", "30", "the", "end", "(", "or", "not", ")", "."]),
+    ],
+)
+def test_plainer_ways_to_part_words(kind: str, expected: list[str]) -> None:
+    text = 'It\'s 5:30; the "end"\n(or not).'
+    assert words(text, kind) == expected
+    assert [(text[start:end], token) for start, end, token in tokenize_words(text, kind)] == [(t, t) for t in expected]

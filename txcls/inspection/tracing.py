@@ -9,6 +9,7 @@ from txcls.config import ModelConfig
 from txcls.errors import TraceError
 from txcls.predict import Classifier, Prediction
 from txcls.text.encoder import Encoding, Token
+from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
 FloatArray = NDArray[np.float32]
 
@@ -29,7 +30,7 @@ class TracedText:
     """What one text gave at every step.
 
     Attributes:
-        tokens: what the model read, with offsets into the text.
+        tokens: what the model read, with offsets into the text; and padding where the model pads to one length.
         prediction: all classes, ranked, from this same forward pass.
         stages: the steps in the order they were computed, from token ids to probabilities.
         attention: patterns (L, H, T, T); entry [l, h, i, j] is how much token i takes from token j, each row sums to 1.
@@ -68,13 +69,19 @@ def trace_text(classifier: Classifier, text: str) -> TracedText:
         stages.append(Stage(name, letters, tuple(value.shape), note))
     stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "softmax of logits / temperature: sums to 1"))
     return TracedText(
-        tokens=encoding.tokens,
+        tokens=encoding.tokens + _padding(encoding, config),
         prediction=classifier.rank(encoding, probabilities.tolist()),
         stages=tuple(stages),
         attention=attention,
         pooling=values.get("pool.pattern"),
         values=values,
     )
+
+
+def _padding(encoding: Encoding, config: ModelConfig) -> tuple[Token, ...]:
+    """The padding that takes part where a model pads all texts to one length: shown, since it counts."""
+    missing = config.max_length - len(encoding.tokens) if config.fixed_length else 0
+    return (Token(SPECIAL_TOKENS[PAD], PAD, 0, 0, is_unknown=False, is_special=True),) * missing
 
 
 def readable(classifier: Classifier, text: str) -> Encoding:

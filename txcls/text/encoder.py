@@ -70,18 +70,20 @@ class _Tokenizer(Protocol):
 
 
 class _Words:
-    """NLTK's word tokens, looked up in a vocabulary."""
+    """Word tokens, parted as the configuration says, looked up in a vocabulary."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, kind: str) -> None:
         self.vocabulary = vocabulary
+        self._kind = kind
         self._ids = {token: index for index, token in enumerate(vocabulary.tokens) if index >= len(SPECIAL_TOKENS)}
 
     @classmethod
     def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
         counts: Counter[str] = Counter()
         for text in texts:
-            counts.update(words(text))
-        return cls(Vocabulary.from_counts(counts, max_size=config.max_vocabulary, min_frequency=config.min_frequency))
+            counts.update(words(text, config.tokenizer))
+        vocabulary = Vocabulary.from_counts(counts, max_size=config.max_vocabulary, min_frequency=config.min_frequency)
+        return cls(vocabulary, config.tokenizer)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -89,7 +91,7 @@ class _Words:
         if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
             raise ValueError("tokens: wanted a list of strings")
         try:
-            return cls(Vocabulary(tokens))
+            return cls(Vocabulary(tokens), values["config"]["tokenizer"])
         except ValueError as error:
             raise ValueError(f"tokens: {error}") from None
 
@@ -97,11 +99,11 @@ class _Words:
         return {"tokens": list(self.vocabulary.tokens)}
 
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:
-        return [(start, end, self._ids.get(token, UNK)) for start, end, token in tokenize_words(text)]
+        return [(start, end, self._ids.get(token, UNK)) for start, end, token in tokenize_words(text, self._kind)]
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         get = self._ids.get
-        return [[get(token, UNK) for token in words(text)] for text in texts]
+        return [[get(token, UNK) for token in words(text, self._kind)] for text in texts]
 
 
 class TextEncoder:
@@ -134,7 +136,7 @@ class TextEncoder:
             ConfigError: `max_vocabulary` is too small for the tokenizer.
         """
         cleaned = (clean(text, config.cleaning) for text in texts)
-        kind = _Words if config.tokenizer == "word" else BytePairs
+        kind = BytePairs if config.tokenizer == "bpe" else _Words
         return cls(kind.fit(cleaned, config), config, max_length=max_length, class_token=class_token)
 
     @property
@@ -223,7 +225,7 @@ class TextEncoder:
             problem = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in ("config", *problem["loc"]))
             raise ValueError(f"{where}: {problem['msg']}, got {problem['input']!r}") from None
-        kind: type[_Words] | type[BytePairs] = _Words if config.tokenizer == "word" else BytePairs
+        kind: type[_Words] | type[BytePairs] = BytePairs if config.tokenizer == "bpe" else _Words
         learned = {"tokens"} if kind is _Words else {"tokens", "merges"}
         wanted = {"format_version", "config", "max_length", "class_token"} | learned
         if missing := sorted(wanted - set(values)):

@@ -27,6 +27,14 @@ _FULL_STOP = re.compile(
 )
 
 
+SIMPLE = {
+    "whitespace": re.compile(r"\S+"),
+    # Words and the marks ' . , ( ) ! ? one by one; double quotes, colons and semicolons only part words.
+    "basic_english": re.compile(r"['.,()!?]|[^\s'\".,()!?;:]+"),
+}
+"""Plainer ways to part words, as some published systems do it: every match is a token."""
+
+
 def separate_full_stops(text: str) -> str:
     """The text with a space before each full stop that ends a word, and more text follows."""
     return _FULL_STOP.sub(" .", text)
@@ -60,15 +68,22 @@ def _tokens(text: str) -> list[str]:
     return _treebank()(separate_full_stops(text))
 
 
-def words(text: str) -> list[str]:
+def words(text: str, kind: str = "word") -> list[str]:
     """The tokens of `tokenize_words` without their places: what training reads."""
+    if kind != "word":
+        return SIMPLE[kind].findall(text)
     if '"' in text or "''" in text:
         return [token for _, _, token in tokenize_words(text)]
     return _tokens(text)
 
 
-def tokenize_words(text: str) -> list[tuple[int, int, str]]:
-    """Word tokens as (start, end, token), in order, where `token == text[start:end]`; white space belongs to none."""
+def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:
+    """Word tokens as (start, end, token), in order, where `token == text[start:end]`; white space belongs to none.
+
+    `kind` is "word" for NLTK's rules, or one of `SIMPLE`.
+    """
+    if kind != "word":
+        return [(*match.span(), match.group()) for match in SIMPLE[kind].finditer(text)]
     spans = []
     end = 0
     for token in _tokens(text):

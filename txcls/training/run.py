@@ -212,7 +212,8 @@ def _data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows:
         "dataset": info.name,
         "title": info.title,
         "terms": info.terms,
-        "note": dataset.description,
+        "note": f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
+        + (f": {dataset.description}." if dataset.description else "."),
         "train_rows": len(training_rows),
         "validation_rows": len(validation_rows),
     }

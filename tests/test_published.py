@@ -1,0 +1,70 @@
+"""The shipped checkpoints: small, quick to load, and as good as their cards say, measured again on the real rows."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from txcls.checkpoint import load_checkpoint
+from txcls.predict import Classifier
+from txcls.training import evaluate
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_a_shipped_checkpoint_is_whole_and_small(folder: Path) -> None:
+    checkpoint = load_checkpoint(folder)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 12_000_000
+    assert (folder / "model.safetensors").stat().st_size <= 10_000_000
+    assert {"validation", "test", "data", "training"} <= checkpoint.metrics.keys()
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"{checkpoint.metrics['test']['accuracy']:.2%}" in card
+    assert checkpoint.metrics["training"]["command"] in card
+
+
+def test_the_news_checkpoint_loads_in_under_a_second() -> None:
+    code = "import time, torch, txcls.model, txcls.checkpoint as c; t = time.perf_counter(); "
+    code += "c.load_checkpoint('ag_news')"
+    times = []
+    for _ in range(3):
+        command = [sys.executable, "-c", f"{code}; print(time.perf_counter() - t)"]
+        ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        times.append(float(ran.stdout))
+    assert min(times) < 1.0
+
+
+def test_the_news_checkpoint_reaches_its_goal() -> None:
+    metrics = load_checkpoint(ROOT / "checkpoints" / "ag_news").metrics
+    assert metrics["test"]["n"] == 7600 and metrics["test"]["accuracy"] >= 0.925
+    assert metrics["data"]["train_rows"] + metrics["data"]["validation_rows"] == 76_666
+    assert metrics["training"]["seconds"] <= 45 * 60
+
+
+@pytest.mark.parametrize(
+    "text, label",
+    [
+        ("The home side scored twice in stoppage time to reach the cup final", "Sports"),
+        ("Shares in the airline fell after it cut its profit forecast for the year", "Business"),
+        ("Foreign ministers agreed on a cease-fire line along the border", "World"),
+        ("The new operating system closes a security hole in its web browser", "Sci/Tech"),
+    ],
+)
+def test_the_news_checkpoint_knows_plain_cases(text: str, label: str) -> None:
+    [prediction] = Classifier.load(ROOT / "checkpoints" / "ag_news").predict([text])
+    assert prediction.label == label and prediction.scores[0].probability > 0.5
+
+
+@pytest.mark.parametrize("split", ["test", "validation"])
+def test_the_cards_figures_are_measured_again(published_data: Path, split: str) -> None:
+    checkpoint = load_checkpoint(ROOT / "checkpoints" / "ag_news")
+    measured = evaluate(checkpoint, split=split, data_path=published_data / "ag_news").to_dict()
+    recorded = checkpoint.metrics[split]
+    assert measured["n"] == recorded["n"]
+    for figure in ("accuracy", "macro_f1"):
+        assert measured[figure] == pytest.approx(recorded[figure], abs=2.5 / recorded["n"])  # a tie may fall otherwise
+    assert measured["ece"] == pytest.approx(recorded["ece"], abs=1e-3)
+    assert json.loads(json.dumps(recorded)) == recorded
