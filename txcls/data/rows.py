@@ -1,30 +1,38 @@
-"""Delimited text files, plain or gzipped, as rows with their line numbers; problems name file and line."""
+"""Text files, plain or gzipped, as rows with their line numbers; problems name file and line."""
 
 import csv
 import gzip
 import io
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from txcls.errors import DataError
+
+MAX_BYTES = 1 << 30
+"""What a file may hold once it is unpacked: a small one can unpack to more than fits into memory."""
 
 
 def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str:
     """The file's text, in the first encoding that fits; a byte-order mark is dropped.
 
     Raises:
-        DataError: the file is missing, not readable, damaged, or in none of the encodings.
+        DataError: the file is missing, not readable, damaged, larger than MAX_BYTES, or in none of the encodings.
     """
     try:
-        raw = path.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
+        with path.open("rb") as file:
+            is_gzip = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            raw = (gzip.GzipFile(fileobj=file) if is_gzip else file).read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise DataError(f"{path}: cannot read it ({reason})") from None
+    if len(raw) > MAX_BYTES:
+        raise DataError(f"{path}: holds more than {MAX_BYTES:,} bytes of text, the most that is read; split the file")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encodings = ("utf-16", *encodings)
     problem = ""
@@ -35,6 +43,35 @@ def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str
             line = raw.count(b"\n", 0, error.start) + 1
             problem = problem or f"line {line}: byte 0x{raw[error.start]:02x} is not {encoding.removesuffix('-sig')}"
     raise DataError(f"{path}, {problem}; save the file as UTF-8")
+
+
+def parse_json(text: str, where: str) -> Any:
+    """The value that the text holds; `where` (the file) leads the message.
+
+    Raises:
+        DataError: it is not JSON, or nested too deeply to be data.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where}, line {error.lineno}: not JSON ({error.msg})") from None
+    except (RecursionError, ValueError) as error:
+        raise DataError(f"{where}: JSON that cannot be read ({error})") from None
+
+
+def json_lines(text: str, path: Path) -> Iterator[tuple[int, Any]]:
+    """(line, its value) of JSON Lines, without empty lines.
+
+    Raises:
+        DataError: a line is not JSON.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (RecursionError, ValueError) as error:
+                reason = getattr(error, "msg", None) or error
+                raise DataError(f"{path}, line {number}: not JSON ({reason}); wanted one object per line") from None
 
 
 def csv_rows(text: str, path: Path, *, delimiter: str = ",", quoted: bool = True) -> Iterator[tuple[int, list[str]]]:

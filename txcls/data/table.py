@@ -6,14 +6,13 @@ which each row begins (its row number in Parquet), so that later checks can stil
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from txcls.config import DataConfig
-from txcls.data.rows import csv_rows, read_text
+from txcls.data.rows import csv_rows, json_lines, parse_json, read_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 
@@ -303,23 +302,11 @@ def _read_json(path: Path) -> tuple[list[int], list[dict[str, Any]]]:
     """JSON Lines, or one JSON array of objects."""
     text = read_text(path)
     if text.lstrip().startswith("["):
-        try:
-            objects = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-        numbered = list(enumerate(objects, start=1))
+        numbered = list(enumerate(parse_json(text, str(path)), start=1))
         where = "item"
     else:
+        numbered = list(json_lines(text, path))
         where = "line"
-        numbered = []
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                try:
-                    numbered.append((number, json.loads(line)))
-                except json.JSONDecodeError as error:
-                    raise DataError(
-                        f"{path}, line {number}: not JSON ({error.msg}); wanted one object per line"
-                    ) from None
     for number, value in numbered:
         if not isinstance(value, dict):
             raise DataError(

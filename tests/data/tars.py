@@ -1,0 +1,37 @@
+"""Small tar archives for tests: files, and what an archive should not hold."""
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".tar": lambda raw: raw,
+    ".tar.gz": gzip.compress,
+    ".tar.xz": lzma.compress,
+    ".tar.bz2": bz2.compress,
+}
+
+
+def tar(files: Mapping[str, bytes], *, extra: Iterable[tarfile.TarInfo] = ()) -> bytes:
+    """An uncompressed archive with these files, then these entries without contents."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        for entry in extra:
+            archive.addfile(entry)
+    return target.getvalue()
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """The same files in a folder."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder

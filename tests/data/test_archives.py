@@ -1,0 +1,169 @@
+"""Archives from strangers: read as they stream by, refused as a whole where they are not plain files and folders."""
+
+import contextlib
+import gzip
+import lzma
+import random
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.data.tars import COMPRESS, tar, write_folder
+from txcls.data import archives
+from txcls.data.archives import locate, matching_files
+from txcls.errors import DataError
+
+FILES = {"set/a/1.txt": b"one", "set/a/2.txt": b"two" * 1000, "set/b/3.txt": b"", "set/README": b"not asked for"}
+PATTERN = re.compile(r"set/([ab])/([0-9]+)\.txt")
+
+
+def read(path: Path) -> dict[str, bytes]:
+    return {match[0]: content for match, content in matching_files(path, PATTERN)}
+
+
+def entry(name: str, kind: bytes = tarfile.REGTYPE, **values: object) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.type = kind
+    for key, value in values.items():
+        setattr(made, key, value)
+    return made
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_folder_and_archive_give_the_same_files(tmp_path: Path, suffix: str) -> None:
+    wanted = {name: content for name, content in FILES.items() if name.endswith(".txt")}
+    folder = write_folder(tmp_path / "folder", FILES)
+    file = tmp_path / "archive"  # what it is, is told by its contents
+    file.write_bytes(COMPRESS[suffix](tar(FILES, extra=[entry("set", tarfile.DIRTYPE)])))
+    assert read(folder) == read(file) == wanted
+
+
+def test_names_that_begin_with_a_dot_and_slash_are_the_same_names(tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_bytes(tar({f"./{name}": content for name, content in FILES.items()}))
+    assert read(tmp_path / "a.tar")["set/a/1.txt"] == b"one"
+
+
+@pytest.mark.parametrize(
+    "bad, problem",
+    [
+        (entry("/etc/passwd"), "'/etc/passwd' leads out of the archive"),
+        (entry("set/../../x"), "leads out"),
+        (entry("..\\x"), "leads out"),
+        (entry("set/a/9.txt", tarfile.SYMTYPE, linkname="/etc/passwd"), "is a link, a device"),
+        (entry("set/a/9.txt", tarfile.LNKTYPE, linkname="set/a/1.txt"), "is a link, a device"),
+        (entry("set/null", tarfile.CHRTYPE), "is a link, a device"),
+        (entry("set/disk", tarfile.BLKTYPE), "is a link, a device"),
+        (entry("set/pipe", tarfile.FIFOTYPE), "is a link, a device"),
+        (entry("set/a/1.txt"), "'set/a/1.txt' comes twice"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz"])
+def test_hostile_entry_is_refused_and_nothing_is_written(
+    tmp_path: Path, bad: tarfile.TarInfo, problem: str, suffix: str
+) -> None:
+    (tmp_path / "bad").write_bytes(COMPRESS[suffix](tar(FILES, extra=[bad])))
+    with pytest.raises(DataError, match=re.escape(problem)) as caught:
+        read(tmp_path / "bad")
+    assert str(tmp_path / "bad") in str(caught.value)
+    assert [file.name for file in tmp_path.rglob("*")] == ["bad"]
+
+
+def test_entry_that_claims_more_than_it_holds_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    claims = entry("set/a/9.txt", size=1 << 40)
+    (tmp_path / "bad").write_bytes(claims.tobuf() + bytes(10_240))
+    with pytest.raises(DataError, match=r"unpacks to more than 1,073,741,824 bytes"):
+        read(tmp_path / "bad")
+
+
+def test_sparse_entry_is_refused(tmp_path: Path) -> None:
+    """A sparse file of 1 TB takes a few bytes in an archive."""
+    sparse = entry(
+        "set/a/9.txt", pax_headers={"GNU.sparse.major": "0", "GNU.sparse.map": "0,1", "GNU.sparse.size": "9"}
+    )
+    (tmp_path / "bad").write_bytes(tar(FILES) and sparse.tobuf(tarfile.PAX_FORMAT) + bytes(10_240))
+    with pytest.raises(DataError, match="is a link, a device or the like"):
+        read(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+def test_archive_that_unpacks_to_too_much_is_given_up_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: object
+) -> None:
+    monkeypatch.setattr(archives, "MAX_BYTES", 1 << 20)
+    for name, raw in {
+        "file": tar({"set/x": bytes(3 << 20)}),
+        "files": tar({f"set/{i}": bytes(300_000) for i in range(9)}),
+        "after its end": tar(FILES) + bytes(3 << 20),
+    }.items():
+        assert callable(compress)
+        (tmp_path / name).write_bytes(compress(raw))
+        assert (tmp_path / name).stat().st_size < 1 << 14
+        with pytest.raises(DataError, match=r"unpacks to more than 1,048,576 bytes"):
+            read(tmp_path / name)
+
+
+def test_archive_or_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_FILES", 3)
+    (tmp_path / "a.tar").write_bytes(tar(FILES))
+    with pytest.raises(DataError, match="more than 3 entries"):
+        read(tmp_path / "a.tar")
+    with pytest.raises(DataError, match="more than 3 files"):
+        read(write_folder(tmp_path / "folder", FILES))
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_truncated_archive_is_refused_wherever_it_ends(tmp_path: Path, suffix: str) -> None:
+    raw = COMPRESS[suffix](tar(FILES)[: 9 * 1024])  # files and the two empty blocks that end an archive, unpadded
+    assert len(read_bytes(tmp_path, COMPRESS[suffix](tar(FILES)))) == 3
+    end = tar(FILES).rstrip(b"\0")
+    cuts = range(0, len(end), 251) if suffix == ".tar" else range(0, len(raw), max(len(raw) // 40, 1))
+    for cut in cuts:
+        with pytest.raises(DataError, match="cannot read it as a tar archive"):
+            read_bytes(tmp_path, raw[:cut])
+
+
+def read_bytes(folder: Path, raw: bytes) -> dict[str, bytes]:
+    (folder / "file").write_bytes(raw)
+    return read(folder / "file")
+
+
+def test_archive_damaged_in_the_middle_is_refused_rather_than_read_in_part(tmp_path: Path) -> None:
+    raw = bytearray(tar(FILES))
+    raw[1024 + 100] ^= 255  # in the second header, which tarfile then takes for the end
+    with pytest.raises(DataError, match="damaged in the middle"):
+        read_bytes(tmp_path, bytes(raw))
+    with pytest.raises(DataError, match="damaged in the middle"):
+        read_bytes(tmp_path, tar(FILES) + tar({"set/a/4.txt": b"more"}))
+
+
+def test_damaged_archive_is_an_error_and_never_a_crash(tmp_path: Path) -> None:
+    chance = random.Random(0)
+    whole = tar(FILES)
+    for _ in range(300):
+        raw = bytearray(whole)
+        for _ in range(chance.randint(1, 8)):
+            raw[chance.randrange(0, 6 * 1024)] = chance.randrange(256)
+        with contextlib.suppress(DataError):
+            assert len(read_bytes(tmp_path, bytes(raw))) <= len(FILES)
+
+
+@pytest.mark.parametrize("raw", [b"", b"plain text", b"\x1f\x8b\x08\x00", b"\xfd7zXZ\x00?", b"BZh9?", b"PK\x03\x04zip"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, raw: bytes) -> None:
+    with pytest.raises(DataError, match="cannot read it as a tar archive"):
+        read_bytes(tmp_path, raw)
+
+
+def test_folder_is_preferred_to_the_archive_in_it_and_neither_is_an_error(tmp_path: Path) -> None:
+    def found(path: Path) -> Path:
+        return locate(path, folders=["set"], archive="set_v1", wanted="the folder set or set_v1.tar.gz")
+
+    with pytest.raises(DataError, match=r"wanted the folder set or set_v1\.tar\.gz; neither is there"):
+        found(tmp_path)
+    with pytest.raises(DataError, match="no such file or folder"):
+        found(tmp_path / "nowhere")
+    (tmp_path / "set_v1.tar.xz").write_bytes(lzma.compress(tar(FILES)))
+    assert found(tmp_path) == found(tmp_path / "set_v1.tar.xz") == tmp_path / "set_v1.tar.xz"
+    (tmp_path / "set").mkdir()
+    assert found(tmp_path) == tmp_path

@@ -1,0 +1,158 @@
+"""Files out of a folder or a tar archive that is read as it streams by: nothing is ever unpacked to disk.
+
+An archive comes from somewhere else, so it is not trusted: whatever it holds beside plain files and folders under
+plain relative names, and whatever would unpack to more than MAX_BYTES or MAX_FILES, is refused as a whole.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from txcls.data.rows import MAX_BYTES
+from txcls.errors import DataError
+
+MAX_FILES = 250_000
+"""Entries of an archive or folder (IMDB's has 100,000)."""
+SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
+
+_DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
+
+
+def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> Path:
+    """The unpacked folder or the archive that `path` is or holds.
+
+    Args:
+        path: what the user named.
+        folders: names, any of which marks a folder as the one to read.
+        archive: the archive's name before its suffix.
+        wanted: what should have been there, for the message.
+
+    Raises:
+        DataError: there is neither.
+    """
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder; wanted {wanted}")
+    if any((path / name).is_dir() for name in folders):
+        return path
+    archives = [path / f"{archive}{suffix}" for suffix in SUFFIXES]
+    found = next((file for file in archives if file.is_file()), None)
+    if found is None:
+        raise DataError(f"{path}: wanted {wanted}; neither is there")
+    return found
+
+
+def matching_files(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
+    """(match, contents) of the files whose relative name, with `/` between its parts, fits the whole pattern.
+
+    Raises:
+        DataError: the archive is damaged or not to be trusted, or the folder cannot be read.
+    """
+    return _in_folder(path, pattern) if path.is_dir() else _in_archive(path, pattern)
+
+
+def _in_folder(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
+    count = 0
+    for where, _, names in os.walk(folder):
+        count += len(names)
+        if count > MAX_FILES:
+            raise DataError(f"{folder}: more than {MAX_FILES:,} files; is it the data set's own folder?")
+        parent = Path(where)
+        prefix = parent.relative_to(folder)
+        for name in names:
+            if match := pattern.fullmatch((prefix / name).as_posix()):
+                try:
+                    yield match, (parent / name).read_bytes()
+                except OSError as error:
+                    raise DataError(f"{parent / name}: cannot read it ({error.strerror or error})") from None
+
+
+def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
+    seen: set[str] = set()
+    count = 0
+    size = 0
+    try:
+        with path.open("rb") as raw, _decompressed(raw) as unpacked:
+            stream = _Limited(unpacked, path)
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for entry in archive:
+                    archive.members.clear()  # type: ignore[attr-defined]  # or it keeps them all
+                    count += 1
+                    size += entry.size
+                    _check(entry, path, count=count, size=size)
+                    match = pattern.fullmatch(entry.name.removeprefix("./"))
+                    if match and (content := archive.extractfile(entry)) is not None:
+                        if match[0] in seen:
+                            raise DataError(f"{path}: {entry.name[:80]!r} comes twice in it; fetch the archive again")
+                        seen.add(match[0])
+                        yield match, content.read()
+                stream.finish(archive.offset)
+    except _DAMAGED as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise DataError(f"{path}: cannot read it as a tar archive ({reason}); fetch it again") from None
+
+
+def _check(entry: tarfile.TarInfo, path: Path, *, count: int, size: int) -> None:
+    name = PurePosixPath(entry.name)
+    if name.is_absolute() or ".." in name.parts or "\\" in entry.name:
+        problem = f"{entry.name[:80]!r} leads out of the archive"
+    elif not (entry.isreg() or entry.isdir()) or entry.issparse():
+        problem = f"{entry.name[:80]!r} is a link, a device or the like, wanted files and folders alone"
+    elif count > MAX_FILES:
+        problem = f"it holds more than {MAX_FILES:,} entries"
+    elif entry.size < 0 or size > MAX_BYTES:
+        problem = f"it unpacks to more than {MAX_BYTES:,} bytes"
+    else:
+        return
+    raise DataError(f"{path}: refused, since {problem}; fetch the published archive")
+
+
+def _decompressed(raw: io.BufferedReader) -> io.BufferedIOBase:
+    """What the file holds, by its first bytes rather than by its name."""
+    magic = raw.read(6)
+    raw.seek(0)
+    if magic[:2] == b"\x1f\x8b":
+        return gzip.open(raw)
+    if magic == b"\xfd7zXZ\x00":
+        return lzma.open(raw)
+    if magic[:3] == b"BZh":
+        return bz2.open(raw)
+    return raw
+
+
+class _Limited(io.RawIOBase):
+    """The unpacked stream, which gives up after MAX_BYTES."""
+
+    def __init__(self, unpacked: io.BufferedIOBase, path: Path) -> None:
+        self._unpacked = unpacked
+        self._path = path
+        self._read = 0
+        self._tail = b""
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = self._unpacked.read(size)
+        self._read += len(chunk)
+        if self._read > MAX_BYTES:
+            raise DataError(f"{self._path}: refused, since it unpacks to more than {MAX_BYTES:,} bytes")
+        self._tail = (self._tail + chunk)[-2 * tarfile.RECORDSIZE :]
+        return chunk
+
+    def finish(self, offset: int) -> None:
+        """Read on to the end, so that checksums are checked: from `offset`, where tarfile stopped, it must be zeros.
+
+        tarfile itself takes a damaged header, or nothing at all, for the end.
+        """
+        rest = self._tail[len(self._tail) - (self._read - offset) :] if self._read > offset else b""
+        is_end = len(rest) >= tarfile.BLOCKSIZE and not rest.strip(b"\0")
+        while chunk := self.read(1 << 16):
+            is_end = is_end and not chunk.strip(b"\0")
+        if not is_end:
+            raise EOFError("it breaks off or is damaged in the middle")
