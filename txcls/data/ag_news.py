@@ -27,14 +27,12 @@ _TRAIN_FILES = ("train.csv", "train.csv.gz", "train_subset.csv", "train_subset.c
 _TEST_FILES = ("test.csv", "test.csv.gz")
 
 
-def open_ag_news(config: DataConfig, path: Path | None) -> Dataset:
+def open_ag_news(config: DataConfig, path: Path) -> Dataset:
     """The folder with train.csv or train_subset.csv and test.csv (gzipped or not), or one of these files alone.
 
     Raises:
         DataError: nothing of that kind is there.
     """
-    if path is None:
-        raise DataError(f"{INFO.name}: say where it is with --data PATH")
     if path.is_dir():
         train = next((path / name for name in _TRAIN_FILES if (path / name).is_file()), None)
         test = next((path / name for name in _TEST_FILES if (path / name).is_file()), None)

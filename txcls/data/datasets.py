@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data import ag_news, sample
+from txcls.data import ag_news, clinc150, huffpost, imdb, newsgroups, sample, snips_atis
 from txcls.data.cache import fetched_folder
 from txcls.data.table import open_table
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
@@ -23,18 +23,23 @@ __all__ = [
     "open_dataset",
 ]
 
-_Opener = Callable[[DataConfig, Path | None], Dataset]
-
-_KNOWN: tuple[tuple[DatasetInfo, _Opener], ...] = (
-    (sample.INFO, sample.open_sample),
+_PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...] = (
     (ag_news.INFO, ag_news.open_ag_news),
+    (huffpost.INFO, huffpost.open_huffpost),
+    (imdb.INFO, imdb.open_imdb),
+    (clinc150.INFO, clinc150.open_clinc150),
+    (snips_atis.SNIPS, snips_atis.open_snips),
+    (snips_atis.ATIS, snips_atis.open_atis),
+    (newsgroups.INFO, newsgroups.open_newsgroups),
 )
-_INFOS = {info.name: info for info, _ in _KNOWN}
-_OPENERS = {info.name: opener for info, opener in _KNOWN}
+_INFOS = {info.name: info for info in (sample.INFO, *(info for info, _ in _PUBLISHED))}
+_OPENERS = {info.name: opener for info, opener in _PUBLISHED}
+_SPECIAL = ("split", "joiner", "remove")
+"""Fields of DataConfig that some sets alone read: elsewhere they would change nothing, so they are refused."""
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Names of the data sets that txcls knows; `table`, for a file of one's own, is none of them."""
+    """Names of the data sets that txcls knows; `table` and `text`, for files of one's own, are none of them."""
     return tuple(_INFOS)
 
 
@@ -46,7 +51,8 @@ def dataset_info(name: str) -> DatasetInfo:
     """
     if name not in _INFOS:
         raise DataError(
-            f"no data set named {name!r}; there are {', '.join(_INFOS)}, and `table` for a file of your own"
+            f"no data set named {name!r}; there are {', '.join(_INFOS)}, and for files of your own `table` and "
+            "(without labels) `text`"
         )
     return _INFOS[name]
 
@@ -55,21 +61,41 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     """Open the configured data set.
 
     Args:
-        config: its name, and for `table` the columns.
+        config: its name, for `table` the columns, and what else some sets let one choose.
         path: folder or file in the published format (or the table); None finds it: `sample` in the package, published
             sets in $TXCLS_DATA/<name> or in the download cache.
 
     Raises:
-        DataError: there is no such data set, it is not on this machine, or its files are not what they should be.
+        DataError: there is no such data set, it is not on this machine, a setting is not for it, or its files are not
+            what they should be.
     """
+    if config.dataset == "text":
+        raise DataError("data set `text` has no labels to learn from: it is for pre-training a language model")
+    check_settings(config)
     if config.dataset == "table":
         if path is None:
             raise DataError("data set `table` is a file of your own: say which with --data PATH")
         return open_table(config, path)
     info = dataset_info(config.dataset)
-    if path is None and info.files:
-        path = _find(info)
-    return _OPENERS[config.dataset](config, path)
+    if info.is_shipped:
+        return sample.open_sample(config, path)
+    return _OPENERS[config.dataset](config, path or _find(info))
+
+
+def check_settings(config: DataConfig) -> None:
+    """Refuse settings that would change nothing.
+
+    Raises:
+        DataError: a setting for some data sets is given for another one, or there is no such data set.
+    """
+    own = () if config.dataset in ("table", "text") else dataset_info(config.dataset).settings
+    for field in _SPECIAL:
+        value = getattr(config, field)
+        if field not in own and value != DataConfig.model_fields[field].default:
+            readers = ", ".join(info.name for info in _INFOS.values() if field in info.settings)
+            raise DataError(
+                f"data.{field} = {value!r} changes nothing for {config.dataset}; it is for {readers}: leave it out"
+            )
 
 
 def is_available(name: str) -> bool:
@@ -79,7 +105,7 @@ def is_available(name: str) -> bool:
         DataError: there is none of that name.
     """
     info = dataset_info(name)
-    return not info.files or _folder_of(info) is not None
+    return info.is_shipped or _folder_of(info) is not None
 
 
 def _folder_of(info: DatasetInfo) -> Path | None:
@@ -92,7 +118,5 @@ def _folder_of(info: DatasetInfo) -> Path | None:
 def _find(info: DatasetInfo) -> Path:
     if (folder := _folder_of(info)) is not None:
         return folder
-    raise DataError(
-        f"{info.name} is not on this machine: download it with `txcls data fetch {info.name}`, or say where it is "
-        f"with --data PATH"
-    )
+    how = info.by_hand or f"download it with `txcls data fetch {info.name}`, or say where it is with --data PATH"
+    raise DataError(f"{info.name} is not on this machine: {how}")

@@ -55,6 +55,8 @@ def fetch_files(
     """`fetch` for a data set that is described rather than named."""
     import pooch
 
+    if info.by_hand:
+        raise DownloadError(f"{info.name} cannot be downloaded from here: {info.by_hand}")
     if not info.files:
         raise DownloadError(f"{info.name} has nothing to download: it ships with txcls")
     pooch.get_logger().setLevel("ERROR")  # what to say on the way is the caller's business
@@ -64,11 +66,11 @@ def fetch_files(
         if not url.startswith(("https://", "http://")):
             raise DownloadError(f"{url}: wanted an address that begins with https:// or http://")
         try:
-            pooch.retrieve(url, f"md5:{file.md5}", fname=file.name, path=folder, downloader=_Transfer(file, progress))
+            pooch.retrieve(url, file.checksum, fname=file.name, path=folder, downloader=_Transfer(file, progress))
         except ValueError:
             raise DownloadError(
-                f"{url}: what came is not the published file (its MD5 is not {file.md5}); nothing was kept. Try again "
-                "later, or get the file by hand and say where it is with --data PATH"
+                f"{url}: what came is not the published file (its checksum is not {file.checksum}); nothing was kept. "
+                "Try again later, or get the file by hand and say where it is with --data PATH"
             ) from None
         except OSError as error:
             raise DownloadError(

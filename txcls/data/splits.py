@@ -1,4 +1,4 @@
-"""The stratified, seeded split into training and validation rows."""
+"""Training and validation rows: the published ones, or a stratified, seeded split."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,9 +6,26 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from txcls.config import DataConfig
+from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError
 
 Indices = npt.NDArray[np.int64]
+
+
+def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
+    """The published training and validation rows, or the training rows split in two; the same ones at each call.
+
+    Raises:
+        DataError: there are no training rows, or they cannot be split.
+    """
+    rows = dataset.load("train")
+    if dataset.has_validation:
+        return rows, dataset.load("validation")
+    kept, held_out = stratified_split(
+        rows.labels, fraction=config.validation_fraction, seed=config.split_seed, classes=rows.classes
+    )
+    return rows.subset(kept), rows.subset(held_out)
 
 
 def stratified_split(

@@ -6,7 +6,11 @@ from typing import Literal
 
 from txcls.errors import DataError
 
-SplitName = Literal["train", "test"]
+SplitName = Literal["train", "validation", "test", "oos_train", "oos_validation", "oos_test"]
+"""The `oos` splits hold texts that belong to none of the classes (out of scope)."""
+
+OUT_OF_SCOPE = "oos"
+"""The one class of the rows in an `oos` split; it is never among a data set's classes."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,27 @@ class LabelledTexts:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One published file: where it is, its MD5 as the publisher's readers know it, its size in bytes."""
+    """One published file: where it is, its checksum (SHA-256 where both are known), its size in bytes if known.
+
+    Raises:
+        ValueError: neither checksum is given.
+    """
 
     name: str
+    """Under which it is kept; may hold folders (`train/label`)."""
     url: str
-    md5: str
-    size: int
+    md5: str = ""
+    size: int | None = None
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.md5 or self.sha256):
+            raise ValueError(f"{self.name}: wanted an MD5 or SHA-256 checksum, without which a download is not checked")
+
+    @property
+    def checksum(self) -> str:
+        """`algorithm:digest`."""
+        return f"sha256:{self.sha256}" if self.sha256 else f"md5:{self.md5}"
 
 
 @dataclass(frozen=True)
@@ -52,6 +71,16 @@ class DatasetInfo:
     terms: str = ""
     citation: str = ""
     files: tuple[RemoteFile, ...] = ()
+    """What `fetch` downloads."""
+    by_hand: str = ""
+    """How to get a set that cannot be downloaded without its publisher's leave."""
+    settings: tuple[str, ...] = ()
+    """The fields of DataConfig that are for this data set and not for all."""
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it comes with the package."""
+        return not self.files and not self.by_hand
 
 
 @dataclass(frozen=True)
@@ -72,8 +101,13 @@ class Dataset:
         """Whether there is a test split of its own."""
         return "test" in self.splits
 
+    @property
+    def has_validation(self) -> bool:
+        """Whether there is a validation split of its own."""
+        return "validation" in self.splits
+
     def load(self, split: SplitName) -> LabelledTexts:
-        """The rows of one split, read from the files at each call.
+        """The rows of one split. Those of an `oos` split have OUT_OF_SCOPE for their only class.
 
         Raises:
             DataError: there is no such split, or its file cannot be read.

@@ -1,0 +1,67 @@
+"""Large Movie Review Dataset v1.0 (Maas et al. 2011): positive and negative reviews, one file each."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+from txcls.config import DataConfig
+from txcls.data.archives import locate, matching_files
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
+from txcls.errors import DataError
+
+CLASSES = ("negative", "positive")
+
+INFO = DatasetInfo(
+    name="imdb",
+    title="IMDB: film reviews, positive or negative",
+    homepage="https://ai.stanford.edu/~amaas/data/sentiment/",
+    terms="no explicit licence; cite the paper",
+    citation="A. L. Maas, R. E. Daly, P. T. Pham, D. Huang, A. Y. Ng, C. Potts: Learning Word Vectors for Sentiment "
+    "Analysis, ACL 2011",
+    files=(
+        RemoteFile(
+            "aclImdb_v1.tar.gz",
+            "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+            md5="7c2ac02c03563afcf9b574c7e56c153a",
+            size=84_125_825,
+            sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
+        ),
+    ),
+)
+
+_WANTED = "the folder aclImdb with train/pos/0_9.txt and so on, or aclImdb_v1.tar.gz (or .tar.xz, .tar)"
+_SPLITS: tuple[SplitName, ...] = ("train", "test")
+
+
+def open_imdb(config: DataConfig, path: Path) -> Dataset:
+    """The folder aclImdb or the one above it, or the archive or the folder that holds it, which is read as it streams.
+
+    Raises:
+        DataError: nothing of that kind is there.
+    """
+    source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", wanted=_WANTED)
+    readers = {split: partial(read_reviews, source, split) for split in _SPLITS}
+    return Dataset(info=INFO, classes=CLASSES, source=source.name, splits=_SPLITS, readers=readers)
+
+
+def read_reviews(path: Path, split: str) -> LabelledTexts:
+    """One split's reviews: the negative ones, then the positive ones, each by number; stripped.
+
+    Raises:
+        DataError: there are none of either class, or a file cannot be read, is not UTF-8, or is empty.
+    """
+    pattern = re.compile(rf"(?:aclImdb/)?{split}/(neg|pos)/([0-9]{{1,9}})_[0-9]{{1,2}}\.txt")
+    rows: list[tuple[int, int, str]] = []
+    for match, raw in matching_files(path, pattern):
+        try:
+            text = raw.decode("utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}, {match[0]}: byte 0x{raw[error.start]:02x} is not utf-8; fetch it again") from None
+        if not text:
+            raise DataError(f"{path}, {match[0]}: an empty review; fetch the data set again")
+        rows.append((int(match[1] == "pos"), int(match[2]), text))
+    for label, folder in enumerate(("neg", "pos")):
+        if not any(row[0] == label for row in rows):
+            raise DataError(f"{path}: no reviews in {split}/{folder}; wanted {_WANTED}")
+    rows.sort()
+    return LabelledTexts([text for *_, text in rows], [label for label, *_ in rows], CLASSES)

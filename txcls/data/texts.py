@@ -1,0 +1,85 @@
+"""Texts without labels, for language models: plain text files, or the training texts of any data set."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from txcls.config import DataConfig
+from txcls.data.archives import MAX_FILES
+from txcls.data.datasets import check_settings, open_dataset
+from txcls.data.rows import read_text
+from txcls.data.splits import training_and_validation
+from txcls.data.types import DatasetInfo
+from txcls.errors import DataError
+
+_ENDINGS = (".txt", ".txt.gz")
+
+
+@dataclass(frozen=True)
+class UnlabelledTexts:
+    """Texts to learn language from, and others to measure perplexity on; never a data set's test texts."""
+
+    info: DatasetInfo
+    source: str
+    """Where they are read from, for people: a file's name, never a whole path."""
+    training: Sequence[str]
+    validation: Sequence[str]
+
+
+def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTexts:
+    """The texts of a plain text file or folder (data set `text`), or those of any other set without their labels.
+
+    Plain text is cut into `config.unit`, in the order of the files' names; the last `validation_fraction` of them is
+    for validation. Other sets give the same training and validation rows as they do to a classifier.
+
+    Args:
+        config: the data set, and for `text` the unit.
+        path: the .txt (or .txt.gz) file, or the folder with such files at any depth; for other sets as `open_dataset`.
+
+    Raises:
+        DataError: there is nothing of that kind, a file cannot be read, or there are fewer than two texts.
+    """
+    if config.dataset != "text":
+        dataset = open_dataset(config, path=path)
+        rows, held_out = training_and_validation(dataset, config)
+        return UnlabelledTexts(dataset.info, dataset.source, rows.texts, held_out.texts)
+    check_settings(config)
+    if path is None:
+        raise DataError("data set `text` is a file or folder of your own: say which with --data PATH")
+    texts = [text for file in _files(path) for text in _units(read_text(file), config.unit)]
+    if len(texts) < 2:
+        raise DataError(
+            f"{path}: {len(texts)} of {config.unit}, wanted at least two, one to train on and one to validate on; "
+            "add text, or cut it finer with data.unit"
+        )
+    last = min(max(round(config.validation_fraction * len(texts)), 1), len(texts) - 1)
+    info = DatasetInfo(name="text", title=f"{path.name}, text of your own")
+    return UnlabelledTexts(info, path.name, texts[:-last], texts[-last:])
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        if not path.name.lower().endswith(_ENDINGS):
+            raise DataError(f"{path}: format not known by its name; wanted {' or '.join(_ENDINGS)}")
+        return [path]
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder; wanted a text file or a folder of them")
+    files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(_ENDINGS) and file.is_file())
+    if not files:
+        raise DataError(f"{path}: wanted {' or '.join(_ENDINGS)} files; none is there")
+    if len(files) > MAX_FILES:
+        raise DataError(f"{path}: {len(files):,} files, wanted {MAX_FILES:,} at most; join some of them")
+    return files
+
+
+def _units(text: str, unit: str) -> list[str]:
+    """Stripped pieces that are not empty; inside a paragraph, line breaks are spaces."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if unit == "lines":
+        pieces = text.split("\n")
+    elif unit == "paragraphs":
+        pieces = [" ".join(piece.split("\n")) for piece in re.split(r"\n[ \t]*(?:\n[ \t]*)+", text)]
+    else:
+        pieces = [text]
+    return [piece.strip() for piece in pieces if piece.strip()]
