@@ -1,10 +1,11 @@
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from txcls.config import DataConfig
-from txcls.data.datasets import LabelledTexts, dataset_info, dataset_names, is_available, open_dataset
+from txcls.data.datasets import LabelledTexts, RemoteFile, dataset_info, dataset_names, is_available, open_dataset
 from txcls.errors import DataError
 
 
@@ -47,7 +48,7 @@ def test_sample_of_another_form_is_refused(tmp_path: Path, content: str, problem
 
 
 def test_every_name_is_described_and_unknown_ones_are_refused() -> None:
-    assert set(dataset_names()) >= {"sample", "ag_news"}
+    assert dataset_names() == ("sample", "ag_news", "huffpost", "imdb", "clinc150", "snips", "atis", "20news")
     assert all(dataset_info(name).name == name and dataset_info(name).terms for name in dataset_names())
     for function in (dataset_info, is_available):
         with pytest.raises(DataError, match="no data set named 'mnist'; there are sample, ag_news"):
@@ -73,6 +74,52 @@ def test_published_set_is_found_in_data_folder_and_cache(
     monkeypatch.setenv(where, str(folder.parent))
     assert is_available("ag_news")
     assert open_dataset(DataConfig(dataset="ag_news")).load("test").texts == ["a b"]
+
+
+def test_every_published_set_says_where_it_is_from_and_is_missed_by_name(empty_machine: Path) -> None:
+    for info in map(dataset_info, dataset_names()):
+        assert info.title and info.terms and info.citation
+        assert info.is_shipped or info.homepage
+        if not info.is_shipped:
+            assert not is_available(info.name)
+            with pytest.raises(DataError, match=rf"^{info.name} is not on this machine: .*--data PATH"):
+                open_dataset(DataConfig(dataset=info.name))
+
+
+def test_every_download_has_a_checksum_of_its_kind_and_a_secure_address() -> None:
+    for file in (file for name in dataset_names() for file in dataset_info(name).files):
+        assert file.url.startswith("https://")
+        assert {"md5": 32, "sha256": 64}[file.checksum.partition(":")[0]] == len(file.checksum.partition(":")[2])
+    with pytest.raises(ValueError, match="wanted an MD5 or SHA-256"):
+        RemoteFile("train.csv", "https://example.org/train.csv")
+
+
+@pytest.mark.parametrize(
+    "name, settings, problem",
+    [
+        ("imdb", {"split": "date"}, "data.split = 'date' changes nothing for imdb; it is for huffpost"),
+        ("sample", {"joiner": " - "}, "data.joiner = ' - ' changes nothing for sample; it is for huffpost"),
+        ("table", {"remove": ["headers"]}, "data.remove = ('headers',) changes nothing for table; it is for 20news"),
+    ],
+)
+def test_setting_that_would_change_nothing_is_refused(
+    tmp_path: Path, name: str, settings: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(DataError, match=re.escape(problem)):
+        open_dataset(DataConfig.model_validate({"dataset": name, **settings}), path=tmp_path)
+
+
+def test_configuration_from_before_these_settings_still_loads_and_a_part_is_named_once() -> None:
+    old = {
+        "dataset": "ag_news",
+        "text_column": None,
+        "label_column": None,
+        "validation_fraction": 0.1,
+        "split_seed": 0,
+    }
+    assert DataConfig.model_validate(old) == DataConfig(dataset="ag_news")
+    with pytest.raises(ValueError, match="remove: quotes listed more than once"):
+        DataConfig(dataset="20news", remove=("quotes", "quotes"))
 
 
 def test_table_needs_a_path() -> None:

@@ -120,6 +120,30 @@ def test_wrong_checksum_is_refused_and_leaves_nothing(server: Server, tmp_path: 
     assert left_behind(tmp_path) == []
 
 
+def test_files_in_folders_are_fetched_and_checked_by_sha_256(server: Server, tmp_path: Path) -> None:
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    files = tuple(RemoteFile(name, f"{server.url}/{name}", sha256=digest) for name in ("train/label", "train/seq.in"))
+    info = DatasetInfo(name="toy", title="a toy", files=files)
+    folder = fetch_files(info, cache=tmp_path)
+    assert fetched_folder(info, cache=tmp_path) == folder and (folder / "train" / "seq.in").read_bytes() == CONTENT
+    (folder / "train" / "label").unlink()
+    server.content = CONTENT[:-1] + b"?"
+    with pytest.raises(DownloadError, match=f"its checksum is not sha256:{digest}"):
+        fetch_files(info, cache=tmp_path)
+    assert left_behind(tmp_path) == ["seq.in"]
+
+
+def test_both_checksums_known_the_stronger_one_counts() -> None:
+    assert RemoteFile("a", "https://example.org/a", md5="1", sha256="2").checksum == "sha256:2"
+    assert RemoteFile("a", "https://example.org/a", "1", 3).checksum == "md5:1"
+
+
+def test_set_behind_a_login_says_where_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match=r"login\. Get News_Category_Dataset_v3\.json from https://.*--data PATH"):
+        fetch("huffpost", cache=tmp_path)
+    assert left_behind(tmp_path) == []
+
+
 def test_damaged_file_in_the_cache_is_fetched_again(server: Server, tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "train.csv").write_bytes(b"half")

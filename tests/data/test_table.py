@@ -122,6 +122,8 @@ def test_numbers_and_truth_values_are_labels_in_natural_order(tmp_path: Path) ->
         ("t.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}', "line 2: no label"),
         ("t.jsonl", '{"text": "a", "label": 1}\n{"text": 5, "label": 2}', r"line 2: column 'text' holds '5' \(int\)"),
         ("t.json", '[{"text": "a"', "line 1: not JSON"),
+        ("t.json", "[" * 100_000, "JSON that cannot be read"),
+        ("t.jsonl", "{}\n" + '{"text":' * 100_000, "line 2: not JSON"),
         ("t.json", "[]", "no rows"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
         ("t.xlsx", b"", r"format not known by its name; wanted \.csv"),

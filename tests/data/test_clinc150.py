@@ -1,0 +1,107 @@
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.errors import DataError
+
+CONFIG = DataConfig(dataset="clinc150")
+ROWS = {
+    "oos_val": [["who won", "oos"]],
+    "val": [["say cat in french", "translate"]],
+    "train": [["say dog in french ", "translate"], ["what is my balance", "balance"]],
+    "oos_test": [["is it art", "oos"], ["why", "oos"]],
+    "test": [["my balance please", "balance"]],
+    "oos_train": [["a show", "oos"]],
+}
+
+
+def test_published_splits_are_kept_and_classes_are_those_of_the_training_rows(tmp_path: Path) -> None:
+    (tmp_path / "data_full.json").write_text(json.dumps(ROWS), encoding="utf-8")
+    dataset = open_dataset(CONFIG, path=tmp_path)
+    assert dataset.classes == ("balance", "translate") and dataset.has_validation and dataset.has_test
+    assert (dataset.load("train").texts[0], dataset.load("train").labels) == ("say dog in french", [1, 0])
+    assert (dataset.load("validation").labels, dataset.load("test").labels) == ([1], [0])
+
+
+def test_queries_out_of_scope_are_kept_apart(tmp_path: Path) -> None:
+    (tmp_path / "data_full.json").write_text(json.dumps(ROWS), encoding="utf-8")
+    dataset = open_dataset(CONFIG, path=tmp_path)
+    rows = dataset.load("oos_test")
+    assert (rows.texts, rows.labels, rows.classes) == (["is it art", "why"], [0, 0], ("oos",))
+    assert [dataset.load(split).texts for split in ("oos_train", "oos_validation")] == [["a show"], ["who won"]]  # type: ignore[arg-type]
+    assert "oos" not in dataset.classes and "2 more test queries" in dataset.description
+
+
+def test_published_validation_rows_are_preferred_to_a_random_split(tmp_path: Path) -> None:
+    (tmp_path / "data_full.json").write_text(json.dumps(ROWS), encoding="utf-8")
+    dataset = open_dataset(CONFIG, path=tmp_path)
+    train, validation = training_and_validation(dataset, CONFIG)
+    assert (train, validation) == (dataset.load("train"), dataset.load("validation"))
+
+
+@pytest.mark.parametrize("name", ["data_full.json", "data_full.json.gz"])
+def test_folder_and_file_are_read_with_and_without_gzip(tmp_path: Path, name: str) -> None:
+    raw = json.dumps(ROWS).encode()
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+    for path in (tmp_path, tmp_path / name):
+        assert open_dataset(CONFIG, path=path).source == name
+
+
+def changed(**rows: object) -> bytes:
+    return json.dumps({**ROWS, **rows}).encode()
+
+
+@pytest.mark.parametrize(
+    "raw, problem",
+    [
+        (b"", "line 1: not JSON"),
+        (b'{"train": [\n["a", "b"],\n["c"', "line 3: not JSON"),
+        (b"[" * 100_000, "JSON that cannot be read"),
+        (b"[]", "wanted one object with train, val, test, oos_train.*got list"),
+        (b"{}", "got an empty object"),
+        (json.dumps({"train": [["a", "b"]]}).encode(), "wanted one object with train, val.*got train"),
+        (changed(val=[]), r"val: wanted a list of \[query, intent\]"),
+        (changed(val={"a": "b"}), "val: wanted a list"),
+        (changed(train=[["a", "b"], ["c"]]), "train, item 2: wanted"),
+        (changed(train=[["a", "b"], ["c", 3]]), "train, item 2: wanted"),
+        (changed(train=[["a", "b"], [" ", "b"]]), "train, item 2: wanted"),
+        (changed(test=[["a", ""]]), "test, item 1: wanted"),
+        (changed(test=[["a", "translate"], ["c", "dance"]]), "test, item 2: intent 'dance', wanted one of the intents"),
+        (changed(train=[["a", "oos"], ["b", "c"]]), "train, item 1: intent 'oos', wanted one of"),
+        (changed(oos_val=[["a", "balance"]]), "oos_val, item 1: intent 'balance', wanted 'oos'"),
+        (changed().replace(b"say cat", b"caf\xe9"), "line 1: byte 0xe9 is not utf-8"),
+        (gzip.compress(changed())[:-9], "cannot read it"),
+    ],
+)
+def test_damaged_file_is_refused_with_the_place_named(tmp_path: Path, raw: bytes, problem: str) -> None:
+    (tmp_path / "data_full.json").write_bytes(raw)
+    with pytest.raises(DataError, match=rf"data_full\.json.*{problem}"):
+        open_dataset(CONFIG, path=tmp_path)
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"wanted data_full\.json or data_full\.json\.gz"):
+        open_dataset(CONFIG, path=tmp_path)
+    with pytest.raises(DataError, match="no such file"):
+        open_dataset(CONFIG, path=tmp_path / "data_small.json")
+
+
+@pytest.mark.parametrize("name, oos_train", [("data_full.json.gz", 100), ("data_oos_plus.json.gz", 250)])
+def test_published_files_hold_the_published_rows(published_data: Path, name: str, oos_train: int) -> None:
+    dataset = open_dataset(CONFIG, path=published_data / "clinc150" / name)
+    rows = {split: len(dataset.load(split)) for split in dataset.splits}
+    assert rows == {
+        "train": 15_000,
+        "validation": 3_000,
+        "test": 4_500,
+        "oos_train": oos_train,
+        "oos_validation": 100,
+        "oos_test": 1_000,
+    }
+    assert len(dataset.classes) == 150 and set(Counter(dataset.load("train").labels).values()) == {100}

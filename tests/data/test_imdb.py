@@ -1,0 +1,89 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.data.tars import COMPRESS, tar, write_folder
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.errors import DataError
+
+CONFIG = DataConfig(dataset="imdb")
+FILES = {
+    "aclImdb/README": b"\xff not a review",
+    "aclImdb/train/pos/10_9.txt": b"Ten out of ten.<br /><br />",
+    "aclImdb/train/pos/2_8.txt": " Très bien ".encode(),
+    "aclImdb/train/neg/0_1.txt": b"Dull.",
+    "aclImdb/train/unsup/0_0.txt": b"No label.",
+    "aclImdb/train/urls_pos.txt": b"http://example.org",
+    "aclImdb/test/neg/0_2.txt": b"Duller.",
+    "aclImdb/test/pos/0_10.txt": b"Fine.",
+}
+
+
+def test_reviews_are_read_in_the_official_split_by_class_and_number(tmp_path: Path) -> None:
+    dataset = open_dataset(CONFIG, path=write_folder(tmp_path, FILES))
+    train, test = dataset.load("train"), dataset.load("test")
+    assert train.texts == ["Dull.", "Très bien", "Ten out of ten.<br /><br />"] and train.labels == [0, 1, 1]
+    assert (test.texts, test.labels, test.classes) == (["Duller.", "Fine."], [0, 1], ("negative", "positive"))
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_archive_and_folder_give_the_same_rows_in_the_same_order(tmp_path: Path, suffix: str) -> None:
+    write_folder(tmp_path / "unpacked", FILES)
+    (tmp_path / "packed").mkdir()
+    archive = tmp_path / "packed" / f"aclImdb_v1{suffix}"
+    archive.write_bytes(COMPRESS[suffix](tar(dict(reversed(FILES.items())))))
+    places = [tmp_path / "unpacked", tmp_path / "unpacked" / "aclImdb", archive, archive.parent]
+    rows = [open_dataset(CONFIG, path=place).load("train") for place in places]
+    assert all(own == rows[0] for own in rows)
+    assert [file for file in tmp_path.rglob("*") if file.parent == archive.parent] == [archive]
+
+
+def without(*names: str) -> dict[str, bytes]:
+    return {name: content for name, content in FILES.items() if name not in names}
+
+
+@pytest.mark.parametrize(
+    "files, problem",
+    [
+        (without("aclImdb/train/neg/0_1.txt"), r"no reviews in train/neg; wanted the folder aclImdb"),
+        ({name.replace("neg", "negative"): content for name, content in FILES.items()}, "no reviews in train/neg"),
+        ({**FILES, "aclImdb/train/neg/3_1.txt": b"caf\xe9"}, r"train/neg/3_1\.txt: byte 0xe9 is not utf-8"),
+        ({**FILES, "aclImdb/train/neg/3_1.txt": b" \n"}, r"train/neg/3_1\.txt: an empty review"),
+    ],
+)
+@pytest.mark.parametrize("packed", [True, False])
+def test_incomplete_or_damaged_set_is_refused(
+    tmp_path: Path, files: dict[str, bytes], problem: str, packed: bool
+) -> None:
+    path = tmp_path / "aclImdb_v1.tar"
+    if packed:
+        path.write_bytes(tar(files))
+    else:
+        path = next(write_folder(tmp_path / "set", files).iterdir())
+    with pytest.raises(DataError, match=problem):
+        open_dataset(CONFIG, path=path).load("train")
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_truncated_archive_is_refused(tmp_path: Path, suffix: str) -> None:
+    raw = COMPRESS[suffix](tar(FILES))
+    (tmp_path / "aclImdb_v1.tar.gz").write_bytes(raw[: len(raw) // 3])
+    with pytest.raises(DataError, match=r"aclImdb_v1\.tar\.gz: cannot read it as a tar archive"):
+        open_dataset(CONFIG, path=tmp_path).load("test")
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"wanted the folder aclImdb .* or aclImdb_v1\.tar\.gz"):
+        open_dataset(CONFIG, path=tmp_path)
+    with pytest.raises(DataError, match="no such file or folder"):
+        open_dataset(CONFIG, path=tmp_path / "nowhere")
+
+
+def test_published_archive_holds_the_published_rows(published_data: Path) -> None:
+    dataset = open_dataset(CONFIG, path=published_data / "imdb")
+    for split, repeats in (("train", 96), ("test", 199)):
+        rows = dataset.load(split)  # type: ignore[arg-type]
+        assert Counter(rows.labels) == {0: 12_500, 1: 12_500}
+        assert len(rows) - len(set(rows.texts)) == repeats

@@ -1,0 +1,108 @@
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.errors import DataError
+
+SNIPS = DataConfig(dataset="snips")
+ATIS = DataConfig(dataset="atis")
+ROWS = {
+    "train/seq.in": "play jazz \nbook a table\nrate it five\n",
+    "train/label": "PlayMusic\nBookRestaurant\nRateBook\n",
+    "valid/seq.in": "play añejo\n",
+    "valid/label": "PlayMusic\n",
+    "test/seq.in": "rate this two",
+    "test/label": "RateBook",
+}
+
+
+def write(folder: Path, *, packed: bool = False, **changed: str | bytes | None) -> Path:
+    """The published layout; `train_label=…` replaces a file, None leaves it out."""
+    replaced = {key.replace("_", "/").replace("seq", "seq.in"): content for key, content in changed.items()}
+    assert set(replaced) <= set(ROWS)
+    for name, content in {**ROWS, **replaced}.items():
+        if content is not None:
+            raw = content if isinstance(content, bytes) else content.encode()
+            file = folder / (f"{name}.gz" if packed else name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(gzip.compress(raw) if packed else raw)
+    return folder
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_each_line_is_an_utterance_with_its_intent(tmp_path: Path, packed: bool) -> None:
+    dataset = open_dataset(SNIPS, path=write(tmp_path, packed=packed))
+    assert dataset.classes == ("BookRestaurant", "PlayMusic", "RateBook")
+    train = dataset.load("train")
+    assert (train.texts, train.labels) == (["play jazz", "book a table", "rate it five"], [1, 0, 2])
+    assert (dataset.load("validation").texts, dataset.load("test").labels) == (["play añejo"], [2])
+    assert dataset.description == "" and training_and_validation(dataset, SNIPS)[0] == train
+
+
+def test_windows_line_ends_and_a_missing_last_one_do_not_matter(tmp_path: Path) -> None:
+    write(tmp_path, train_label="PlayMusic\r\nBookRestaurant\r\nRateBook")
+    assert open_dataset(SNIPS, path=tmp_path).load("train").labels == [1, 0, 2]
+
+
+def test_first_of_several_intents_counts(tmp_path: Path) -> None:
+    write(
+        tmp_path, train_label="flight#airfare\nairfare#flight\nairline\n", valid_label="flight\n", test_label="airline"
+    )
+    dataset = open_dataset(ATIS, path=tmp_path)
+    assert dataset.classes == ("airfare", "airline", "flight") and dataset.load("train").labels == [2, 0, 1]
+
+
+def test_intent_that_only_the_test_rows_have_stays_a_class_and_is_named(tmp_path: Path) -> None:
+    write(tmp_path, test_label="day_name#PlayMusic")
+    dataset = open_dataset(ATIS, path=tmp_path)
+    assert [dataset.classes[label] for label in dataset.load("test").labels] == ["day_name"]
+    assert dataset.description.endswith(": day_name")
+
+
+@pytest.mark.parametrize("config", [SNIPS, ATIS])
+@pytest.mark.parametrize(
+    "changed, problem",
+    [
+        ({"valid_label": None}, r"valid.label: no such file, nor label\.gz; wanted label and seq\.in"),
+        ({"test_seq": None}, r"test.seq\.in: no such file"),
+        ({"train_label": "PlayMusic\nRateBook\n"}, r"train: seq\.in has 3 lines, label 2"),
+        ({"train_seq": "one\ntwo\nthree\nfour\n"}, r"train: seq\.in has 4 lines, label 3"),
+        ({"train_label": "PlayMusic\n \nRateBook\n"}, r"train.label, line 2: nothing there, wanted an intent"),
+        ({"train_label": "PlayMusic\nRateBook\n#RateBook\n"}, r"label, line 3: nothing there, wanted an intent"),
+        ({"train_seq": "\ntwo\nthree\n"}, r"train.seq\.in, line 1: nothing there, wanted an utterance"),
+        ({"train_seq": "", "train_label": ""}, r"train.seq\.in: empty"),
+        ({"test_label": ""}, r"test.label: empty"),
+        ({"valid_seq": b"caf\xe9\n"}, r"valid.seq\.in, line 1: byte 0xe9 is not utf-8"),
+        ({"valid_seq": gzip.compress(b"play jazz\n")[:-9]}, r"valid.seq\.in: cannot read it"),
+    ],
+)
+def test_incomplete_or_damaged_set_is_refused_with_file_and_line_named(
+    tmp_path: Path, config: DataConfig, changed: dict[str, str | bytes | None], problem: str
+) -> None:
+    with pytest.raises(DataError, match=problem):
+        open_dataset(config, path=write(tmp_path, **changed))
+
+
+def test_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    write(tmp_path)
+    for path in (tmp_path / "train" / "label", tmp_path / "nowhere"):
+        with pytest.raises(DataError, match="wanted the folder that holds train, valid and test"):
+            open_dataset(SNIPS, path=path)
+
+
+def test_published_files_hold_the_published_rows(published_data: Path) -> None:
+    snips, atis = (open_dataset(config, path=published_data / config.dataset) for config in (SNIPS, ATIS))
+    assert [len(snips.load(split)) for split in snips.splits] == [13_084, 700, 700]
+    assert [len(atis.load(split)) for split in atis.splits] == [4_478, 500, 893]
+    assert len(snips.classes) == 7 and len(atis.classes) == 18
+    assert atis.description == "in no training row, so that nobody can learn it: atis_day_name"
+    counts = Counter(atis.classes[label] for label in atis.load("train").labels)
+    assert len(counts) == 17 and counts["atis_flight"] == 3_309 + 19 and counts["atis_aircraft"] == 70 + 1
+    assert not any("#" in name for name in atis.classes)
+    for dataset, shared in ((snips, 25), (atis, 10)):
+        assert len(set(dataset.load("train").texts) & set(dataset.load("test").texts)) == shared

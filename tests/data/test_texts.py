@@ -1,0 +1,90 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.texts import open_texts
+from txcls.errors import DataError
+
+TEXT = "One line\nand another.\r\n\r\n  \nA second paragraph.\n\n\nThe third\n"
+
+
+def plain(**settings: object) -> DataConfig:
+    return DataConfig.model_validate({"dataset": "text", **settings})
+
+
+@pytest.mark.parametrize(
+    "unit, texts",
+    [
+        ("lines", ["One line", "and another.", "A second paragraph.", "The third"]),
+        ("paragraphs", ["One line and another.", "A second paragraph.", "The third"]),
+    ],
+)
+def test_a_file_is_cut_into_lines_or_paragraphs_the_last_for_validation(
+    tmp_path: Path, unit: str, texts: list[str]
+) -> None:
+    (tmp_path / "book.txt").write_bytes(TEXT.encode())
+    opened = open_texts(plain(unit=unit), path=tmp_path / "book.txt")
+    assert [*opened.training, *opened.validation] == texts and opened.validation == texts[-1:]
+    assert (opened.source, opened.info.name) == ("book.txt", "text")
+
+
+def test_a_folder_is_read_in_the_order_of_names_and_documents_stay_whole(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "2.TXT").write_text("two\ntwo", encoding="utf-8")
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfone\n"))
+    (tmp_path / "c.txt").write_text("three\n\n", encoding="utf-8")
+    (tmp_path / "empty.txt").write_text(" \n", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("not asked for", encoding="utf-8")
+    opened = open_texts(plain(unit="documents", validation_fraction=0.6), path=tmp_path)
+    assert (opened.training, opened.validation) == (["one"], ["two\ntwo", "three"])
+
+
+def test_other_sets_give_the_rows_a_classifier_trains_on_and_never_test_rows() -> None:
+    config = DataConfig(validation_fraction=0.2)
+    opened, dataset = open_texts(config), open_dataset(config)
+    train, validation = training_and_validation(dataset, config)
+    assert (opened.training, opened.validation) == (train.texts, validation.texts)
+    assert not {*opened.training, *opened.validation} & set(dataset.load("test").texts)
+
+
+@pytest.mark.parametrize(
+    "name, raw, problem",
+    [
+        ("a.txt", b"", "0 of lines, wanted at least two"),
+        ("a.txt", b"only one", "1 of lines, wanted at least two"),
+        ("a.txt", b"one\ncaf\xe9", "line 2: byte 0xe9 is not utf-8"),
+        ("a.txt.gz", gzip.compress(b"one\ntwo")[:-9], "cannot read it"),
+        ("a.pdf", b"one\ntwo", r"wanted \.txt or \.txt\.gz"),
+    ],
+)
+def test_file_of_another_kind_or_without_two_texts_is_refused(
+    tmp_path: Path, name: str, raw: bytes, problem: str
+) -> None:
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(DataError, match=problem):
+        open_texts(plain(), path=tmp_path / name)
+
+
+def test_missing_places_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match=r"wanted \.txt or \.txt\.gz files; none is there"):
+        open_texts(plain(), path=tmp_path)
+    with pytest.raises(DataError, match="no such file or folder"):
+        open_texts(plain(), path=tmp_path / "nowhere.txt")
+    with pytest.raises(DataError, match="--data PATH"):
+        open_texts(plain())
+    monkeypatch.setattr("txcls.data.texts.MAX_FILES", 1)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("x", encoding="utf-8")
+    with pytest.raises(DataError, match="2 files, wanted 1 at most"):
+        open_texts(plain(), path=tmp_path)
+
+
+def test_plain_text_is_no_set_to_classify() -> None:
+    with pytest.raises(DataError, match="no labels"):
+        open_dataset(plain())
+    with pytest.raises(DataError, match=r"data\.joiner = ' - ' changes nothing for text; it is for huffpost"):
+        open_texts(plain(joiner=" - "))
