@@ -4,6 +4,7 @@ import errno
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.conftest import make_checkpoint
 from txcls.checkpoint import FILES, Checkpoint, checkpoint_names, find_checkpoint, load_checkpoint, save_checkpoint
+from txcls.config import ScopeRule
 from txcls.errors import CheckpointError
 
 
@@ -36,6 +38,12 @@ def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, ob
     ids = torch.tensor([again.encoder.encode("the striker scored").ids])
     torch.testing.assert_close(again.model(ids), first.model(ids))
     assert not again.model.training and all(p.dtype == torch.float32 for p in again.model.parameters())
+
+
+def test_the_scope_rule_is_kept(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    rule = ScopeRule(score="energy", threshold=1.25)
+    save_checkpoint(replace(checkpoint, path=tmp_path / "scoped", scope=rule))
+    assert load_checkpoint(tmp_path / "scoped").scope == rule and checkpoint.scope is None
 
 
 def test_the_sinusoids_of_a_loaded_model_are_the_formulas(checkpoint: Checkpoint) -> None:
@@ -106,6 +114,10 @@ DAMAGES = {
     "newer format": (edit_json("config.json", lambda c: c.update(format_version=99)), "format_version is 99"),
     "unknown key": (edit_json("config.json", lambda c: c["model"].update(wings=2)), "model.wings: unknown setting"),
     "temperature": (edit_json("config.json", lambda c: c.update(temperature="hot")), "temperature is 'hot'"),
+    "scope rule": (
+        edit_json("config.json", lambda c: c.update(scope={"score": "mood"})),
+        "scope: score: input should be",
+    ),
     "zero temperature": (edit_json("config.json", lambda c: c.update(temperature=0)), "temperature is 0"),
     "other width": (edit_json("config.json", lambda c: c["model"].update(d_model=32)), "wanted (32"),
     "fewer layers": (edit_json("config.json", lambda c: c["model"].update(n_layers=1)), "holds unknown layers.1."),

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
-from txcls.metrics import evaluate_probabilities, expected_calibration_error, fit_temperature, reliability_bins
+from txcls.metrics import (
+    auroc,
+    evaluate_probabilities,
+    expected_calibration_error,
+    fit_temperature,
+    reliability_bins,
+    scope_scores,
+    scope_threshold,
+)
 
 CLASSES = ("a", "b", "c")
 
@@ -53,3 +61,32 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     for probabilities, labels in ((np.ones((2, 2)), [0, 1]), (np.ones((2, 3)), [0]), (np.ones((0, 3)), [])):
         with pytest.raises(ValueError, match="wanted one row per label"):
             evaluate_probabilities(probabilities, np.array(labels, dtype=int), classes=CLASSES)
+
+
+def test_scope_scores_by_hand() -> None:
+    logits = np.array([[0.0, np.log(3.0)], [2.0, 2.0]])
+    np.testing.assert_allclose(scope_scores(logits, temperature=1.0, score="max_probability"), [0.75, 0.5])
+    np.testing.assert_allclose(scope_scores(logits, temperature=0.5, score="max_probability"), [0.9, 0.5])
+    np.testing.assert_allclose(scope_scores(logits, temperature=9.0, score="energy"), [np.log(4.0), 2.0 + np.log(2.0)])
+
+
+def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
+    random = np.random.default_rng(0)
+    inside, outside = random.normal(1, 1, 50).round(1), random.normal(0, 1, 40).round(1)
+    pairs = [(a > b) + 0.5 * (a == b) for a in inside for b in outside]
+    assert auroc(inside, outside) == pytest.approx(np.mean(pairs))
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 0.95))
+def test_no_other_threshold_does_better(seed: int, share: float) -> None:
+    random = np.random.default_rng(seed)
+    inside, outside = random.normal(1, 1, 30), random.normal(-1, 1, 10)
+    right = random.random(30) < 0.9
+
+    def expected(threshold: float) -> float:
+        kept = (right & (inside >= threshold)).mean()
+        return float((1 - share) * kept + share * (outside < threshold).mean())
+
+    best = scope_threshold(inside, right, outside, share=share)
+    for threshold in [*inside, *outside, -9.0]:
+        assert expected(best) >= expected(threshold) - 1e-12

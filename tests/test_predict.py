@@ -1,6 +1,8 @@
 """Classifier: text in, ranked classes out, whatever the text and however many ask at once."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import CLASSES, TEXTS
+from txcls.config import ScopeRule
 from txcls.predict import Classifier
 
 STRANGE = [
@@ -79,6 +82,23 @@ def test_strange_texts_get_an_answer(classifier: Classifier, text: str) -> None:
 def test_no_text_raises(classifier: Classifier, text: str) -> None:
     [prediction] = classifier.predict([text])
     assert prediction.label is None or prediction.label in CLASSES
+
+
+@pytest.mark.parametrize("score", ["energy", "max_probability"])
+def test_texts_below_the_threshold_are_out_of_scope(
+    classifier: Classifier, score: Literal["energy", "max_probability"]
+) -> None:
+    assert classifier.predict([TEXTS[0]])[0].out_of_scope is None, "this checkpoint has no rule"
+    logits = classifier.logits(torch.tensor([classifier.encoder.encode(TEXTS[0]).ids]))
+    if score == "energy":
+        value = float(torch.logsumexp(logits, -1))
+    else:
+        value = float(torch.softmax(logits / classifier.checkpoint.temperature, -1).max())
+    for threshold, expected in ((value - 0.01, False), (value + 0.01, True)):
+        scoped = replace(classifier.checkpoint, scope=ScopeRule(score=score, threshold=threshold))
+        [prediction] = Classifier(scoped).predict([TEXTS[0]])
+        assert prediction.out_of_scope is expected
+        assert prediction.scores == classifier.predict([TEXTS[0]])[0].scores, "the ranking stays"
 
 
 def test_threads_share_one_classifier(classifier: Classifier) -> None:

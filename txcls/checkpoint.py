@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from txcls.config import RunConfig
+from txcls.config import RunConfig, ScopeRule
 from txcls.errors import CheckpointError, ConfigError
 from txcls.text.encoder import TextEncoder
 
@@ -40,6 +40,7 @@ class Checkpoint:
     temperature: float = 1.0
     metrics: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
+    scope: ScopeRule | None = None
 
     @property
     def name(self) -> str:
@@ -112,6 +113,7 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
             {
                 "format_version": FORMAT_VERSION,
                 "temperature": checkpoint.temperature,
+                "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
                 **checkpoint.config.model_dump(mode="json"),
             },
         )
@@ -171,7 +173,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     path = find_checkpoint(path_or_name)
     if missing := [name for name in FILES if not (path / name).is_file()]:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
-    config, temperature = _read_config(path / "config.json")
+    config, temperature, scope = _read_config(path / "config.json")
     encoder = _read_encoder(path / "tokenizer.json")
     classes = _read_labels(path / "labels.json")
     wanted = config.model.pooling == "class_token"
@@ -183,7 +185,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     model = _read_model(path / "model.safetensors", config, vocab_size=encoder.vocab_size, n_classes=len(classes))
     metrics = _read_json(path / "metrics.json", dict)
     history = _read_history(path / "history.jsonl")
-    return Checkpoint(path, config, encoder, classes, model, temperature, metrics, history)
+    return Checkpoint(path, config, encoder, classes, model, temperature, metrics, history, scope)
 
 
 def _read_json(path: Path, kind: type[Json]) -> Json:
@@ -196,7 +198,7 @@ def _read_json(path: Path, kind: type[Json]) -> Json:
     return value
 
 
-def _read_config(path: Path) -> tuple[RunConfig, float]:
+def _read_config(path: Path) -> tuple[RunConfig, float, ScopeRule | None]:
     values = _read_json(path, dict)
     version = values.pop("format_version", None)
     if version != FORMAT_VERSION:
@@ -206,8 +208,10 @@ def _read_config(path: Path) -> tuple[RunConfig, float]:
     temperature = values.pop("temperature", None)
     if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0.001 <= temperature <= 1000:
         raise CheckpointError(f"{path}: temperature is {temperature!r}; wanted a number from 0.001 to 1000")
+    scope = values.pop("scope", None)
     try:
-        return RunConfig.from_mapping(values, source=str(path)), float(temperature)
+        rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{path}: scope")
+        return RunConfig.from_mapping(values, source=str(path)), float(temperature), rule
     except ConfigError as error:
         raise CheckpointError(str(error)) from None
 
@@ -307,6 +311,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         "",
         f"Probabilities are softmax(logits / {checkpoint.temperature:.3f}), a temperature fitted on validation rows.",
         "",
+        *_scope_lines(checkpoint),
         *_class_table(metrics.get("test") or metrics.get("validation")),
         "## Model",
         "",
@@ -343,6 +348,25 @@ _HOW = (
 def _counts(data: Mapping[str, Any]) -> Iterable[tuple[str, int | None]]:
     for split in ("train", "validation", "test"):
         yield split, data.get(f"{split}_rows")
+
+
+def _scope_lines(checkpoint: Checkpoint) -> list[str]:
+    figures = checkpoint.metrics.get("scope", {})
+    if checkpoint.scope is None or not figures:
+        return []
+    lines = [
+        f"A text is called out of scope where its {checkpoint.scope.score.replace('_', ' ')} is below "
+        f"{checkpoint.scope.threshold:.4f}, a threshold fitted on validation queries:",
+        "",
+        "| split | of no class | AUROC | accuracy, all | accuracy, of a class | turned away, of no class |",
+        "|---|---|---|---|---|---|",
+    ]
+    for split, one in figures.items():
+        lines.append(
+            f"| {split} | {one['n_out']:,} | {one['auroc']:.4f} | {one['accuracy']:.2%} | {one['accuracy_in']:.2%} "
+            f"| {one['recall_out']:.2%} |"
+        )
+    return [*lines, ""]
 
 
 def _result_row(split: str, figures: Mapping[str, Any]) -> str:

@@ -117,11 +117,13 @@ def evaluate(
     from txcls.checkpoint import load_checkpoint, save_checkpoint
 
     loaded = load_checkpoint(checkpoint)
-    metrics = training.evaluate(loaded, split=split, data_path=data, device=device)
+    evaluation = training.evaluate(loaded, split=split, data_path=data, device=device)
+    metrics, scope = evaluation.metrics, evaluation.scope
     if write:
-        save_checkpoint(training.with_metrics(loaded, split=split, metrics=metrics))
+        save_checkpoint(training.with_evaluation(loaded, split=split, evaluation=evaluation))
     if as_json:
-        _print_json({"checkpoint": loaded.name, "split": split, **metrics.to_dict()})
+        extra = {} if scope is None else {"scope": dict(scope)}
+        _print_json({"checkpoint": loaded.name, "split": split, **metrics.to_dict(), **extra})
         return
     from rich.table import Table
 
@@ -133,6 +135,11 @@ def evaluate(
         f"accuracy {metrics.accuracy:.2%}   macro-F1 {metrics.macro_f1:.4f}   "
         f"calibration error (15 bins) {metrics.ece:.4f}   log loss {metrics.log_loss:.4f}"
     )
+    if scope is not None:
+        _console().print(
+            f"out of scope: AUROC {scope['auroc']:.4f}, accuracy over all {scope['n_in'] + scope['n_out']:,} queries "
+            f"{scope['accuracy']:.2%} ({scope['recall_out']:.2%} of those out of scope turned away)"
+        )
 
 
 @app.command()
@@ -380,6 +387,7 @@ def _prediction_object(prediction: "Prediction") -> dict[str, Any]:
         "tokens": [token.text for token in prediction.tokens],
         "unknown": [token.text for token in prediction.unknown],
         "truncated": prediction.truncated_at is not None,
+        **({} if prediction.out_of_scope is None else {"out_of_scope": prediction.out_of_scope}),
     }
 
 
@@ -397,6 +405,8 @@ def _print_prediction(prediction: "Prediction") -> None:
         console.print(Text(f"  {score.label:<{width}}  {score.probability:>6.1%}  {bar}"))
     if prediction.other > 0:
         console.print(Text(f"  {'other':<{width}}  {prediction.other:>6.1%}"))
+    if prediction.out_of_scope:
+        console.print("  probably none of these: it is unlike the texts of every class")
     if prediction.unknown:
         console.print(Text("  unknown words: " + ", ".join(dict.fromkeys(token.text for token in prediction.unknown))))
     if prediction.truncated_at is not None:

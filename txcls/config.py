@@ -27,6 +27,18 @@ class Section(BaseModel):
         frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, protected_namespaces=()
     )
 
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any], *, source: str) -> Self:
+        """Validate (nested) settings; `source` (a file, a preset's name) leads the message.
+
+        Raises:
+            ConfigError: unknown keys, wrong types, values out of range or at odds; all of them in one message.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(f"{source}: {_explain(error)}") from None
+
 
 class ModelConfig(Section):
     """What `txcls.model.TextClassifier` is built from; vocabulary size and classes come with the data."""
@@ -197,6 +209,15 @@ class TrainConfig(Section):
     """How often the state for `--resume` is written, besides at the end of each epoch."""
 
 
+class ScopeRule(Section):
+    """When a text belongs to none of the classes: fitted on validation texts, kept in a checkpoint's config.json."""
+
+    score: Literal["max_probability", "energy"]
+    """What is compared: the winner's probability, or log sum exp of the logits (Liu et al. 2020, "energy")."""
+    threshold: float
+    """Texts that score below it belong to no class."""
+
+
 class RunConfig(Section):
     """A whole run: what a preset file holds and a checkpoint's config.json repeats."""
 
@@ -208,18 +229,6 @@ class RunConfig(Section):
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any], *, source: str) -> Self:
-        """Validate nested settings; `source` (a file, a preset's name) leads the message.
-
-        Raises:
-            ConfigError: unknown keys, wrong types, values out of range or at odds; all of them in one message.
-        """
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise ConfigError(f"{source}: {_explain(error)}") from None
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
         """A copy with `section.key=value` assignments applied (values as TOML; bare words count as strings).

@@ -130,6 +130,49 @@ def evaluate_probabilities(probabilities: Floats, labels: Integers, *, classes: 
     )
 
 
+def scope_scores(logits: Floats, *, temperature: float, score: str) -> Floats:
+    """How much each of (N, C) logits looks like a text of the known classes, (N,); higher is more.
+
+    "max_probability" is the winner's calibrated probability (Hendrycks & Gimpel 2017), "energy" the log sum exp of the
+    logits, the negative free energy of Liu et al. 2020.
+    """
+    from scipy.special import logsumexp, softmax
+
+    scaled = logits.astype(np.float64) / temperature
+    if score == "energy":
+        energy: Floats = logsumexp(logits.astype(np.float64), axis=1)
+        return energy
+    confidence: Floats = softmax(scaled, axis=1).max(axis=1)
+    return confidence
+
+
+def auroc(inside: Floats, outside: Floats) -> float:
+    """Chance that a random text of the classes scores higher than a random one of none; 0.5 is guessing."""
+    from sklearn.metrics import roc_auc_score
+
+    truth = np.concatenate([np.ones(len(inside)), np.zeros(len(outside))])
+    return float(roc_auc_score(truth, np.concatenate([inside, outside])))
+
+
+def scope_threshold(inside: Floats, right: NDArray[np.bool_], outside: Floats, *, share: float = 0.2) -> float:
+    """The threshold with the best expected accuracy over texts of the classes and texts of none.
+
+    Args:
+        inside: (N,) scores of texts of the classes.
+        right: (N,) whether each of them is classified correctly where it is not turned away.
+        outside: (M,) scores of texts of no class, which are right where they are turned away.
+        share: how many texts in use are taken to be of no class.
+    """
+    best_threshold, best = -np.inf, -np.inf
+    for threshold in np.unique(np.concatenate([inside, outside])):
+        kept = float((right & (inside >= threshold)).mean())
+        turned_away = float((outside < threshold).mean())
+        expected = (1 - share) * kept + share * turned_away
+        if expected > best:
+            best_threshold, best = float(threshold), expected
+    return best_threshold
+
+
 def fit_temperature(logits: Floats, labels: Integers) -> float:
     """The T that makes softmax(logits / T) fit the labels best: temperature scaling (Guo et al. 2017, section 4.2).
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.metrics import scope_scores
 from txcls.text.encoder import Encoding, TextEncoder, Token
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Prediction:
     `scores` are the top classes, most probable first, and `other` is what is left for the rest. `tokens` carry
     character offsets into `text`; `unknown` are those outside the vocabulary. `truncated_at` is the offset from which
     the text was not read, None where all of it was. A text without any token (empty, only white space, …) has label
-    None and no scores.
+    None and no scores. `out_of_scope` says whether the text seems to belong to none of the classes; it is None where
+    the checkpoint was not taught to tell.
     """
 
     text: str
@@ -42,6 +44,7 @@ class Prediction:
     tokens: tuple[Token, ...]
     unknown: tuple[Token, ...]
     truncated_at: int | None
+    out_of_scope: bool | None = None
 
 
 class Classifier:
@@ -100,20 +103,43 @@ class Classifier:
         predictions = [_nothing_to_read(encoding) for encoding in encodings]
         for start in range(0, len(rows), batch_size):
             batch = rows[start : start + batch_size]
-            probabilities = self.probabilities(_pad([encodings[n].ids for n in batch]))  # B C
-            for n, row in zip(batch, probabilities.tolist(), strict=True):
-                predictions[n] = self.rank(encodings[n], row, top_k=top_k)
+            logits = self.logits(_pad([encodings[n].ids for n in batch]))  # B C
+            probabilities = self.calibrated(logits).tolist()
+            for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
+                predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=outside)
         return predictions
 
-    def probabilities(self, ids: "Tensor") -> "Tensor":
-        """Calibrated class probabilities (B, C) of token ids (B, T), padded with id 0."""
+    def logits(self, ids: "Tensor") -> "Tensor":
+        """Class logits (B, C) of token ids (B, T), padded with id 0."""
         import torch
 
         with torch.inference_mode():  # per thread, so it stands here and not around the caller
-            logits = self.checkpoint.model(ids)  # B C
-            return torch.softmax(logits.double() / self.checkpoint.temperature, dim=-1)
+            logits: Tensor = self.checkpoint.model(ids)  # B C
+            return logits
 
-    def rank(self, encoding: Encoding, probabilities: Sequence[float], *, top_k: int | None = None) -> Prediction:
+    def calibrated(self, logits: "Tensor") -> "Tensor":
+        """Class probabilities (B, C) of logits (B, C): their softmax at the checkpoint's temperature."""
+        import torch
+
+        return torch.softmax(logits.double() / self.checkpoint.temperature, dim=-1)
+
+    def out_of_scope(self, logits: "Tensor") -> list[bool | None]:
+        """For each row of logits (B, C) whether it looks like a text of no class; None where there is no rule for
+        it."""
+        rule = self.checkpoint.scope
+        if rule is None:
+            return [None] * len(logits)
+        scores = scope_scores(logits.numpy(), temperature=self.checkpoint.temperature, score=rule.score)  # B
+        return [bool(score < rule.threshold) for score in scores]
+
+    def rank(
+        self,
+        encoding: Encoding,
+        probabilities: Sequence[float],
+        *,
+        top_k: int | None = None,
+        out_of_scope: bool | None = None,
+    ) -> Prediction:
         """The prediction that the calibrated probabilities (C,) of an encoded text amount to."""
         order = sorted(range(len(self.classes)), key=lambda c: -probabilities[c])
         shown = order[:top_k]
@@ -126,6 +152,7 @@ class Classifier:
             tokens=encoding.tokens,
             unknown=tuple(token for token in encoding.tokens if token.is_unknown),
             truncated_at=encoding.truncated_at,
+            out_of_scope=out_of_scope,
         )
 
 

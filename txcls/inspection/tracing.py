@@ -59,7 +59,8 @@ def trace_text(classifier: Classifier, text: str) -> TracedText:
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
     with trace() as opened:
-        probabilities = classifier.probabilities(ids)[0]  # C
+        logits = classifier.logits(ids)  # 1 C
+    probabilities = classifier.calibrated(logits)[0]  # C
     values = {name: value[0].detach().float().numpy() for name, value in opened.values.items()}
     config = classifier.checkpoint.config.model
     attention = np.stack([values[f"layers.{layer}.attn.pattern"] for layer in range(config.n_layers)])  # L H T T
@@ -70,7 +71,7 @@ def trace_text(classifier: Classifier, text: str) -> TracedText:
     stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "softmax of logits / temperature: sums to 1"))
     return TracedText(
         tokens=encoding.tokens + _padding(encoding, config),
-        prediction=classifier.rank(encoding, probabilities.tolist()),
+        prediction=classifier.rank(encoding, probabilities.tolist(), out_of_scope=classifier.out_of_scope(logits)[0]),
         stages=tuple(stages),
         attention=attention,
         pooling=values.get("pool.pattern"),

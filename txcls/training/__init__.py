@@ -1,9 +1,10 @@
 """Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
 
 from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit, predict_logits
-from txcls.training.run import evaluate, train, with_metrics
+from txcls.training.run import Evaluation, evaluate, train, with_evaluation
 
 __all__ = [
+    "Evaluation",
     "FitResult",
     "HistoryRow",
     "Progress",
@@ -12,5 +13,5 @@ __all__ = [
     "fit",
     "predict_logits",
     "train",
-    "with_metrics",
+    "with_evaluation",
 ]

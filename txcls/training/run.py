@@ -3,8 +3,8 @@
 import os
 import platform
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,13 @@ import torch
 
 from txcls import __version__
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from txcls.config import RunConfig
+from txcls.config import RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
 from txcls.data.splits import stratified_split
 from txcls.errors import DataError, TrainingError
-from txcls.metrics import Metrics, evaluate_probabilities, fit_temperature
+from txcls.metrics import Metrics, auroc, evaluate_probabilities, fit_temperature, scope_scores, scope_threshold
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.loop import FitResult, HistoryRow, Progress, fit, predict_logits
@@ -63,8 +63,8 @@ def train(
     _check_writable(out)
     tell(f"reading {config.data.dataset}")
     dataset = open_dataset(config.data, path=data_path)
-    rows = dataset.load("train")
-    training_rows, validation_rows = split_rows(rows, config)
+    training_rows, validation_rows = split_rows(dataset, config)
+    classes = dataset.classes
     tell(f"building the vocabulary from {len(training_rows):,} training texts")
     encoder = TextEncoder.fit(
         training_rows.texts,
@@ -77,7 +77,7 @@ def train(
     tokenised = TokenisedTexts.encode(encoder, training_rows, cache=cache)
     held_out = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
     torch.manual_seed(config.train.seed)
-    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
+    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(classes))
     if config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
         start = company_vectors(tokenised, vocab_size=encoder.vocab_size, d_model=config.model.d_model)
@@ -102,25 +102,45 @@ def train(
     metrics: dict[str, Any] = {
         "data": _data_facts(dataset, training_rows, validation_rows),
         "training": _training_facts(result, config, command, chosen),
-        "validation": _metrics_at(logits, held_out.labels, temperature, rows.classes).to_dict(),
+        "validation": _metrics_at(logits, held_out.labels, temperature, classes).to_dict(),
     }
+    scope = None
+    if "oos_validation" in dataset.splits:
+        outside = predict_logits(model, _outside(dataset, "oos_validation", encoder)).numpy()  # M C
+        scope = _fit_scope(logits, held_out.labels, outside, temperature)
+        metrics["scope"] = {"validation": _scope_figures(logits, held_out.labels, outside, temperature, scope)}
     history = [asdict(row) for row in result.history]
-    save_checkpoint(Checkpoint(out, config, encoder, rows.classes, model.eval(), temperature, metrics, history))
+    save_checkpoint(Checkpoint(out, config, encoder, classes, model.eval(), temperature, metrics, history, scope))
     shutil.rmtree(state_path.parent, ignore_errors=True)
     return load_checkpoint(out)
 
 
-def split_rows(rows: LabelledTexts, config: RunConfig) -> tuple[LabelledTexts, LabelledTexts]:
-    """The training and the validation rows of a configuration; the same ones whenever it is asked."""
+def split_rows(dataset: Dataset, config: RunConfig) -> tuple[LabelledTexts, LabelledTexts]:
+    """The training and the validation rows of a configuration; the same ones whenever it is asked.
+
+    A data set published with validation rows keeps them; elsewhere a stratified share of the training rows is held out.
+    """
+    rows = dataset.load("train")
+    if dataset.has_validation:
+        return rows, dataset.load("validation")
     kept, held_out = stratified_split(
         rows.labels, fraction=config.data.validation_fraction, seed=config.data.split_seed, classes=rows.classes
     )
     return rows.subset(kept), rows.subset(held_out)
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` measured: figures over the rows of the classes, and over rows of no class where there are
+    some."""
+
+    metrics: Metrics
+    scope: Mapping[str, float] | None
+
+
 def evaluate(
     checkpoint: Checkpoint, *, split: str = "test", data_path: Path | None = None, device: str | None = None
-) -> Metrics:
+) -> Evaluation:
     """Measure a checkpoint on the "test" or the "validation" rows of its data set.
 
     Raises:
@@ -129,32 +149,61 @@ def evaluate(
     if split not in ("test", "validation"):
         raise DataError(f"got split {split!r}; wanted test or validation")
     dataset = open_dataset(checkpoint.config.data, path=data_path)
-    if split == "test":
-        rows = dataset.load("test")
-    else:
-        rows = split_rows(dataset.load("train"), checkpoint.config)[1]
+    rows = dataset.load("test") if split == "test" else split_rows(dataset, checkpoint.config)[1]
     rows = _with_classes(rows, checkpoint)
     chosen = _device(device)
+    model = checkpoint.model.to(chosen)
     tokenised = TokenisedTexts.encode(checkpoint.encoder, rows, cache=cache_folder() / "tokens")
-    logits = predict_logits(checkpoint.model.to(chosen), tokenised, device=chosen).numpy()  # N C
+    logits = predict_logits(model, tokenised, device=chosen).numpy()  # N C
+    scope = None
+    if checkpoint.scope is not None and f"oos_{split}" in dataset.splits:
+        unlabelled = _outside(dataset, f"oos_{split}", checkpoint.encoder)
+        outside = predict_logits(model, unlabelled, device=chosen).numpy()  # M C
+        scope = _scope_figures(logits, tokenised.labels, outside, checkpoint.temperature, checkpoint.scope)
     checkpoint.model.cpu()
-    return _metrics_at(logits, tokenised.labels, checkpoint.temperature, checkpoint.classes)
+    return Evaluation(_metrics_at(logits, tokenised.labels, checkpoint.temperature, checkpoint.classes), scope)
 
 
-def with_metrics(checkpoint: Checkpoint, *, split: str, metrics: Metrics) -> Checkpoint:
+def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluation) -> Checkpoint:
     """A copy of the checkpoint whose record (and model card, once saved) says what `evaluate` measured."""
-    record = {**checkpoint.metrics, split: metrics.to_dict()}
-    record["data"] = {**record.get("data", {}), f"{split}_rows": metrics.n}
-    return Checkpoint(
-        checkpoint.path,
-        checkpoint.config,
-        checkpoint.encoder,
-        checkpoint.classes,
-        checkpoint.model,
-        checkpoint.temperature,
-        record,
-        checkpoint.history,
-    )
+    record = {**checkpoint.metrics, split: evaluation.metrics.to_dict()}
+    record["data"] = {**record.get("data", {}), f"{split}_rows": evaluation.metrics.n}
+    if evaluation.scope is not None:
+        record["scope"] = {**record.get("scope", {}), split: dict(evaluation.scope)}
+    return replace(checkpoint, metrics=record)
+
+
+def _outside(dataset: Dataset, split: str, encoder: TextEncoder) -> TokenisedTexts:
+    """The ids of texts of no class; their labels mean nothing."""
+    return TokenisedTexts.encode(encoder, dataset.load(split))  # type: ignore[arg-type]
+
+
+def _fit_scope(inside: Any, labels: Any, outside: Any, temperature: float) -> ScopeRule:
+    """The score that parts validation queries in and out of scope best, by AUROC, and its best threshold."""
+    right = inside.argmax(axis=1) == labels  # N
+    scores = {
+        kind: tuple(scope_scores(logits, temperature=temperature, score=kind) for logits in (inside, outside))
+        for kind in ("max_probability", "energy")
+    }
+    kind = max(scores, key=lambda name: auroc(*scores[name]))
+    own, others = scores[kind]
+    values = {"score": kind, "threshold": scope_threshold(own, right, others)}
+    return ScopeRule.from_mapping(values, source="scope")
+
+
+def _scope_figures(inside: Any, labels: Any, outside: Any, temperature: float, rule: ScopeRule) -> dict[str, float]:
+    """AUROC, and accuracies with texts below the threshold turned away, over N rows of the classes and M of none."""
+    own, others = (scope_scores(logits, temperature=temperature, score=rule.score) for logits in (inside, outside))
+    kept = (inside.argmax(axis=1) == labels) & (own >= rule.threshold)  # N
+    turned_away = others < rule.threshold  # M
+    return {
+        "n_in": len(own),
+        "n_out": len(others),
+        "auroc": round(auroc(own, others), 6),
+        "accuracy": round(float((kept.sum() + turned_away.sum()) / (len(own) + len(others))), 6),
+        "accuracy_in": round(float(kept.mean()), 6),
+        "recall_out": round(float(turned_away.mean()), 6),
+    }
 
 
 def _metrics_at(logits: Any, labels: Any, temperature: float, classes: tuple[str, ...]) -> Metrics:
