@@ -300,8 +300,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         "|---|---|",
         *rows,
         "",
-        f"Validation rows are a stratified {config.data.validation_fraction:.0%} (seed {config.data.split_seed}) of "
-        "the training rows. Every choice was made on them; the test rows were read by `evaluate` alone.",
+        f"{_validation_rows(checkpoint)} Every choice was made on them; the test rows were read by `evaluate` alone.",
         "",
         "## Results",
         "",
@@ -367,6 +366,14 @@ def _scope_lines(checkpoint: Checkpoint) -> list[str]:
             f"| {one['recall_out']:.2%} |"
         )
     return [*lines, ""]
+
+
+def _validation_rows(checkpoint: Checkpoint) -> str:
+    if checkpoint.metrics.get("data", {}).get("validation") == "published with the set":
+        return "Validation rows are those that were published with the set."
+    data = checkpoint.config.data
+    share = f"{data.validation_fraction:.0%} of the training rows of every class"
+    return f"Validation rows are {share} (split seed {data.split_seed})."
 
 
 def _result_row(split: str, figures: Mapping[str, Any]) -> str:

@@ -317,7 +317,7 @@ def data_show(
     known = name_or_path in dataset_names()
     config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
     dataset = open_dataset(config, path=None if known else Path(name_or_path))
-    splits = {split: dataset.load(split) for split in ("train", "test") if split == "train" or dataset.has_test}
+    splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
     if as_json:
         for split, rows in splits.items():
             counts = {label: rows.labels.count(index) for index, label in enumerate(rows.classes)}
@@ -327,7 +327,7 @@ def data_show(
     from rich.text import Text
 
     table = Table("class", *(f"{split} rows" for split in splits), "for example", title=dataset.info.title)
-    first = splits["train"]
+    first = next(iter(splits.values()))
     for index, label in enumerate(first.classes):
         example = next((text for text, own in zip(first.texts, first.labels, strict=True) if own == index), "")
         counted = (f"{sum(own == index for own in rows.labels):,}" for rows in splits.values())

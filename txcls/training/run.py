@@ -17,7 +17,7 @@ from txcls.config import RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
-from txcls.data.splits import stratified_split
+from txcls.data.splits import training_and_validation
 from txcls.errors import DataError, TrainingError
 from txcls.metrics import Metrics, auroc, evaluate_probabilities, fit_temperature, scope_scores, scope_threshold
 from txcls.model import TextClassifier
@@ -63,7 +63,7 @@ def train(
     _check_writable(out)
     tell(f"reading {config.data.dataset}")
     dataset = open_dataset(config.data, path=data_path)
-    training_rows, validation_rows = split_rows(dataset, config)
+    training_rows, validation_rows = training_and_validation(dataset, config.data)
     classes = dataset.classes
     tell(f"building the vocabulary from {len(training_rows):,} training texts")
     encoder = TextEncoder.fit(
@@ -115,20 +115,6 @@ def train(
     return load_checkpoint(out)
 
 
-def split_rows(dataset: Dataset, config: RunConfig) -> tuple[LabelledTexts, LabelledTexts]:
-    """The training and the validation rows of a configuration; the same ones whenever it is asked.
-
-    A data set published with validation rows keeps them; elsewhere a stratified share of the training rows is held out.
-    """
-    rows = dataset.load("train")
-    if dataset.has_validation:
-        return rows, dataset.load("validation")
-    kept, held_out = stratified_split(
-        rows.labels, fraction=config.data.validation_fraction, seed=config.data.split_seed, classes=rows.classes
-    )
-    return rows.subset(kept), rows.subset(held_out)
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """What `evaluate` measured: figures over the rows of the classes, and over rows of no class where there are
@@ -149,7 +135,7 @@ def evaluate(
     if split not in ("test", "validation"):
         raise DataError(f"got split {split!r}; wanted test or validation")
     dataset = open_dataset(checkpoint.config.data, path=data_path)
-    rows = dataset.load("test") if split == "test" else split_rows(dataset, checkpoint.config)[1]
+    rows = dataset.load("test") if split == "test" else training_and_validation(dataset, checkpoint.config.data)[1]
     rows = _with_classes(rows, checkpoint)
     chosen = _device(device)
     model = checkpoint.model.to(chosen)
@@ -257,12 +243,14 @@ def _check_writable(out: Path) -> None:
 
 def _data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
     info = dataset.info
+    used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
+    note = f"{len(training_rows):,} training rows were used" if dataset.has_validation else used
     return {
         "dataset": info.name,
         "title": info.title,
         "terms": info.terms,
-        "note": f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
-        + (f": {dataset.description}." if dataset.description else "."),
+        "note": note + (f": {dataset.description}." if dataset.description else "."),
+        "validation": "published with the set" if dataset.has_validation else "held out of the training rows",
         "train_rows": len(training_rows),
         "validation_rows": len(validation_rows),
     }
