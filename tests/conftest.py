@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+# One thread: the models here are tiny, and threads that wait for a busy core cost more than they bring. Set before
+# torch is imported, and inherited by the processes that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 

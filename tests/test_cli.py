@@ -213,6 +213,12 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "empty inspect": (["inspect", "tiny", ""], "no word in this text"),
         "bad split": (["evaluate", "tiny", "--split", "train"], "got split 'train'; wanted test or validation"),
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
+        "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample classifies"),
+        "train a language model": (["train", "lm", "--out", "x"], "use `pretrain lm`"),
+        "init from a classifier": (["train", "sample", "--out", "x", "--init", "tiny"], "it is a classifier"),
+        "generate with a classifier": (["generate", "tiny", "text"], "its objective is classify, wanted causal"),
+        "top-p": (["generate", "tiny", "text", "--top-p", "0"], "wanted causal"),
+        "import nothing": (["import", "no-such-folder/at/all"], "cannot get config.json of 'no-such-folder/at/all'"),
         "unknown set": (["data", "fetch", "reuters"], "reuters"),
         "unknown table": (["data", "show", "reuters"], "reuters"),
         "unknown option": (["predict", "tiny", "text", "--colour"], "--colour"),
@@ -245,6 +251,39 @@ def test_data_sets_are_listed_and_shown(run, tmp_path: Path) -> None:  # type: i
     (tmp_path / "mine.csv").write_text("text,label\nhello there,a\ngood bye,b\nhello you,a\n", encoding="utf-8")
     shown = run("data", "show", "mine.csv")
     assert shown.code == 0 and "hello there" in shown.out
+
+
+def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    small = [
+        "--set",
+        "model.d_model=16",
+        "--set",
+        "model.n_heads=2",
+        "--set",
+        "model.n_layers=1",
+        "--set",
+        "train.epochs=1",
+    ]
+    small += [
+        "--set",
+        "data.dataset=sample",
+        "--set",
+        "text.max_vocabulary=400",
+        "--set",
+        "text.cleaning=['lowercase']",
+    ]
+    made = run("pretrain", "lm", "--out", "lm", *small)
+    assert made.code == 0 and "validation perplexity" in made.err, made.err
+    [first], [again] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
+    assert first == again and len(first["probabilities"]) == 6
+    assert run("generate", "lm", "the train", "--tokens", "3", "--temperature", "0").out.startswith("the train ")
+    for text in ("", "\0", "שלום", "word " * 500):
+        assert run("generate", "lm", text, "--tokens", "2").code in (0, 2)
+    masked = run("pretrain", "masked_lm", "--out", "masked", *small, "--set", "model.ngram_buckets=0")
+    assert masked.code == 0, masked.err
+    started = run("train", "ag_news", "--out", "c", "--init", "masked", *small, "--set", "model.ngram_buckets=0")
+    assert started.code == 0, started.err
+    assert run("predict", "c", "the train", "--json").objects[0]["label"]
 
 
 def test_a_table_of_ones_own_is_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -20,7 +20,7 @@ from txcls.errors import CheckpointError, ConfigError
 from txcls.text.encoder import TextEncoder
 
 if TYPE_CHECKING:
-    from txcls.model import TextClassifier
+    from txcls.model import Encoder
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
 
@@ -30,13 +30,16 @@ FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "m
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything needed to classify, and the record of how it was made."""
+    """Everything needed to classify (or, for a language model, to go on), and the record of how it was made.
+
+    `model` is a `TextClassifier` where the config's objective is to classify, else a `LanguageModel`, without classes.
+    """
 
     path: Path
     config: RunConfig
     encoder: TextEncoder
     classes: tuple[str, ...]
-    model: "TextClassifier"
+    model: "Encoder"
     temperature: float = 1.0
     metrics: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
@@ -62,10 +65,19 @@ def checkpoint_root() -> Path:
     return here if here.is_dir() or not beside.is_dir() else beside
 
 
-def checkpoint_names() -> tuple[str, ...]:
-    """Names of the checkpoints under `checkpoint_root()`, sorted."""
+def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
+    """Names of the classifiers (or of the language models) under `checkpoint_root()`, sorted."""
     root = checkpoint_root()
-    return tuple(sorted(folder.parent.name for folder in root.glob("*/config.json"))) if root.is_dir() else ()
+    files = root.glob("*/config.json") if root.is_dir() else ()
+    return tuple(sorted(file.parent.name for file in files if _is_language_model(file) == language_models))
+
+
+def _is_language_model(config: Path) -> bool:
+    """Whether a config.json names a language objective; a damaged one counts as a classifier's, to be refused later."""
+    try:
+        return bool(json.loads(config.read_text(encoding="utf-8")).get("objective", "classify") != "classify")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return False
 
 
 def find_checkpoint(path_or_name: str | Path) -> Path:
@@ -175,8 +187,8 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
     config, temperature, scope = _read_config(path / "config.json")
     encoder = _read_encoder(path / "tokenizer.json")
-    classes = _read_labels(path / "labels.json")
-    wanted = config.model.pooling == "class_token"
+    classes = _read_labels(path / "labels.json") if config.objective == "classify" else ()
+    wanted = config.reads_class_token
     if (encoder.max_length, encoder.class_token) != (config.model.max_length, wanted):
         raise CheckpointError(
             f"{path / 'tokenizer.json'}: max_length {encoder.max_length} and class_token {encoder.class_token} "
@@ -233,18 +245,22 @@ def _read_labels(path: Path) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> "TextClassifier":
+def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> "Encoder":
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from txcls.model import TextClassifier
+    from txcls.model import Encoder, LanguageModel, TextClassifier
 
     try:
         weights = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: not a whole safetensors file ({error})") from None
-    model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
+    model: Encoder
+    if config.objective == "classify":
+        model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
+    else:
+        model = LanguageModel(config.model, vocab_size=vocab_size)
     wanted = model.state_dict()
     problems = [f"lacks {name}" for name in wanted if name not in weights]
     problems += [f"holds unknown {name}" for name in weights if name not in wanted]
@@ -282,9 +298,10 @@ def _read_history(path: Path) -> list[dict[str, Any]]:
 
 def model_card(checkpoint: Checkpoint) -> str:
     """The checkpoint's README.md: purpose, data, settings, figures, the command that made it (Mitchell et al. 2019)."""
+    if checkpoint.config.objective != "classify":
+        return _language_model_card(checkpoint)
     config, metrics = checkpoint.config, checkpoint.metrics
-    model, text = config.model, config.text
-    data, training = metrics.get("data", {}), metrics.get("training", {})
+    data = metrics.get("data", {})
     rows = [f"| {what} | {value:,} |" for what, value in _counts(data) if value is not None]
     lines = [
         f"# {checkpoint.name}: {config.title or config.data.dataset}",
@@ -312,18 +329,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         "",
         *_scope_lines(checkpoint),
         *_class_table(metrics.get("test") or metrics.get("validation")),
-        "## Model",
-        "",
-        f"{model.n_layers} layers, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, "
-        f"{model.norm}-norm, {model.activation}, {model.positions} positions, {model.pooling} pooling, "
-        f"at most {model.max_length} tokens; {text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
-        + (f", {model.ngram_buckets:,} hashed bigram vectors of width {model.d_ngram}" if model.ngram_buckets else "")
-        + f"; {checkpoint.n_parameters:,} parameters, stored as float16.",
-        "",
-        "## How it was made",
-        "",
-        *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
-        "",
+        *_model_lines(checkpoint),
         "## Limits",
         "",
         "It knows only the classes above and the kind of text it was trained on, and puts any other text into one of "
@@ -331,6 +337,60 @@ def model_card(checkpoint: Checkpoint) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _language_model_card(checkpoint: Checkpoint) -> str:
+    config, metrics = checkpoint.config, checkpoint.metrics
+    data, language = metrics.get("data", {}), metrics.get("language", {})
+    asked = "masked tokens" if config.objective == "masked" else "the next token"
+    lines = [
+        f"# {checkpoint.name}: {config.title or config.data.dataset}",
+        "",
+        f"A language model trained from scratch with txcls to say {asked}; it has no classes. Classifiers can start "
+        f"from it: `python -m txcls train PRESET --init {checkpoint.name}`.",
+        "",
+        "## Data",
+        "",
+        *(line for line in (data.get("title"), data.get("terms")) if line),
+        "",
+        "| texts | |",
+        "|---|---|",
+        *(f"| {what} | {value:,} |" for what, value in _counts(data) if value is not None),
+        "",
+        "## Results",
+        "",
+        *(f"- {what}: {language[key]:.4f}" for what, key in _LANGUAGE if key in language),
+        "",
+        *_model_lines(checkpoint),
+    ]
+    return "\n".join(lines)
+
+
+_LANGUAGE = (
+    ("validation loss per token that is asked for, in nats", "loss"),
+    ("perplexity, its exponential", "perplexity"),
+    ("share of these tokens guessed right", "accuracy"),
+)
+
+
+def _model_lines(checkpoint: Checkpoint) -> list[str]:
+    model, text = checkpoint.config.model, checkpoint.config.text
+    training = checkpoint.metrics.get("training", {})
+    pooled = f" {model.pooling} pooling," if checkpoint.classes else ""
+    bigrams = f", {model.ngram_buckets:,} hashed bigram vectors of width {model.d_ngram}" if model.ngram_buckets else ""
+    return [
+        "## Model",
+        "",
+        f"{model.n_layers} layers, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, "
+        f"{model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
+        f"at most {model.max_length} tokens; {text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
+        f"{bigrams}; {checkpoint.n_parameters:,} parameters, stored as float16.",
+        "",
+        "## How it was made",
+        "",
+        *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
+        "",
+    ]
 
 
 _HOW = (

@@ -1,4 +1,4 @@
-"""The command line: train, evaluate, predict, inspect, data.
+"""The command line: train, pretrain, evaluate, predict, inspect, generate, import, data.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -20,6 +20,7 @@ import typer
 from txcls.errors import TxclsError
 
 if TYPE_CHECKING:
+    from txcls.config import RunConfig
     from txcls.predict import Prediction
     from txcls.training import HistoryRow, Progress
 
@@ -42,50 +43,50 @@ DataOption = Annotated[
 DeviceOption = Annotated[
     str | None, typer.Option("--device", metavar="D", help="cpu, cuda, …; CUDA where there is one unless given.")
 ]
+PresetArgument = Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file like it.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write [default: checkpoints/PRESET].")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; may be given several times."),
+]
+TrainSeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", help="Same as --set train.seed=N.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same settings.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the checkpoint that is already there.")]
+StepsOption = Annotated[
+    int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, for a trial.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
 
 
 @app.command()
 def train(
-    preset: Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file like it.")],
+    preset: PresetArgument,
     data: DataOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Checkpoint folder to write [default: checkpoints/PRESET]."),
+    out: OutOption = None,
+    settings: SettingsOption = None,
+    seed: TrainSeedOption = None,
+    init: Annotated[
+        str | None, typer.Option("--init", metavar="CHECKPOINT", help="Start from a language model made by `pretrain`.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; may be given several times."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Same as --set train.seed=N.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run of the same settings.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the checkpoint that is already there.")
-    ] = False,
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, for a trial.")
-    ] = None,
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
+    max_steps: StepsOption = None,
     device: DeviceOption = None,
 ) -> None:
     """Train a preset and save the best model, by its validation rows, as a checkpoint folder."""
     from txcls import training
-    from txcls.checkpoint import checkpoint_root
-    from txcls.config import load_preset
-    from txcls.errors import TrainingError
+    from txcls.checkpoint import load_checkpoint
 
-    config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
-    folder = out or checkpoint_root() / config.name
-    if folder.exists() and not overwrite:
-        raise TrainingError(
-            f"{folder} is there already; give --out DIR for another folder, or --overwrite to replace it"
-        )
+    config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
+    start = None if init is None else load_checkpoint(init)
     with _training_display() as display:
         checkpoint = training.train(
             config,
             out=folder,
             data_path=data,
+            init=start,
             command=_command_line(),
             device=device,
             resume=resume,
@@ -99,6 +100,106 @@ def train(
         f"saved {folder}: validation accuracy {figures['accuracy']:.2%}, macro-F1 {figures['macro_f1']:.4f}, "
         f"calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
     )
+
+
+@app.command()
+def pretrain(
+    preset: PresetArgument,
+    data: DataOption = None,
+    out: OutOption = None,
+    settings: SettingsOption = None,
+    seed: TrainSeedOption = None,
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
+    max_steps: StepsOption = None,
+    device: DeviceOption = None,
+) -> None:
+    """Train a language model on a set's training texts, without their labels, for `train --init` and `generate`."""
+    from txcls import training
+
+    config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
+    with _training_display() as display:
+        checkpoint = training.pretrain(
+            config,
+            out=folder,
+            data_path=data,
+            command=_command_line(),
+            device=device,
+            resume=resume,
+            max_steps=max_steps,
+            on_stage=display.stage,
+            on_step=display.step,
+            on_validation=display.validation,
+        )
+    figures = checkpoint.metrics["language"]
+    _note(f"saved {folder}: validation perplexity {figures['perplexity']:.2f}, {figures['accuracy']:.2%} guessed right")
+
+
+@app.command()
+def generate(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="A causal language model, or a folder with a published GPT-2.")
+    ],
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The text to continue.")],
+    tokens: Annotated[int, typer.Option("--tokens", metavar="N", min=1, help="How many tokens to add at most.")] = 40,
+    temperature: Annotated[float, typer.Option("--temperature", min=0.0, help="0 takes the most probable.")] = 1.0,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", metavar="K", min=1, help="Choose among K tokens only.")
+    ] = None,
+    top_p: Annotated[float, typer.Option("--top-p", help="Choose among the likeliest that reach this share.")] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same text.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Continue a text with a causal language model, token by token."""
+    from txcls.errors import DataError
+    from txcls.generation import Sampling, TextModel
+    from txcls.generation import generate as continued
+
+    text_model = TextModel.load(checkpoint)
+    try:
+        sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        steps = list(continued(text_model.model, text_model.encode(prompt), n=tokens, sampling=sampling))
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    written = text_model.decode([step.id for step in steps])
+    if as_json:
+        _print_json({"prompt": prompt, "continuation": written, "probabilities": [step.probability for step in steps]})
+    else:
+        print(f"{prompt} {written}" if text_model.spaced else prompt + written)
+
+
+@app.command("import")
+def import_weights(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder with a published GPT-2, or its name.")],
+) -> None:
+    """Read a published GPT-2, downloaded by name where its hub can be reached, and say what it is made of."""
+    from txcls.gpt2 import fetch_gpt2, load_gpt2
+
+    folder = fetch_gpt2(source)
+    model = load_gpt2(folder).model
+    config = model.config
+    _note(
+        f"{source}: {sum(p.numel() for p in model.parameters()):,} parameters, {config.n_layers} layers, "
+        f"{config.n_heads} heads, d_model {config.d_model}, at most {config.max_length} tokens; continue a text with "
+        f"`txcls generate {shlex.quote(str(folder))} PROMPT`"
+    )
+
+
+def _what_and_where(
+    preset: str, settings: list[str] | None, seed: int | None, out: Path | None, *, overwrite: bool
+) -> tuple["RunConfig", Path]:
+    """The configuration that a command line describes, and the folder that its result goes to."""
+    from txcls.checkpoint import checkpoint_root
+    from txcls.config import load_preset
+    from txcls.errors import TrainingError
+
+    config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
+    folder = out or checkpoint_root() / config.name
+    if folder.exists() and not overwrite:
+        raise TrainingError(
+            f"{folder} is there already; give --out DIR for another folder, or --overwrite to replace it"
+        )
+    return config, folder
 
 
 @app.command()

@@ -225,10 +225,26 @@ class RunConfig(Section):
     """Name of the preset, and of the checkpoint folder unless `--out` says otherwise."""
     title: str = ""
     """What it classifies, in a few words, for people."""
+    objective: Literal["classify", "masked", "causal"] = "classify"
+    """What `train` (classify) or `pretrain` (masked tokens, or causal: the next token) makes the model learn."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
+
+    @model_validator(mode="after")
+    def _objective_fits(self) -> Self:
+        if (self.objective == "causal") != self.model.causal and self.objective != "classify":
+            raise ValueError(
+                f"objective: {self.objective} needs model.causal = {str(self.objective == 'causal').lower()}, "
+                "or the tokens asked for could be seen, or those after a masked one could not"
+            )
+        return self
+
+    @property
+    def reads_class_token(self) -> bool:
+        """Whether every text begins with the class token: where it is pooled, and for language models to begin from."""
+        return self.model.pooling == "class_token" or self.objective != "classify"
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
         """A copy with `section.key=value` assignments applied (values as TOML; bare words count as strings).

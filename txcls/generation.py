@@ -1,13 +1,16 @@
 """Continue a text: the ranked next tokens of a causal language model, and sampling from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from torch import Tensor
+import torch
+from torch import Tensor
 
-    from txcls.model import LanguageModel
+from txcls.checkpoint import find_checkpoint, load_checkpoint
+from txcls.errors import CheckpointError
+from txcls.gpt2 import load_gpt2
+from txcls.model import LanguageModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +38,52 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class TextModel:
+    """A causal language model with what turns text into its ids and back.
+
+    `spaced` says that its tokens are words, to be written with a space between them.
+    """
+
+    model: LanguageModel
+    encode: Callable[[str], list[int]]
+    decode: Callable[[Sequence[int]], str]
+    spaced: bool
+
+    @classmethod
+    def load(cls, path_or_name: str | Path) -> "TextModel":
+        """A checkpoint made by `pretrain`, or a folder with a published GPT-2.
+
+        Raises:
+            CheckpointError: it is missing or damaged, or no causal language model.
+        """
+        folder = find_checkpoint(path_or_name)
+        if (folder / "merges.txt").is_file():
+            decoder = load_gpt2(folder)
+            tokenizer = decoder.tokenizer
+            return cls(decoder.model, lambda text: list(tokenizer.encode(text).ids), tokenizer.decode, spaced=False)
+        checkpoint = load_checkpoint(folder)
+        model = checkpoint.model
+        if checkpoint.config.objective != "causal":
+            raise CheckpointError(
+                f"{checkpoint.name} cannot continue a text: its objective is {checkpoint.config.objective}, "
+                "wanted causal"
+            )
+        assert isinstance(model, LanguageModel)
+        encoder = checkpoint.encoder
+        return cls(model, lambda text: encoder.encode(text).ids, encoder.decode, spaced=True)
+
+
+@dataclass(frozen=True)
 class Step:
     """One new token: its id, its probability after filtering, and the unfiltered probabilities (V,) it came from."""
 
     id: int
     probability: float
-    probabilities: "Tensor"
+    probabilities: Tensor
 
 
-def next_token_probabilities(logits: "Tensor", sampling: Sampling) -> "Tensor":
+def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
     """Probabilities (V,) of the next token from its logits (V,): temperature first, then top-k, then top-p."""
-    import torch
-
     if sampling.temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).to(logits.dtype)  # V
     probabilities = torch.softmax(logits / sampling.temperature, dim=-1)  # V
@@ -63,7 +100,7 @@ def next_token_probabilities(logits: "Tensor", sampling: Sampling) -> "Tensor":
 
 
 def generate(
-    model: "LanguageModel",
+    model: LanguageModel,
     ids: Sequence[int],
     *,
     n: int,
@@ -85,8 +122,6 @@ def generate(
     Raises:
         ValueError: the prompt is empty or longer than the model reads, or the model is not causal.
     """
-    import torch
-
     chosen = sampling or Sampling()
     if not 1 <= len(ids) <= model.config.max_length:
         raise ValueError(f"got a prompt of {len(ids)} tokens; wanted 1 to {model.config.max_length}")

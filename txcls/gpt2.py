@@ -34,6 +34,30 @@ class ImportedDecoder:
     tokenizer: "Tokenizer"
 
 
+def fetch_gpt2(source: str) -> Path:
+    """The folder of that path, or the hub's copy of that name (`gpt2`, `distilgpt2`, `owner/name`), downloaded if
+    needed.
+
+    Raises:
+        CheckpointError: there is no such folder, and the hub has no such model or cannot be reached.
+    """
+    folder = Path(source)
+    if folder.is_dir():
+        return folder
+    from huggingface_hub import hf_hub_download  # comes with tokenizers, caches and resumes
+
+    for name in FILES:
+        try:
+            folder = Path(hf_hub_download(source, name)).parent
+        except Exception as error:  # noqa: BLE001  # the hub's client raises a dozen kinds, and its transport more
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise CheckpointError(
+                f"cannot get {name} of {source!r}: it is no folder here, and the hub did not give it ({reason}); "
+                f"a GPT-2 folder holds {', '.join(FILES)}"
+            ) from None
+    return folder
+
+
 def load_gpt2(folder: Path) -> ImportedDecoder:
     """Read a folder with config.json, model.safetensors, vocab.json and merges.txt as its publishers write them.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.errors import CheckpointError
 from txcls.metrics import scope_scores
 from txcls.text.encoder import Encoding, TextEncoder, Token
 
@@ -51,6 +52,11 @@ class Classifier:
     """A checkpoint ready to classify. Nothing in it changes after loading, so that threads may share one."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.config.objective != "classify":
+            raise CheckpointError(
+                f"{checkpoint.name} is a language model and has no classes; continue texts with it, or train a "
+                f"classifier that starts from it: train PRESET --init {checkpoint.name}"
+            )
         self.checkpoint = checkpoint
 
     @classmethod

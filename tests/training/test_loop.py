@@ -14,7 +14,8 @@ from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
 from txcls.model import TextClassifier
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit, predict_logits
-from txcls.training.optim import AveragedWeights, autocast_dtype, drop_tokens, learning_rate, make_optimizer
+from txcls.training.objectives import drop_tokens
+from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer
 
 VOCAB = 40
 
@@ -221,7 +222,7 @@ def test_averaged_weights_are_the_moving_average() -> None:
 def test_token_dropout_spares_special_tokens() -> None:
     torch.manual_seed(0)
     ids = torch.arange(20).repeat(500, 1)
-    dropped = drop_tokens(ids, 0.3, unknown=1, first_ordinary=4)
+    dropped = drop_tokens(ids, 0.3)
     assert torch.equal(dropped[:, :4], ids[:, :4])
     changed = dropped[:, 4:] != ids[:, 4:]
     assert changed.float().mean().item() == pytest.approx(0.3, abs=0.02) and (dropped[:, 4:][changed] == 1).all()

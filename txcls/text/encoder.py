@@ -66,6 +66,9 @@ class _Tokenizer(Protocol):
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The same ids, fast."""
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text that ids stand for, special tokens left out."""
+
     def to_dict(self) -> dict[str, Any]: ...
 
 
@@ -97,6 +100,9 @@ class _Words:
 
     def to_dict(self) -> dict[str, Any]:
         return {"tokens": list(self.vocabulary.tokens)}
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(self.vocabulary.token_of(index) for index in ids if index >= len(SPECIAL_TOKENS))
 
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:
         return [(start, end, self._ids.get(token, UNK)) for start, end, token in tokenize_words(text, self._kind)]
@@ -190,6 +196,10 @@ class TextEncoder:
             if len(text) > WINDOW:
                 encoded[index] = self.encode(text).ids
         return [np.array(ids, dtype=np.int32) for ids in encoded]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The cleaned text that ids stand for, special tokens left out; word tokens come with a space between them."""
+        return self._tokenizer.decode(ids)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that `from_dict` needs, as JSON can hold it."""

@@ -109,6 +109,14 @@ class BytePairs:
             tokens.append((skipped + start, skipped + end, index + len(SPECIAL_TOKENS)))
         return tokens
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text that ordinary ids spell; bytes that make no character come out as U+FFFD."""
+        from tokenizers import decoders
+
+        pieces = [self.vocabulary.token_of(index) for index in ids if index >= len(SPECIAL_TOKENS)]
+        text: str = decoders.ByteLevel().decode(pieces)
+        return text.removeprefix(" ")
+
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of `tokenize` for many texts."""
         shift = len(SPECIAL_TOKENS)

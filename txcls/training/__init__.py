@@ -1,6 +1,8 @@
 """Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
 
-from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit, predict_logits
+from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
+from txcls.training.objectives import predict_logits
+from txcls.training.pretrain import pretrain
 from txcls.training.run import Evaluation, evaluate, train, with_evaluation
 
 __all__ = [
@@ -12,6 +14,7 @@ __all__ = [
     "evaluate",
     "fit",
     "predict_logits",
+    "pretrain",
     "train",
     "with_evaluation",
 ]

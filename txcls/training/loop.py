@@ -17,18 +17,17 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
 from txcls.errors import TrainingError
-from txcls.model import TextClassifier
-from txcls.text.vocabulary import SPECIAL_TOKENS, UNK
-from txcls.training.optim import AveragedWeights, autocast_dtype, drop_tokens, learning_rate, make_optimizer
+from txcls.model import Encoder, TextClassifier
+from txcls.training.objectives import Classify, Objective, class_weights
+from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +80,18 @@ class _Running:
 
     loss: float = 0.0
     right: int = 0
-    rows: int = 0
+    n: int = 0
     tokens: int = 0
     seconds: float = 0.0
 
 
 def fit(
-    model: TextClassifier,
+    model: Encoder,
     train: TokenisedTexts,
     validation: TokenisedTexts,
     config: TrainConfig,
     *,
+    objective: Objective | None = None,
     device: torch.device | str = "cpu",
     state_path: Path | None = None,
     resume: bool = False,
@@ -105,6 +105,7 @@ def fit(
         model: freshly initialised (with `resume`, of the same configuration as before).
         train, validation: token ids and labels; neither may be empty.
         config: how to train.
+        objective: what to learn; None for the texts' classes.
         device: where to compute; the model is moved there and stays there.
         state_path: file that the state is saved to every `save_every_seconds`, after each epoch and on interruption.
         resume: go on from `state_path`; batch order, dropout and result are those of an uninterrupted run.
@@ -115,7 +116,11 @@ def fit(
         TrainingError: the loss became not-a-number, or there is nothing (fitting) to resume from.
         TrainingInterruptedError: stopped by Ctrl-C or SIGTERM, after the state was saved.
     """
-    return _Fit(model, train, validation, config, torch.device(device), state_path).run(
+    if objective is None:
+        assert isinstance(model, TextClassifier)
+        weights = class_weights(train.labels, n_classes=model.head.out_features, config=config)
+        objective = Classify(config, weights)
+    return _Fit(model, train, validation, config, objective, torch.device(device), state_path).run(
         resume=resume, on_step=on_step, on_validation=on_validation, max_steps=max_steps
     )
 
@@ -125,10 +130,11 @@ class _Fit:
 
     def __init__(
         self,
-        model: TextClassifier,
+        model: Encoder,
         train: TokenisedTexts,
         validation: TokenisedTexts,
         config: TrainConfig,
+        objective: Objective,
         device: torch.device,
         state_path: Path | None,
     ) -> None:
@@ -137,12 +143,11 @@ class _Fit:
                 f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each"
             )
         self.model, self.train, self.validation = model.to(device), train, validation
-        self.config, self.device, self.state_path = config, device, state_path
+        self.config, self.objective, self.device, self.state_path = config, objective, device, state_path
         self.lengths = train.lengths
         self.optimizer = make_optimizer(model, config)
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
         self.dtype = autocast_dtype(config.precision, device=device, model=model.config)
-        self.weights = _class_weights(train, model.head.out_features, config).to(device)
         self.batches_per_epoch = math.ceil(len(train) / config.batch_size)
         self.total_steps = self.batches_per_epoch * config.epochs
         self.epoch, self.batch, self.step = 0, 0, 0
@@ -208,21 +213,19 @@ class _Fit:
         ids_array, labels_array = pad_batch(self.train, indices)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
-        dropped = drop_tokens(ids, self.config.token_dropout, unknown=UNK, first_ordinary=len(SPECIAL_TOKENS))
         rate = learning_rate(self.step, total=self.total_steps, config=self.config)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         with self._autocast():
-            logits = self.model(dropped).float()  # B C
-        loss = F.cross_entropy(logits, labels, weight=self.weights, label_smoothing=self.config.label_smoothing)
-        value = float(loss.detach())
+            outcome = self.objective.batch(self.model, ids, labels)
+        value = float(outcome.loss.detach())
         if not math.isfinite(value):
             raise TrainingError(
                 f"the loss became {value} in epoch {self.epoch + 1}, step {self.step + 1} (learning rate {rate:.2g}); "
                 "try a lower train.learning_rate, a longer train.warmup_fraction or train.precision=float32"
             )
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        outcome.loss.backward()
         if self.config.gradient_clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         self.optimizer.step()
@@ -231,9 +234,9 @@ class _Fit:
         spent = time.perf_counter() - started
         self.seconds += spent
         running = self.running
-        running.loss += value * len(indices)
-        running.right += int((logits.detach().argmax(-1) == labels).sum())
-        running.rows += len(indices)
+        running.loss += value * outcome.n
+        running.right += int(outcome.right)
+        running.n += outcome.n
         running.tokens += int(self.lengths[indices].sum())
         running.seconds += spent
 
@@ -242,10 +245,7 @@ class _Fit:
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         if self.average is not None:
             self.model.load_state_dict(self.average.weights)
-        logits = predict_logits(self.model, self.validation, device=self.device)  # N C
-        labels = torch.from_numpy(np.asarray(self.validation.labels, dtype=np.int64))  # N
-        loss = float(F.cross_entropy(logits, labels))
-        accuracy = float((logits.argmax(-1) == labels).float().mean())
+        loss, accuracy = self.objective.validate(self.model, self.validation, self.device)
         best = self._better(loss=loss, accuracy=accuracy)
         if best:
             weights = self.model.state_dict()
@@ -256,8 +256,8 @@ class _Fit:
         row = HistoryRow(
             epoch=self.epoch + 1,
             step=self.step,
-            train_loss=running.loss / running.rows,
-            train_accuracy=running.right / running.rows,
+            train_loss=running.loss / max(running.n, 1),
+            train_accuracy=running.right / max(running.n, 1),
             validation_loss=loss,
             validation_accuracy=accuracy,
             learning_rate=learning_rate(self.step - 1, total=self.total_steps, config=self.config),
@@ -292,8 +292,8 @@ class _Fit:
             epochs=self.config.epochs,
             step=self.step,
             total_steps=self.total_steps,
-            loss=running.loss / running.rows,
-            accuracy=running.right / running.rows,
+            loss=running.loss / max(running.n, 1),
+            accuracy=running.right / max(running.n, 1),
             tokens_per_second=running.tokens / max(running.seconds, 1e-9),
             seconds_left=per_step * (self.total_steps - self.step),
         )
@@ -365,30 +365,6 @@ class _Fit:
         torch.set_rng_state(state["random"].cpu())
         if self.device.type == "cuda":
             torch.cuda.set_rng_state_all([one.cpu() for one in state["random_cuda"]])
-
-
-@torch.inference_mode()
-def predict_logits(
-    model: TextClassifier, texts: TokenisedTexts, *, device: torch.device | str = "cpu", batch_size: int = 256
-) -> Tensor:
-    """Logits (N, C) of all texts in their order, on the CPU as float32; long and short texts never share a batch."""
-    model.eval()
-    logits = torch.zeros(len(texts), model.head.out_features)  # N C
-    order = np.argsort(texts.lengths, kind="stable")  # N
-    for start in range(0, len(order), batch_size):
-        indices = order[start : start + batch_size]
-        ids, _ = pad_batch(texts, indices)
-        logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
-    return logits
-
-
-def _class_weights(train: TokenisedTexts, n_classes: int, config: TrainConfig) -> Tensor:
-    """Loss weight of each class, (C,): ones, or 1 / count normalised to sum to C (a class without rows gets 0)."""
-    if config.class_weights == "none":
-        return torch.ones(n_classes)
-    counts = torch.bincount(torch.from_numpy(np.asarray(train.labels, dtype=np.int64)), minlength=n_classes).float()
-    inverse = torch.where(counts > 0, 1.0 / counts.clamp(min=1), torch.zeros(n_classes))
-    return inverse * n_classes / inverse.sum()
 
 
 def _validation_points(batches: int, validations: int) -> set[int]:

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from txcls.config import ModelConfig, TrainConfig
 
@@ -79,14 +79,3 @@ def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) 
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
     capable = device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return torch.bfloat16 if capable and model.d_model >= 128 else None
-
-
-def drop_tokens(ids: Tensor, probability: float, *, unknown: int, first_ordinary: int) -> Tensor:
-    """Replace ordinary tokens of `ids` (B, T) by `unknown`, each with that probability: "word dropout".
-
-    Ids below `first_ordinary` (padding, class token) stay.
-    """
-    if not probability:
-        return ids
-    dropped = (torch.rand(ids.shape, device=ids.device) < probability) & (ids >= first_ordinary)  # B T
-    return ids.masked_fill(dropped, unknown)  # B T

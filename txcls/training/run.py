@@ -1,7 +1,5 @@
 """From a configuration to a checkpoint folder: data, split, tokenizer, model, training, calibration, model card."""
 
-import os
-import platform
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from txcls import __version__
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
@@ -22,7 +19,10 @@ from txcls.errors import DataError, TrainingError
 from txcls.metrics import Metrics, auroc, evaluate_probabilities, fit_temperature, scope_scores, scope_threshold
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
-from txcls.training.loop import FitResult, HistoryRow, Progress, fit, predict_logits
+from txcls.training.loop import HistoryRow, Progress, fit
+from txcls.training.objectives import predict_logits
+from txcls.training.pretrain import encoder_from, start_from
+from txcls.training.setup import check_writable, choose_device, data_facts, state_file, training_facts
 from txcls.training.start import company_vectors
 
 
@@ -31,6 +31,7 @@ def train(
     *,
     out: Path,
     data_path: Path | None = None,
+    init: Checkpoint | None = None,
     command: str = "",
     device: str | None = None,
     resume: bool = False,
@@ -48,6 +49,7 @@ def train(
         config: all settings.
         out: the checkpoint folder to write.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
+        init: a language model to start from: its vocabulary, embeddings and blocks; the head starts anew.
         command: the command line to write into the model card.
         device: "cpu", "cuda", …; None takes CUDA where there is one.
         resume: go on from an interrupted run with the same settings.
@@ -57,28 +59,35 @@ def train(
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
     """
+    if config.objective != "classify":
+        raise TrainingError(f"{config.name} is a language model's preset; use `pretrain {config.name}`")
     tell = on_stage or (lambda message: None)
-    chosen = _device(device)
-    state_path = out.with_name(out.name + ".training") / "state.pt"
-    _check_writable(out)
+    chosen = choose_device(device)
+    state_path = state_file(out)
+    check_writable(out)
     tell(f"reading {config.data.dataset}")
     dataset = open_dataset(config.data, path=data_path)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
     classes = dataset.classes
-    tell(f"building the vocabulary from {len(training_rows):,} training texts")
-    encoder = TextEncoder.fit(
-        training_rows.texts,
-        config.text,
-        max_length=config.model.max_length,
-        class_token=config.model.pooling == "class_token",
-    )
+    if init is None:
+        tell(f"building the vocabulary from {len(training_rows):,} training texts")
+        encoder = TextEncoder.fit(
+            training_rows.texts,
+            config.text,
+            max_length=config.model.max_length,
+            class_token=config.reads_class_token,
+        )
+    else:
+        encoder = encoder_from(init, config)
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     cache = cache_folder() / "tokens"
     tokenised = TokenisedTexts.encode(encoder, training_rows, cache=cache)
     held_out = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
     torch.manual_seed(config.train.seed)
     model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(classes))
-    if config.train.start_vectors == "company":
+    if init is not None:
+        start_from(model, init)
+    elif config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
         start = company_vectors(tokenised, vocab_size=encoder.vocab_size, d_model=config.model.d_model)
         model.embeddings.token.weight.data += torch.from_numpy(start)
@@ -100,8 +109,8 @@ def train(
     logits = predict_logits(model, held_out).numpy()  # N C
     temperature = fit_temperature(logits, held_out.labels)
     metrics: dict[str, Any] = {
-        "data": _data_facts(dataset, training_rows, validation_rows),
-        "training": _training_facts(result, config, command, chosen),
+        "data": data_facts(dataset, training_rows, validation_rows),
+        "training": training_facts(result, config, command, chosen),
         "validation": _metrics_at(logits, held_out.labels, temperature, classes).to_dict(),
     }
     scope = None
@@ -137,8 +146,10 @@ def evaluate(
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     rows = dataset.load("test") if split == "test" else training_and_validation(dataset, checkpoint.config.data)[1]
     rows = _with_classes(rows, checkpoint)
-    chosen = _device(device)
+    chosen = choose_device(device)
     model = checkpoint.model.to(chosen)
+    if not isinstance(model, TextClassifier):
+        raise TrainingError(f"{checkpoint.name} is a language model; its perplexity on validation texts is in its card")
     tokenised = TokenisedTexts.encode(checkpoint.encoder, rows, cache=cache_folder() / "tokens")
     logits = predict_logits(model, tokenised, device=chosen).numpy()  # N C
     scope = None
@@ -211,70 +222,3 @@ def _with_classes(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
         )
     place = {name: index for index, name in enumerate(checkpoint.classes)}
     return LabelledTexts(rows.texts, [place[rows.classes[label]] for label in rows.labels], checkpoint.classes)
-
-
-def _device(name: str | None) -> torch.device:
-    """The device of that name, checked by putting something on it."""
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise TrainingError(f"device {name!r} cannot be used here ({reason}); try --device cpu") from None
-    return device
-
-
-def _check_writable(out: Path) -> None:
-    """Fail before the training, not after it, where the checkpoint could not be written."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        probe = out.parent / f".{out.name}-probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise TrainingError(
-            f"cannot write to {out.parent}: {error.strerror}; choose another folder with --out"
-        ) from None
-    if out.exists() and not out.is_dir():
-        raise TrainingError(f"{out} is a file; choose another folder with --out")
-
-
-def _data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
-    info = dataset.info
-    used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
-    note = f"{len(training_rows):,} training rows were used" if dataset.has_validation else used
-    return {
-        "dataset": info.name,
-        "title": info.title,
-        "terms": info.terms,
-        "note": note + (f": {dataset.description}." if dataset.description else "."),
-        "validation": "published with the set" if dataset.has_validation else "held out of the training rows",
-        "train_rows": len(training_rows),
-        "validation_rows": len(validation_rows),
-    }
-
-
-def _training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
-    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
-    return {
-        "command": command or f"python -m txcls train {config.name}",
-        "seed": config.train.seed,
-        "seconds": round(result.seconds),
-        "epochs": result.history[-1].epoch,
-        "steps": result.history[-1].step,
-        "best_epoch": result.best.epoch,
-        "machine": f"{processor}, {torch.get_num_threads()} threads",
-        "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
-    }
-
-
-def _processor() -> str:
-    """The processor's name where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"

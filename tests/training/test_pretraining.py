@@ -1,0 +1,145 @@
+"""Language objectives: what they ask for, that they learn, and that classifiers start from what was learned."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from txcls.checkpoint import checkpoint_names, load_checkpoint
+from txcls.config import ModelConfig, RunConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.errors import CheckpointError, ConfigError, TrainingError
+from txcls.generation import TextModel, generate
+from txcls.model import LanguageModel
+from txcls.predict import Classifier
+from txcls.text.vocabulary import MASK
+from txcls.training import pretrain, train
+from txcls.training.objectives import FillMasked, SayNext, mask_tokens
+
+VOCAB = 30
+SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 16, "positions": "learned"}
+
+
+def run_config(objective: str, **sections: object) -> RunConfig:
+    values: dict[str, object] = {
+        "name": "small",
+        "objective": objective,
+        "text": {"min_frequency": 1, "max_vocabulary": 400},
+        "model": {**SMALL, "causal": objective == "causal"},
+        "train": {"epochs": 2, "precision": "float32", "learning_rate": 0.01},
+    }
+    return RunConfig.from_mapping({**values, **sections}, source="test")
+
+
+def language_model(**changes: object) -> LanguageModel:
+    torch.manual_seed(0)
+    return LanguageModel(ModelConfig.model_validate({**SMALL, **changes}), vocab_size=VOCAB)
+
+
+def test_masking_asks_for_the_papers_shares() -> None:
+    ids = torch.randint(4, VOCAB, (400, 100), generator=torch.Generator().manual_seed(1))
+    ids[:, 0], ids[:, -10:] = 3, 0
+    changed, asked = mask_tokens(ids, vocab_size=VOCAB, random=torch.Generator().manual_seed(2))
+    assert not asked[ids < 4].any(), "special tokens are never asked for"
+    share = asked.sum() / (ids >= 4).sum()
+    assert share.item() == pytest.approx(0.15, abs=0.01)
+    assert torch.equal(changed[~asked], ids[~asked])
+    masked = (changed == MASK)[asked].float().mean().item()
+    same = (changed == ids)[asked].float().mean().item()
+    assert masked == pytest.approx(0.8, abs=0.02) and same == pytest.approx(0.1 + 0.1 / (VOCAB - 4), abs=0.02)
+
+
+def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
+    model = language_model(causal=True).eval()
+    rows = [[3, 5, 6, 7], [3, 9]]
+    ids = torch.tensor([[3, 5, 6, 7], [3, 9, 0, 0]])
+    losses = []
+    with torch.no_grad():
+        outcome = SayNext().batch(model, ids, torch.zeros(2))
+        for row in rows:
+            for place in range(1, len(row)):
+                scores = model(torch.tensor([row[:place]]))[0, -1]
+                losses.append(-torch.log_softmax(scores, -1)[row[place]].item())
+    assert outcome.n == 4 and outcome.loss.item() == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_masked_validation_repeats_itself_and_leaves_chance_alone() -> None:
+    model = language_model()
+    random = np.random.default_rng(0)
+    texts = TokenisedTexts(
+        random.integers(4, VOCAB, 600).astype(np.int32), np.arange(0, 601, 10), np.zeros(60, np.int64)
+    )
+    objective = FillMasked(VOCAB)
+    before = torch.get_rng_state()
+    first = objective.validate(model, texts, torch.device("cpu"))
+    assert first == objective.validate(model, texts, torch.device("cpu"))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("objective", [FillMasked(VOCAB), SayNext()])
+def test_texts_too_short_to_ask_for_anything_do_no_harm(objective: FillMasked | SayNext) -> None:
+    model = language_model(causal=isinstance(objective, SayNext))
+    outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2))
+    outcome.loss.backward()
+    assert outcome.n == 0 and outcome.loss.item() == 0.0
+
+
+@pytest.mark.parametrize("objective", ["masked", "causal"])
+def test_pretraining_learns_and_a_classifier_starts_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objective: str
+) -> None:
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    made = pretrain(run_config(objective), out=tmp_path / "lm")
+    losses = [row["validation_loss"] for row in made.history]
+    assert losses[-1] < losses[0] < np.log(400)
+    assert made.metrics["language"]["perplexity"] == pytest.approx(np.exp(min(losses)), rel=1e-3)
+    card = (tmp_path / "lm" / "README.md").read_text(encoding="utf-8")
+    assert "A language model trained from scratch" in card and "perplexity" in card
+    assert (checkpoint_names(), checkpoint_names(language_models=True)) == ((), ("lm",))
+    with pytest.raises(CheckpointError, match="lm is a language model and has no classes"):
+        Classifier.load(tmp_path / "lm")
+    config = run_config("classify", model={**SMALL, "max_length": 12, "causal": objective == "causal"})
+    stopped = config.with_settings(["train.learning_rate=1e-12"])
+    started = train(stopped, out=tmp_path / "classifier", init=made)
+    assert started.encoder.vocabulary.tokens == made.encoder.vocabulary.tokens
+    theirs = made.model.state_dict()
+    for name, tensor in started.model.state_dict().items():
+        if name.startswith(("layers.", "norm.", "embeddings.token")):
+            torch.testing.assert_close(tensor, theirs[name], atol=1e-3, rtol=1e-2)
+    torch.testing.assert_close(
+        started.model.embeddings.positional, theirs["embeddings.positional"][:12], atol=1e-3, rtol=1e-2
+    )
+
+
+def test_a_causal_model_continues_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    for tokenizer in ("word", "bpe"):
+        text = {"min_frequency": 1, "max_vocabulary": 400, "tokenizer": tokenizer}
+        pretrain(run_config("causal", text=text), out=tmp_path / tokenizer, max_steps=5)
+        model = TextModel.load(tmp_path / tokenizer)
+        steps = list(generate(model.model, model.encode("the train"), n=5))
+        assert len(steps) == 5 and isinstance(model.decode([step.id for step in steps]), str)
+    pretrain(run_config("masked"), out=tmp_path / "masked", max_steps=5)
+    with pytest.raises(CheckpointError, match="its objective is masked, wanted causal"):
+        TextModel.load(tmp_path / "masked")
+
+
+def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ConfigError, match=r"objective: causal needs model\.causal = true"):
+        run_config("causal", model=SMALL)
+    with pytest.raises(TrainingError, match="small classifies; give --set objective=masked"):
+        pretrain(run_config("classify"), out=tmp_path / "x")
+    with pytest.raises(TrainingError, match="use `pretrain small`"):
+        train(run_config("masked"), out=tmp_path / "x")
+    made = pretrain(run_config("masked"), out=tmp_path / "lm", max_steps=2)
+    with pytest.raises(TrainingError, match="its text settings differ"):
+        train(run_config("classify", text={"min_frequency": 2}), out=tmp_path / "x", init=made)
+    with pytest.raises(TrainingError, match="its model has another form: layers"):
+        train(run_config("classify", model={**SMALL, "d_ff": 64}), out=tmp_path / "x", init=made)
+    classifier = train(run_config("classify"), out=tmp_path / "c", max_steps=2)
+    with pytest.raises(TrainingError, match="it is a classifier; wanted a language model"):
+        train(run_config("classify"), out=tmp_path / "x", init=classifier)
+    assert load_checkpoint(tmp_path / "lm").classes == ()

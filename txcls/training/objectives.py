@@ -1,0 +1,158 @@
+"""What a model is trained to do: classify a text, fill in masked tokens, or say the next token."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from txcls.config import TrainConfig
+from txcls.data.batches import TokenisedTexts, pad_batch
+from txcls.model import Encoder, LanguageModel, TextClassifier
+from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
+
+MASKED_SHARE = 0.15
+"""Tokens that masked-token training asks for (Devlin et al. 2019, section 3.1)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The mean loss of a batch, how many of its predictions are right, and out of how many (texts, or tokens)."""
+
+    loss: Tensor
+    right: Tensor
+    n: int
+
+
+class Objective(Protocol):
+    """What the training loop needs to know of a task."""
+
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+        """The outcome of ids (B, T) with labels (B,), while training."""
+
+    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> tuple[float, float]:
+        """Mean loss and accuracy over held-out texts; the same for the same model whenever it is asked."""
+
+
+class Classify:
+    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured."""
+
+    def __init__(self, config: TrainConfig, class_weights: Tensor) -> None:
+        self.config, self.class_weights = config, class_weights
+
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+        dropped = drop_tokens(ids, self.config.token_dropout)
+        logits = model(dropped).float()  # B C
+        weights = self.class_weights.to(ids.device)
+        loss = F.cross_entropy(logits, labels, weight=weights, label_smoothing=self.config.label_smoothing)
+        return Outcome(loss, (logits.detach().argmax(-1) == labels).sum(), len(labels))
+
+    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> tuple[float, float]:
+        assert isinstance(model, TextClassifier)
+        logits = predict_logits(model, texts, device=device)  # N C
+        labels = torch.from_numpy(np.asarray(texts.labels, dtype=np.int64))  # N
+        return float(F.cross_entropy(logits, labels)), float((logits.argmax(-1) == labels).float().mean())
+
+
+class _Language(ABC):
+    """What both language objectives share: validation as the mean over all tokens that are asked for."""
+
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+        return self._outcome(model, ids, None)
+
+    @torch.inference_mode()
+    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> tuple[float, float]:
+        model.eval()
+        random = torch.Generator().manual_seed(0)  # its own, so that asking does not change training
+        order = np.argsort(texts.lengths, kind="stable")
+        loss, right, n = 0.0, 0, 0
+        for start in range(0, len(order), 64):
+            ids, _ = pad_batch(texts, order[start : start + 64])
+            outcome = self._outcome(model, torch.from_numpy(ids).to(device), random)
+            if outcome.n:
+                loss, right, n = loss + float(outcome.loss) * outcome.n, right + int(outcome.right), n + outcome.n
+        return loss / max(n, 1), right / max(n, 1)
+
+    @abstractmethod
+    def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
+        """The outcome of ids (B, T); chance comes from `random`, from torch's own generator where None."""
+
+
+class FillMasked(_Language):
+    """Masked tokens: 15 % are asked for; of these 80 % are masked, 10 % replaced, 10 % left (Devlin et al. 2019)."""
+
+    def __init__(self, vocab_size: int) -> None:
+        self.vocab_size = vocab_size
+
+    def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
+        assert isinstance(model, LanguageModel)
+        changed, asked = mask_tokens(ids, vocab_size=self.vocab_size, random=random)
+        targets = ids[asked]  # N
+        if not len(targets):  # a batch of very short texts: nothing to learn from it, but a gradient of zero
+            return Outcome(model.read(changed).sum() * 0.0, torch.zeros(()), 0)
+        scores = model.score(model.read(changed)[:, : ids.shape[1]][asked]).float()  # N V: not of the others
+        return Outcome(F.cross_entropy(scores, targets), (scores.detach().argmax(-1) == targets).sum(), len(targets))
+
+
+class SayNext(_Language):
+    """The next token at every place (Radford et al. 2018); the first is asked for after the class token."""
+
+    def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
+        assert isinstance(model, LanguageModel)
+        real = ids[:, 1:] != PAD  # B T-1
+        targets = ids[:, 1:][real]  # N
+        if not len(targets):
+            return Outcome(model.read(ids).sum() * 0.0, torch.zeros(()), 0)
+        scores = model.score(model.read(ids[:, :-1])[:, : real.shape[1]][real]).float()  # N V
+        return Outcome(F.cross_entropy(scores, targets), (scores.detach().argmax(-1) == targets).sum(), len(targets))
+
+
+def drop_tokens(ids: Tensor, probability: float) -> Tensor:
+    """Replace ordinary tokens of `ids` (B, T) by the unknown token, each with that probability ("word dropout")."""
+    if not probability:
+        return ids
+    dropped = (torch.rand(ids.shape, device=ids.device) < probability) & (ids >= len(SPECIAL_TOKENS))  # B T
+    return ids.masked_fill(dropped, UNK)  # B T
+
+
+def mask_tokens(ids: Tensor, *, vocab_size: int, random: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+    """Ids (B, T) with some tokens masked or replaced, and where tokens are asked for (B, T), those left alone included.
+
+    Args:
+        ids: token ids; special ones are never asked for.
+        vocab_size: V, to draw replacements from.
+        random: where chance comes from; None for torch's own.
+    """
+    chance = torch.rand(ids.shape, generator=random).to(ids.device)  # B T
+    asked = (chance < MASKED_SHARE) & (ids >= len(SPECIAL_TOKENS))  # B T
+    others = torch.randint(len(SPECIAL_TOKENS), max(vocab_size, len(SPECIAL_TOKENS) + 1), ids.shape, generator=random)
+    changed = torch.where(asked & (chance < 0.8 * MASKED_SHARE), MASK, ids)  # B T
+    replaced = asked & (chance >= 0.9 * MASKED_SHARE)  # B T
+    return torch.where(replaced, others.to(ids.device), changed), asked
+
+
+def class_weights(labels: np.ndarray, *, n_classes: int, config: TrainConfig) -> Tensor:
+    """Loss weight of each class, (C,): ones, or 1 / count normalised to sum to C (a class without rows gets 0)."""
+    if config.class_weights == "none":
+        return torch.ones(n_classes)
+    counts = torch.bincount(torch.from_numpy(np.asarray(labels, dtype=np.int64)), minlength=n_classes).float()
+    inverse = torch.where(counts > 0, 1.0 / counts.clamp(min=1), torch.zeros(n_classes))
+    return inverse * n_classes / inverse.sum()
+
+
+@torch.inference_mode()
+def predict_logits(
+    model: TextClassifier, texts: TokenisedTexts, *, device: torch.device | str = "cpu", batch_size: int = 256
+) -> Tensor:
+    """Logits (N, C) of all texts in their order, on the CPU as float32; long and short texts never share a batch."""
+    model.eval()
+    logits = torch.zeros(len(texts), model.head.out_features)  # N C
+    order = np.argsort(texts.lengths, kind="stable")  # N
+    for start in range(0, len(order), batch_size):
+        indices = order[start : start + batch_size]
+        ids, _ = pad_batch(texts, indices)
+        logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
+    return logits

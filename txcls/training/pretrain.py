@@ -1,0 +1,149 @@
+"""Learn language before classes: train a language model on a set's own training texts, and start a classifier from it.
+
+    python -m txcls pretrain lm --data PATH            # a preset whose objective is masked or causal
+    python -m txcls train ag_news --init checkpoints/lm
+
+Only the training rows are read, with the same split as a classifier's, so that nothing of validation or test leaks in.
+"""
+
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.config import RunConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.cache import cache_folder
+from txcls.data.texts import open_texts
+from txcls.data.types import LabelledTexts
+from txcls.errors import TrainingError
+from txcls.model import Encoder, LanguageModel
+from txcls.text.encoder import TextEncoder
+from txcls.training.loop import HistoryRow, Progress, fit
+from txcls.training.objectives import FillMasked, SayNext
+from txcls.training.setup import check_writable, choose_device, state_file, training_facts
+from txcls.training.start import company_vectors
+
+
+def pretrain(
+    config: RunConfig,
+    *,
+    out: Path,
+    data_path: Path | None = None,
+    command: str = "",
+    device: str | None = None,
+    resume: bool = False,
+    max_steps: int | None = None,
+    on_stage: Callable[[str], None] | None = None,
+    on_step: Callable[[Progress], None] | None = None,
+    on_validation: Callable[[HistoryRow], None] | None = None,
+) -> Checkpoint:
+    """Train a language model and save it as the checkpoint folder `out`; arguments as those of `train`.
+
+    Texts longer than the model's max_length are cut. What it reports is the loss per token that is asked for, and its
+    exponential, perplexity: with the masked objective over the masked tokens, which is not comparable with the causal
+    one.
+
+    Raises:
+        DataError, TrainingError, CheckpointError: see their messages.
+    """
+    if config.objective == "classify":
+        raise TrainingError(f"{config.name} classifies; give --set objective=masked, or a preset made for pre-training")
+    tell = on_stage or (lambda message: None)
+    chosen = choose_device(device)
+    check_writable(out)
+    tell(f"reading {config.data.dataset}")
+    texts = open_texts(config.data, path=data_path)
+    tell(f"building the vocabulary from {len(texts.training):,} training texts")
+    encoder = TextEncoder.fit(texts.training, config.text, max_length=config.model.max_length, class_token=True)
+    tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+    train, held_out = (_tokenised(encoder, part) for part in (texts.training, texts.validation))
+    torch.manual_seed(config.train.seed)
+    model = LanguageModel(config.model, vocab_size=encoder.vocab_size)
+    if config.train.start_vectors == "company":
+        tell("counting which words keep company, for start vectors")
+        width = model.embeddings.token.embedding_dim
+        start = company_vectors(train, vocab_size=encoder.vocab_size, d_model=width)
+        model.embeddings.token.weight.data += torch.from_numpy(start)
+    tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
+    result = fit(
+        model,
+        train,
+        held_out,
+        config.train,
+        objective=FillMasked(encoder.vocab_size) if config.objective == "masked" else SayNext(),
+        device=chosen,
+        state_path=state_file(out),
+        resume=resume,
+        on_step=on_step,
+        on_validation=on_validation,
+        max_steps=max_steps,
+    )
+    metrics: dict[str, Any] = {
+        "data": {
+            "dataset": texts.info.name,
+            "title": texts.info.title,
+            "terms": texts.info.terms,
+            "train_rows": len(texts.training),
+            "validation_rows": len(texts.validation),
+        },
+        "training": training_facts(result, config, command, chosen),
+        "language": {
+            "loss": round(result.best.validation_loss, 6),
+            "perplexity": round(math.exp(min(result.best.validation_loss, 700.0)), 4),
+            "accuracy": round(result.best.validation_accuracy, 6),
+        },
+    }
+    history = [asdict(row) for row in result.history]
+    save_checkpoint(Checkpoint(out, config, encoder, (), model.cpu().eval(), 1.0, metrics, history))
+    shutil.rmtree(state_file(out).parent, ignore_errors=True)
+    return load_checkpoint(out)
+
+
+def encoder_from(init: Checkpoint, config: RunConfig) -> TextEncoder:
+    """The language model's vocabulary, for texts as long as the classifier reads them.
+
+    Raises:
+        TrainingError: it is no language model, or it cleans and parts texts otherwise than the configuration says.
+    """
+    if init.config.objective == "classify":
+        raise TrainingError(f"--init {init.name}: it is a classifier; wanted a language model made by `pretrain`")
+    if init.config.text != config.text:
+        raise TrainingError(f"--init {init.name}: its text settings differ; wanted {init.config.text!r}")
+    changes = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
+    return TextEncoder.from_dict({**init.encoder.to_dict(), **changes})
+
+
+def start_from(model: Encoder, init: Checkpoint) -> None:
+    """Copy the embeddings, blocks and last norm of a language model; positions as far as both have them.
+
+    Raises:
+        TrainingError: their shapes differ; the message names them.
+    """
+    ours, theirs = model.state_dict(), init.model.state_dict()
+    shared = [name for name in ours if name.startswith(("embeddings.", "layers.", "norm."))]
+    problems = [name for name in shared if name not in theirs]
+    for name in (name for name in shared if name in theirs):
+        if name == "embeddings.positional":
+            n = min(len(ours[name]), len(theirs[name]))
+            if ours[name].shape[1] == theirs[name].shape[1]:
+                ours[name][:n] = theirs[name][:n]
+                continue
+        if ours[name].shape == theirs[name].shape:
+            ours[name].copy_(theirs[name])
+        else:
+            problems.append(f"{name} {tuple(theirs[name].shape)}, wanted {tuple(ours[name].shape)}")
+    if problems:
+        raise TrainingError(f"--init {init.name}: its model has another form: {'; '.join(problems[:5])}")
+
+
+def _tokenised(encoder: TextEncoder, texts: Any) -> TokenisedTexts:
+    """Ids of texts without labels."""
+    rows = LabelledTexts(texts, np.zeros(len(texts), dtype=np.int64).tolist(), ("text",))
+    return TokenisedTexts.encode(encoder, rows, cache=cache_folder() / "tokens")

@@ -1,0 +1,88 @@
+"""What classifying and pre-training runs share around the loop: device, folder, and the facts for the model card."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from txcls import __version__
+from txcls.config import RunConfig
+from txcls.data.datasets import Dataset, LabelledTexts
+from txcls.errors import TrainingError
+from txcls.training.loop import FitResult
+
+
+def state_file(out: Path) -> Path:
+    """Where a run that is to end in `out` keeps its state: beside it, in a folder with `.training` added."""
+    return out.with_name(out.name + ".training") / "state.pt"
+
+
+def choose_device(name: str | None) -> torch.device:
+    """The device of that name, checked by putting something on it."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise TrainingError(f"device {name!r} cannot be used here ({reason}); try --device cpu") from None
+    return device
+
+
+def check_writable(out: Path) -> None:
+    """Fail before the training, not after it, where the checkpoint could not be written."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        probe = out.parent / f".{out.name}-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise TrainingError(
+            f"cannot write to {out.parent}: {error.strerror}; choose another folder with --out"
+        ) from None
+    if out.exists() and not out.is_dir():
+        raise TrainingError(f"{out} is a file; choose another folder with --out")
+
+
+def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
+    """What a card says of the data of a classifier."""
+    info = dataset.info
+    used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
+    note = f"{len(training_rows):,} training rows were used" if dataset.has_validation else used
+    return {
+        "dataset": info.name,
+        "title": info.title,
+        "terms": info.terms,
+        "note": note + (f": {dataset.description}." if dataset.description else "."),
+        "validation": "published with the set" if dataset.has_validation else "held out of the training rows",
+        "train_rows": len(training_rows),
+        "validation_rows": len(validation_rows),
+    }
+
+
+def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
+    """What a card says of how a model was trained, and on which machine."""
+    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+    return {
+        "command": command or f"python -m txcls train {config.name}",
+        "seed": config.train.seed,
+        "seconds": round(result.seconds),
+        "epochs": result.history[-1].epoch,
+        "steps": result.history[-1].step,
+        "best_epoch": result.best.epoch,
+        "machine": f"{processor}, {torch.get_num_threads()} threads",
+        "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+    }
+
+
+def _processor() -> str:
+    """The processor's name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"
