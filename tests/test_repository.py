@@ -106,3 +106,11 @@ def test_the_container_gets_everything_that_the_app_reads():
     sent = {line[1:] for line in ignored if line.startswith("!")}
     assert sent == {"requirements.txt", "streamlit_app.py", ".streamlit", "checkpoints", "txcls"}
     assert not [name for name in sent if not (ROOT / name).exists()]
+
+
+def test_the_readmes_python_runs_as_it_stands(readme):
+    code = "\n".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    printed = ran.stdout.splitlines()
+    assert printed[0].startswith("Business [('Business', 0.") and "torch.Size([1, 128])" in printed

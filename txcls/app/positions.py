@@ -28,6 +28,11 @@ def main() -> None:
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     _encoding(opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens)
+    if model.ngram_buckets:
+        st.caption(
+            f"**{page.plain(opened.view.checkpoint)}** also adds a vector for each pair of neighbouring words, so that "
+            "some of their order gets in beside the positions."
+        )
     st.subheader("Does the order of the words matter for this prediction?", anchor=False)
     if prediction is None:
         page.invite("its words are shuffled and read again.")
