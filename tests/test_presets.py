@@ -1,0 +1,52 @@
+"""Every preset that reproduces a published teaching system runs on real rows, and is what its specification says."""
+
+from pathlib import Path
+
+import pytest
+
+from txcls import training
+from txcls.config import DataConfig, load_preset
+from txcls.data.types import Dataset, LabelledTexts
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("name", ["reference_ag_news", "reference_huffpost", "reference_imdb", "reference_intents"])
+def test_a_published_system_trains_on_its_own_data(
+    name: str, published_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+
+    def some_rows(dataset: Dataset, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
+        """All of them would take minutes: texts of 512 tokens, models 512 wide."""
+        rows = dataset.load("train")
+        step = max(1, len(rows) // 1000)
+        return rows.subset(range(0, len(rows), step)), rows.subset(range(1, len(rows), 20 * step))
+
+    monkeypatch.setattr("txcls.training.run.training_and_validation", some_rows)
+    preset = load_preset(name)
+    checkpoint = training.train(
+        preset, out=tmp_path / name, data_path=published_data / preset.data.dataset, max_steps=2
+    )
+    assert checkpoint.metrics["training"]["steps"] == 2 and checkpoint.metrics["validation"]["n"] >= 50
+    assert checkpoint.config == preset
+
+
+def test_the_published_language_model_trains_on_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    (tmp_path / "own.txt").write_text(text, encoding="utf-8")
+    checkpoint = training.pretrain(
+        load_preset("reference_lm"), out=tmp_path / "lm", data_path=tmp_path / "own.txt", max_steps=2
+    )
+    assert checkpoint.metrics["language"]["perplexity"] > 1
+
+
+def test_the_ag_news_system_has_as_many_parameters_as_published() -> None:
+    from txcls.model import TextClassifier
+
+    config = load_preset("reference_ag_news")
+    model = TextClassifier(config.model, vocab_size=config.text.max_vocabulary, n_classes=4)
+    counts = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    positions = counts.pop("embeddings.positional")
+    assert sum(counts.values()) == 492_900 and positions == 100 * 32, "the published count leaves the positions out"
