@@ -1,4 +1,5 @@
-"""Looking inside a classifier: every step of the forward pass, attention, positions; plain arrays, no plots."""
+"""Looking inside a classifier: every step of the forward pass, attention, positions, vocabulary; plain arrays, no
+plots."""
 
 from txcls.inspection.positions import (
     PositionEncoding,
@@ -9,15 +10,29 @@ from txcls.inspection.positions import (
     sinusoids,
 )
 from txcls.inspection.tracing import Stage, TracedText, trace_text
+from txcls.inspection.vocabulary import (
+    Tokenizers,
+    VocabularySearch,
+    compare_tokenizers,
+    nearest_tokens,
+    search_vocabulary,
+    spellings,
+)
 
 __all__ = [
     "PositionEncoding",
     "ShuffledPredictions",
     "Stage",
+    "Tokenizers",
     "TracedText",
+    "VocabularySearch",
+    "compare_tokenizers",
+    "nearest_tokens",
     "position_encoding",
     "position_products",
+    "search_vocabulary",
     "shuffle_words",
     "sinusoids",
+    "spellings",
     "trace_text",
 ]
