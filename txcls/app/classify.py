@@ -70,7 +70,12 @@ def main() -> None:
     with st.expander("How this checkpoint was trained"):
         _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
     page.close_page(
-        opened, {page.ATTENTION: "Where did the heads look? →", page.POSITIONS: "How did word order get in? →"}
+        opened,
+        {
+            page.TOKENS: "How did the text become numbers? →",
+            page.ATTENTION: "Where did the heads look? →",
+            page.POSITIONS: "How did word order get in? →",
+        },
     )
 
 

@@ -18,7 +18,7 @@ from txcls.checkpoint import checkpoint_names, find_checkpoint
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
-    from txcls.inspection import PositionEncoding, ShuffledPredictions
+    from txcls.inspection import PositionEncoding, ShuffledPredictions, Tokenizers, VocabularySearch
     from txcls.predict import Classifier, Prediction
 
 _one_at_a_time = threading.Lock()
@@ -151,6 +151,55 @@ def products(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
     result: NDArray[np.float32] = position_products(values)
     return result
+
+
+@st.cache_resource(max_entries=8, show_spinner="learning sub-words …")
+def _tokenizers(name: str, stamp: float, size: int) -> "Tokenizers":
+    from txcls.inspection import compare_tokenizers
+
+    with _one_at_a_time:
+        return compare_tokenizers(_load(name, stamp).encoder, size=size)
+
+
+def tokenizers(source: Source, *, size: int) -> "Tokenizers":
+    """The checkpoint's tokenizer and one of the other kind, where byte pairs are learned a vocabulary of this size."""
+    return _tokenizers(source.name, source.stamp, size)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _spellings(name: str, stamp: float) -> tuple[str, ...]:
+    from txcls.inspection import spellings
+
+    return spellings(_load(name, stamp).encoder)
+
+
+def spellings(source: Source) -> tuple[str, ...]:
+    """The checkpoint's vocabulary as people read it, by id."""
+    return _spellings(source.name, source.stamp)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _search(name: str, stamp: float, query: str) -> "VocabularySearch":
+    from txcls.inspection import search_vocabulary
+
+    return search_vocabulary(_spellings(name, stamp), query)
+
+
+def search(source: Source, query: str) -> "VocabularySearch":
+    """What of the checkpoint's vocabulary is like the query."""
+    return _search(source.name, source.stamp, query)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _neighbours(name: str, stamp: float, index: int) -> list[tuple[int, float]]:
+    from txcls.inspection import nearest_tokens
+
+    return nearest_tokens(_load(name, stamp), index)
+
+
+def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
+    """The tokens whose vectors are nearest to that of one: (id, cosine)."""
+    return _neighbours(source.name, source.stamp, index)
 
 
 ICON = str(Path(__file__).parent / "icon.png")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, ATTENTION, POSITIONS = (f"txcls/app/{name}.py" for name in ("classify", "attention", "positions"))
+CLASSIFY, TOKENS, ATTENTION, POSITIONS = (
+    f"txcls/app/{name}.py" for name in ("classify", "tokens_page", "attention", "positions")
+)
 
 STYLE = """
 <style>

@@ -7,7 +7,11 @@ from txcls.app import loaders, page
 from txcls.figures import position_curves, position_heatmap, position_products_map, shuffle_bars
 
 N_SHUFFLES = 20
-LINKS = {page.CLASSIFY: "← What is this text about?", page.ATTENTION: "← Where does each head look?"}
+LINKS = {
+    page.CLASSIFY: "← What is this text about?",
+    page.TOKENS: "← How does a text become numbers?",
+    page.ATTENTION: "← Where does each head look?",
+}
 FORMULA = r"""
 \begin{aligned}
 PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d_{model}}\right)\\
