@@ -42,6 +42,22 @@ def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
     assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)  # the best on top
 
 
+def test_long_names_stand_above_their_bars_in_full() -> None:
+    names = ["what_can_i_ask_you_about_my_account", "transfer"]
+    figure = probability_bars(names, [0.7, 0.2], other=(148, 0.1), names_above=True)
+    written = [one.text.strip() for one in figure.layout.annotations]
+    assert written == [*names, "148 others"]
+    for row, (bar, note) in enumerate(zip(figure.data[0].y, figure.layout.annotations, strict=True)):
+        assert row - 0.5 < note.y < bar - figure.data[0].width / 2 < bar + figure.data[0].width / 2 < row + 0.5
+    assert not figure.layout.yaxis.showticklabels
+    assert probability_bars(names, [0.7, 0.2]).layout.yaxis.showticklabels
+
+
+def test_many_bars_are_drawn_closer() -> None:
+    few, many = (probability_bars(["a"] * n, [0.1] * n).layout.height for n in (5, 20))
+    assert many < 4 * few
+
+
 def test_bars_keep_their_height_when_probabilities_change() -> None:
     heights = {probability_bars(["a", "b"], [p, 1 - p]).layout.height for p in (0.5, 0.9, 1.0)}
     assert len(heights) == 1

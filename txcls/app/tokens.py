@@ -2,10 +2,14 @@
 
 import html
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from txcls.figures import visible
+from txcls.figures import percent, visible
 from txcls.text.cleaning import CleaningStep
 from txcls.text.encoder import Token
+
+if TYPE_CHECKING:
+    from txcls.inspection import DrawnText
 
 LONGEST_TAIL = 600
 """Characters of a cut-off part that are shown; the rest is counted."""
@@ -47,10 +51,18 @@ STYLE = """
 .txcls-merges .later {opacity: 0.5;}
 .txcls-merges .now {font-weight: 700;}
 .txcls-merges .p {white-space: nowrap;}
+.txcls-drawn {display: grid; grid-template-columns: max-content 1fr; gap: 0 0.9rem;}
+.txcls-drawn > div {padding: 0.45rem 0; border-top: 1px solid color-mix(in srgb, currentColor 15%, transparent);
+  overflow-wrap: anywhere;}
+.txcls-drawn small {display: block; font-size: 0.9em;}
+.txcls-right {font-weight: 650; color: #009E73;}
+.txcls-wrong {font-weight: 650; color: #D55E00; text-decoration: underline;}
 </style>
 """
 LONGEST_EDITS = 1200
 """Characters of a cleaning step that are shown, from shortly before its first edit on."""
+LONGEST_DRAWN = 260
+"""Characters of a drawn text that are shown; the rest is counted."""
 MOST_CHIPS = 200
 """Tokens that are shown with their ids; the rest is counted."""
 
@@ -185,3 +197,21 @@ def merges_html(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
         '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">rank</th>'
         f'<th class="n">counted</th><th>pieces then</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
+
+
+def drawn_html(drawn: "Sequence[DrawnText]") -> str:
+    """Texts with the class they have and the class they were given, each marked right or wrong in words."""
+    parts = []
+    for one in drawn:
+        mark = '<div class="txcls-right">✓ right</div>' if one.is_right else '<div class="txcls-wrong">✗ wrong</div>'
+        rest = len(one.text) - LONGEST_DRAWN
+        text = show(one.text[:LONGEST_DRAWN]) + (f" … and {rest:,} more characters" if rest > 0 else "")
+        truth = "none of the classes" if one.truth is None else one.truth
+        if one.prediction.label is None:
+            said = "nothing to read"
+        else:
+            said = f"<b>{show(one.prediction.label)}</b> {percent(one.prediction.scores[0].probability)}"
+            if one.prediction.out_of_scope:
+                said = f"<b>probably none of these</b>, nearest {said}"
+        parts.append(f'{mark}<div dir="auto">{text}<small>is <b>{show(truth)}</b> · prediction {said}</small></div>')
+    return f'{STYLE}<div class="txcls-drawn">{"".join(parts)}</div>'

@@ -10,7 +10,11 @@ from txcls.figures.style import BAR, BAR_OTHER, BAR_REST, FRAME, label, new_figu
 
 
 def probability_bars(
-    labels: Sequence[str], probabilities: Sequence[float], *, other: tuple[int, float] = (0, 0.0)
+    labels: Sequence[str],
+    probabilities: Sequence[float],
+    *,
+    other: tuple[int, float] = (0, 0.0),
+    names_above: bool = False,
 ) -> go.Figure:
     """Ranked classes as bars on a fixed 0–100 % scale; the first is emphasised.
 
@@ -18,9 +22,10 @@ def probability_bars(
         labels: class names, best first.
         probabilities: of those classes, from the softmax over all classes.
         other: how many classes are left out, and their probability together; drawn as one hatched bar.
+        names_above: write each name above its bar rather than beside it: long ones leave no room for bars on a phone.
     """
     n_other, p_other = other
-    names = [f"{label(name, width=28)} " for name in labels]
+    names = [f"{label(name, width=40 if names_above else 28)} " for name in labels]
     values = list(probabilities)
     colours = [BAR] + [BAR_REST] * (len(values) - 1)
     patterns = [""] * len(values)
@@ -29,12 +34,14 @@ def probability_bars(
         values.append(p_other)
         colours.append(BAR_OTHER)
         patterns.append("/")
-    figure = new_figure(height=64 + 56 * len(values))
+    rows = list(range(len(values)))
+    room = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
+    figure = new_figure(height=64 + room * len(values))
     figure.add_bar(
         x=values,
-        y=list(range(len(values))),
+        y=[row + 0.2 for row in rows] if names_above else rows,
         orientation="h",
-        width=0.62,
+        width=0.4 if names_above else 0.62,
         marker={
             "color": colours,
             "line_width": 0,
@@ -56,11 +63,17 @@ def probability_bars(
     figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
     figure.update_yaxes(
         range=[len(values) - 0.5, -0.5],
-        tickvals=list(range(len(values))),
+        tickvals=rows,
         ticktext=names,
         tickfont={"size": 18},
         showgrid=False,
+        showticklabels=not names_above,
     )
+    if names_above:
+        for row, name in enumerate(names):
+            figure.add_annotation(
+                x=0, y=row - 0.22, text=name, showarrow=False, xanchor="left", xshift=-2, font={"size": 17}
+            )
     return figure
 
 

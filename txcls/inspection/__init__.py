@@ -1,6 +1,7 @@
 """Looking inside a classifier: every step of the forward pass, attention, positions, vocabulary; plain arrays, no
 plots."""
 
+from txcls.inspection.draws import DrawnText, draw_texts
 from txcls.inspection.positions import (
     PositionEncoding,
     ShuffledPredictions,
@@ -20,6 +21,7 @@ from txcls.inspection.vocabulary import (
 )
 
 __all__ = [
+    "DrawnText",
     "PositionEncoding",
     "ShuffledPredictions",
     "Stage",
@@ -27,6 +29,7 @@ __all__ = [
     "TracedText",
     "VocabularySearch",
     "compare_tokenizers",
+    "draw_texts",
     "nearest_tokens",
     "position_encoding",
     "position_products",
