@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from txcls.config import ModelConfig, RunConfig
+from txcls.config import ModelConfig, RunConfig, ScopeRule
 from txcls.model import TextClassifier
 from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
@@ -43,18 +43,28 @@ def tiny_config(*, text: Mapping[str, object] | None = None, **model: object) ->
     )
 
 
-def make_checkpoint(path: Path, *, text: Mapping[str, object] | None = None, **model: object) -> Checkpoint:
+def make_checkpoint(
+    path: Path,
+    *,
+    text: Mapping[str, object] | None = None,
+    classes: tuple[str, ...] = CLASSES,
+    scope: ScopeRule | None = None,
+    **model: object,
+) -> Checkpoint:
     """Save and return an untrained checkpoint with lively weights."""
     config = tiny_config(text=text, **model)
     encoder = TextEncoder.fit(
         TEXTS, config.text, max_length=config.model.max_length, class_token=config.model.pooling == "class_token"
     )
     torch.manual_seed(0)
-    network = TextClassifier(ModelConfig.model_validate(config.model), vocab_size=encoder.vocab_size, n_classes=4)
+    network = TextClassifier(
+        ModelConfig.model_validate(config.model), vocab_size=encoder.vocab_size, n_classes=len(classes)
+    )
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
-    save_checkpoint(Checkpoint(path, config, encoder, CLASSES, network, 1.5, {"training": {"seed": 0}}, [{"epoch": 1}]))
+    record = {"training": {"seed": 0}}
+    save_checkpoint(Checkpoint(path, config, encoder, classes, network, 1.5, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)
 
 

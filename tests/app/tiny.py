@@ -1,13 +1,17 @@
-"""Three untrained checkpoints, small enough to make in a moment, for tests of the app."""
+"""Four untrained checkpoints, small enough to make in a moment, for tests of the app."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.conftest import CLASSES, make_checkpoint
 from txcls.checkpoint import save_checkpoint
+from txcls.config import ScopeRule
 
-PLAIN, LEARNED, PAIRS = "ag_news", "learned", "pairs"
+PLAIN, LEARNED, PAIRS, MANY = "ag_news", "learned", "pairs", "many"
 """Their names; they differ in everything that the pages treat differently."""
+SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
+"""The classes of the sample set, whose texts `MANY` can therefore draw from; it has many others too."""
 
 
 def save_tiny_checkpoints(root: Path) -> None:
@@ -20,6 +24,15 @@ def save_tiny_checkpoints(root: Path) -> None:
     ]
     learned = {"pooling": "class_token", "positions": "learned", "n_heads": 4}
     pairs = {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}
-    for name, model, text in ((PLAIN, {}, {}), (LEARNED, learned, {}), (PAIRS, {"pooling": "class_token"}, pairs)):
-        made = make_checkpoint(root / name, text=text, max_length=24, **model)
+    made_of: dict[str, dict[str, Any]] = {
+        PLAIN: {},
+        LEARNED: learned,
+        PAIRS: {"pooling": "class_token", "text": pairs},
+        MANY: {
+            "classes": (*SUBJECTS, *(f"what_can_i_ask_you_about_subject_{n}" for n in range(144))),
+            "scope": ScopeRule(score="max_probability", threshold=2.0),
+        },
+    }
+    for name, settings in made_of.items():
+        made = make_checkpoint(root / name, max_length=24, **settings)
         save_checkpoint(replace(made, metrics={"test": figures}, history=history))

@@ -67,18 +67,18 @@ def _two(opened: page.Page) -> "Classifier":
     if not opened.has_text:
         page.invite("both checkpoints answer as you type.")
     waiting = page.Waiting(opened, height=380)
-    classifier = page.load(opened)
     try:
         source = loaders.source(opened.view.versus)
-        other = loaders.classifier(source)
+        classifier, other = (loaders.classifier(one) for one in (opened.source, source))
     except TxclsError as error:
         page.stop_with(error)
     waiting.over()
+    opened.facts.empty()  # each column has its own
     answered = []
     pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
     for column, (which, one, key) in zip(st.columns(2, gap="large"), pairs, strict=True):
         with column:
-            st.subheader(page.plain(one.name), anchor=False)
+            st.subheader(page.plain(one.checkpoint.config.title or one.name), anchor=False)
             st.html(f'<div class="txcls-facts">{page.facts(one)}</div>')
             if opened.has_text:
                 answered.append(_answer(opened, which, one, key=key))
@@ -129,6 +129,7 @@ def _answer(opened: page.Page, source: loaders.Source, classifier: "Classifier",
 
 
 def _read(opened: page.Page, source: loaders.Source, classifier: "Classifier") -> None:
+    """The text as the checkpoint read it."""
     prediction = loaders.predict(source, opened.view.text).prediction
     st.html(
         tokens.tokens_html(
@@ -206,9 +207,7 @@ def _how_to_get(classifier: "Classifier") -> str:
 
     dataset = classifier.checkpoint.config.data.dataset
     if dataset not in dataset_names():
-        return (
-            "This checkpoint was trained on a file of its owner's, which is not part of it: there is nothing to draw."
-        )
+        return "This checkpoint was trained on a file of its owner's, which is not part of it: no texts to draw."
     if is_available(dataset):
         return ""
     info = dataset_info(dataset)

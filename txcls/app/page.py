@@ -94,6 +94,7 @@ def open_page(
             line.selectbox(
                 "Compare with",
                 [other for other in names if other != view.checkpoint],
+                index=None,
                 key="versus_box",
                 format_func=_describe,
                 on_change=_follow("versus", "versus_box"),

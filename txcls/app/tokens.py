@@ -61,8 +61,8 @@ STYLE = """
 """
 LONGEST_EDITS = 1200
 """Characters of a cleaning step that are shown, from shortly before its first edit on."""
-LONGEST_DRAWN = 260
-"""Characters of a drawn text that are shown; the rest is counted."""
+LONGEST_DRAWN = 240
+"""Characters of a drawn text that are shown; the rest, if it is worth the words, is counted."""
 MOST_CHIPS = 200
 """Tokens that are shown with their ids; the rest is counted."""
 
@@ -203,14 +203,16 @@ def drawn_html(drawn: "Sequence[DrawnText]") -> str:
     """Texts with the class they have and the class they were given, each marked right or wrong in words."""
     parts = []
     for one in drawn:
-        mark = '<div class="txcls-right">✓ right</div>' if one.is_right else '<div class="txcls-wrong">✗ wrong</div>'
+        kind = "right" if one.is_right else "wrong"
+        mark = f'<div><span class="txcls-{kind}">{"✓" if one.is_right else "✗"} {kind}</span></div>'
         rest = len(one.text) - LONGEST_DRAWN
-        text = show(one.text[:LONGEST_DRAWN]) + (f" … and {rest:,} more characters" if rest > 0 else "")
+        text = show(one.text) if rest < 60 else f"{show(one.text[:LONGEST_DRAWN])} … and {rest:,} more characters"
         truth = "none of the classes" if one.truth is None else one.truth
         if one.prediction.label is None:
             said = "nothing to read"
         else:
-            said = f"<b>{show(one.prediction.label)}</b> {percent(one.prediction.scores[0].probability)}"
+            probability = percent(one.prediction.scores[0].probability).replace(" ", "&nbsp;")
+            said = f"<b>{show(one.prediction.label)}</b> {probability}"
             if one.prediction.out_of_scope:
                 said = f"<b>probably none of these</b>, nearest {said}"
         parts.append(f'{mark}<div dir="auto">{text}<small>is <b>{show(truth)}</b> · prediction {said}</small></div>')

@@ -70,6 +70,7 @@ def probability_bars(
         showticklabels=not names_above,
     )
     if names_above:
+        figure.update_layout(margin_l=20)  # room for half of "0%"
         for row, name in enumerate(names):
             figure.add_annotation(
                 x=0, y=row - 0.22, text=name, showarrow=False, xanchor="left", xshift=-2, font={"size": 17}
