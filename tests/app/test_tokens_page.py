@@ -38,7 +38,7 @@ def test_ids_and_places_are_those_of_the_encoder() -> None:
     for token in encoding.tokens:
         assert f"<i>{token.id}</i><small>{token.start}–{token.end}</small>" in shown
     assert "zyzzyva<sup>?</sup>" in shown
-    assert "1 (33 %)" in words_of(app)
+    assert "1\u00a0(33\u00a0%)" in words_of(app)
 
 
 @pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS])
@@ -47,6 +47,12 @@ def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(nam
     assert "**Words**" in shown and "**Sub-words**" in shown
     assert shown.count("as this checkpoint reads them") == shown.count("for comparison") == 1
     assert ("sample set" if name == PAIRS else "vocabulary, the more frequent") in shown
+
+
+def test_bytes_that_share_a_character_are_counted() -> None:
+    shown = words_of(open_tokens(text="the 🦊"))
+    assert "tokens are further bytes of characters that are marked once" in shown
+    assert "further bytes" not in words_of(open_tokens(text="the bank"))
 
 
 def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:

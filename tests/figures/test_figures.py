@@ -180,6 +180,14 @@ def test_shuffle_bars_show_the_original_and_every_shuffle() -> None:
     assert dots.name == "2 shuffled orders"
 
 
+def test_long_names_stand_above_shuffle_bars_too() -> None:
+    figure = shuffle_bars(["a_long_class_name", "b"], [0.1, 0.9], np.array([[0.2, 0.8]] * 3), names_above=True)
+    bars, dots = figure.data
+    assert [note.text.strip() for note in figure.layout.annotations] == ["b", "a_long_class_name"]
+    assert all(note.y < row for note, row in zip(figure.layout.annotations, bars.y, strict=True))
+    assert all(abs(y - bars.y[n // 3]) <= bars.width / 2 for n, y in enumerate(dots.y))
+
+
 def test_training_curves_leave_out_what_a_row_lacks() -> None:
     assert len(training_curves([]).data) == 4
     rows = [{"step": 1, "train_loss": 0.5}, {"step": 2, "validation_accuracy": 0.9, "best": True}]

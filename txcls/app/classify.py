@@ -13,8 +13,6 @@ from txcls.figures import probability_bars, training_curves
 if TYPE_CHECKING:
     from txcls.predict import Classifier
 
-LONGEST_NAME = 12
-"""Classes with longer names have them above the bars."""
 LINKS = {
     page.TOKENS: "How did the text become numbers? →",
     page.ATTENTION: "Where did the heads look? →",
@@ -28,7 +26,7 @@ def main() -> None:
     classifier = _two(opened) if opened.view.versus else _one(opened)
     if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
         st.caption("This text is too long for the address bar: a link to this page opens without it.")
-    with st.expander("How this checkpoint was trained"):
+    with st.expander(f"How {page.plain(classifier.name)} was trained"):
         _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
     _test_texts(opened, classifier)
     page.close_page(opened, LINKS)
@@ -56,7 +54,10 @@ def _one(opened: page.Page) -> "Classifier":
             if _answer(opened, opened.source, classifier, key="chart_bars"):
                 _choose_k(opened, len(classifier.classes))
                 took = loaders.predict(opened.source, opened.view.text).milliseconds
-                st.caption(f"Computed in {took:.1f} ms on this machine's processor. {_calibrated(classifier)}")
+                st.caption(
+                    f"Computed in {took:.1f} ms on this machine's processor. The bars share 100 % over all "
+                    f"{len(classifier.classes)} classes; the percentages were calibrated on validation texts."
+                )
         with read:
             _read(opened, opened.source, classifier)
     return classifier
@@ -84,18 +85,17 @@ def _two(opened: page.Page) -> "Classifier":
                 answered.append(_answer(opened, which, one, key=key))
     if any(answered):
         _choose_k(opened, max(len(classifier.classes), len(other.classes)))
-        st.caption(" ".join(f"{page.plain(one.name)}: {_calibrated(one)}" for one in (classifier, other)))
+        n = " and ".join(str(len(one.classes)) for one in (classifier, other))
+        st.caption(
+            f"The bars of each share 100 % over all its classes, {n}; the percentages were calibrated on validation "
+            "texts."
+        )
     if opened.has_text:
         for column, (which, one, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
             with column:
                 st.subheader(f"What {page.plain(one.name)} read", anchor=False)
                 _read(opened, which, one)
     return classifier
-
-
-def _calibrated(classifier: "Classifier") -> str:
-    n = len(classifier.classes)
-    return f"The bars share 100 % over all {n} classes; the percentages were calibrated on validation texts."
 
 
 def _answer(opened: page.Page, source: loaders.Source, classifier: "Classifier", *, key: str) -> bool:
@@ -119,7 +119,7 @@ def _answer(opened: page.Page, source: loaders.Source, classifier: "Classifier",
             [score.label for score in shown],
             [score.probability for score in shown],
             other=(len(hidden), other),
-            names_above=max(map(len, classifier.classes)) > LONGEST_NAME,
+            names_above=page.has_long_names(classifier.classes),
         ),
         key=key,
         alt=f"Bar chart of class probabilities: {words}" + (f", all others {other:.1%}" if hidden else ""),

@@ -1,7 +1,7 @@
 """What every page starts with: its heading, the checkpoint with its figures, and the one text of the session."""
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -211,6 +211,11 @@ def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
         else f"<b>{label}</b>, {percent(best.probability)}"
     )
     return f'<div class="txcls-strip" role="status">Prediction: {words}</div>'
+
+
+def has_long_names(classes: Sequence[str]) -> bool:
+    """Whether a checkpoint's classes have names that belong above their bars: on a phone they leave no room beside."""
+    return max(map(len, classes), default=0) > 12
 
 
 def invite(what: str) -> None:

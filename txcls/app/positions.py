@@ -158,7 +158,12 @@ def _shuffling(opened: page.Page, classes: tuple[str, ...]) -> None:
     )
     probability = {score.label: score.probability for score in result.original.scores}
     page.chart(
-        shuffle_bars(classes, [probability.get(name, 0.0) for name in classes], result.probabilities),
+        shuffle_bars(
+            classes,
+            [probability.get(name, 0.0) for name in classes],
+            result.probabilities,
+            names_above=page.has_long_names(classes),
+        ),
         key="chart_shuffles",
         alt=f"Probability of each class as typed and for {n} shuffled orders; {n_kept} keep {result.original.label}",
         file_name=f"{opened.view.checkpoint}-shuffled",

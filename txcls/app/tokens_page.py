@@ -93,9 +93,16 @@ def _tokens(opened: page.Page, encoder: TextEncoder) -> "Tokenizers":
         with column:
             st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if own else "for comparison"))
             st.html(tokens.tokens_html(text, encoding.tokens, truncated_at=encoding.truncated_at, limit=of.max_length))
-            st.caption(f"Learned from {origin}.")
+            st.caption(f"Learned from {origin}.{_bytes_note(encoding)}")
     _comparison(encodings, (both.words, both.subwords))
     return both
+
+
+def _bytes_note(encoding: Encoding) -> str:
+    """How many tokens the marks in the text stand for more than once: a character of several bytes is marked once."""
+    places = [(token.start, token.end) for token in encoding.tokens if not token.is_special]
+    n = len(places) - len(set(places))
+    return f" {n:,} tokens are further bytes of characters that are marked once." if n else ""
 
 
 def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
@@ -116,7 +123,7 @@ def _average(row: Sequence[Token]) -> str:
 
 def _unknown(row: Sequence[Token]) -> str:
     n = sum(token.is_unknown for token in row)
-    return f"{n:,} ({n / len(row):.0%})".replace("%", " %") if row else "–"
+    return f"{n:,}\u00a0({n / len(row):.0%})".replace("%", "\u00a0%") if row else "–"
 
 
 def _ids(opened: page.Page, encoder: TextEncoder) -> None:
