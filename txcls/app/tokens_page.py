@@ -102,7 +102,9 @@ def _bytes_note(encoding: Encoding) -> str:
     """How many tokens the marks in the text stand for more than once: a character of several bytes is marked once."""
     places = [(token.start, token.end) for token in encoding.tokens if not token.is_special]
     n = len(places) - len(set(places))
-    return f" {n:,} tokens are further bytes of characters that are marked once." if n else ""
+    if n < 2:
+        return " One token is a further byte of a character that is marked once." if n else ""
+    return f" {n:,} tokens are further bytes of characters that are marked once."
 
 
 def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
