@@ -7,6 +7,7 @@ from txcls.app.loaders import ICON
 page = st.navigation(
     [
         st.Page("txcls/app/classify.py", title="Classify", url_path="classify", default=True),
+        st.Page("txcls/app/tokens_page.py", title="Tokens", url_path="tokens"),
         st.Page("txcls/app/attention.py", title="Attention", url_path="attention"),
         st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
     ],

@@ -1,6 +1,7 @@
 """Tiny objects that many tests share: a few texts, an untrained checkpoint on disk, its classifier."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 # One thread: the models here are tiny, and threads that wait for a busy core cost more than they bring. Set before
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from txcls.config import ModelConfig, RunConfig
+from txcls.config import ModelConfig, RunConfig, ScopeRule
 from txcls.model import TextClassifier
 from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
@@ -29,26 +30,41 @@ TEXTS = (
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 
 
-def tiny_config(**model: object) -> RunConfig:
+def tiny_config(*, text: Mapping[str, object] | None = None, **model: object) -> RunConfig:
     """A configuration whose model has random weights in milliseconds."""
     settings: dict[str, object] = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 32, "max_length": 12}
     return RunConfig.model_validate(
-        {"name": "tiny", "title": "a test", "text": {"min_frequency": 1}, "model": {**settings, **model}}
+        {
+            "name": "tiny",
+            "title": "a test",
+            "text": {"min_frequency": 1, **(text or {})},
+            "model": {**settings, **model},
+        }
     )
 
 
-def make_checkpoint(path: Path, **model: object) -> Checkpoint:
+def make_checkpoint(
+    path: Path,
+    *,
+    text: Mapping[str, object] | None = None,
+    classes: tuple[str, ...] = CLASSES,
+    scope: ScopeRule | None = None,
+    **model: object,
+) -> Checkpoint:
     """Save and return an untrained checkpoint with lively weights."""
-    config = tiny_config(**model)
+    config = tiny_config(text=text, **model)
     encoder = TextEncoder.fit(
         TEXTS, config.text, max_length=config.model.max_length, class_token=config.model.pooling == "class_token"
     )
     torch.manual_seed(0)
-    network = TextClassifier(ModelConfig.model_validate(config.model), vocab_size=encoder.vocab_size, n_classes=4)
+    network = TextClassifier(
+        ModelConfig.model_validate(config.model), vocab_size=encoder.vocab_size, n_classes=len(classes)
+    )
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
-    save_checkpoint(Checkpoint(path, config, encoder, CLASSES, network, 1.5, {"training": {"seed": 0}}, [{"epoch": 1}]))
+    record = {"training": {"seed": 0}}
+    save_checkpoint(Checkpoint(path, config, encoder, classes, network, 1.5, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)
 
 

@@ -12,7 +12,8 @@ from txcls.app.examples import EXAMPLES
 from txcls.app.state import LONGEST_LINKED_TEXT
 
 ENTRY = str(Path(__file__).parents[2] / "streamlit_app.py")
-PAGES = ("classify", "attention", "positions")
+CHARTS = ("classify", "attention", "positions")
+PAGES = (*CHARTS, "tokens_page")
 
 BAD_TEXTS = {
     "empty": "",
@@ -28,6 +29,7 @@ BAD_TEXTS = {
     "script": "<script>alert('x')</script> <img src=x onerror=alert(1)> shares & <b>prices</b> fell",
     "markdown": "# **shares** [fell](http://example.com) $x^2$ :red[prices] `a`",
     "only markup": "<p></p><br>",
+    "entities": "&lt;script&gt;alert(1)&lt;/script&gt; &#0; &amp;amp;",
 }
 
 
@@ -63,7 +65,11 @@ def test_page_shows_checkpoint_accuracy_parameters_and_text(page: str) -> None:
     shown = html_of(app)
     assert PLAIN in shown and "92.5 %" in shown and "parameters" in shown
     assert app.text_area[0].value == EXAMPLES[0].text
-    assert app.get("plotly_chart")
+
+
+@pytest.mark.parametrize("page", CHARTS)
+def test_page_has_charts(page: str) -> None:
+    assert open_page(page).get("plotly_chart")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -133,7 +139,7 @@ def test_text_and_checkpoint_are_carried_to_every_page() -> None:
     app = open_page("classify")
     app.text_area[0].set_value("banks signed a deal").run()
     app.selectbox(key="checkpoint_box").set_value(LEARNED).run()
-    for page in ("attention", "positions", "classify"):
+    for page in ("attention", "tokens_page", "positions", "classify"):
         app.switch_page(f"txcls/app/{page}.py").run()
         assert not app.exception
         assert app.text_area[0].value == "banks signed a deal"

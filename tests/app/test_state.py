@@ -12,7 +12,7 @@ NAMES = ("ag_news", "learned")
 
 
 def test_view_survives_the_way_through_a_url() -> None:
-    view = View(checkpoint="learned", text="a & b = ü ?", k=2, layer=1, head=3)
+    view = View(checkpoint="learned", versus="ag_news", text="a & b = ü ?", k=2, layer=1, head=3)
     assert view_from_params(params_from_view(view), checkpoints=NAMES) == (view, [])
 
 
@@ -47,12 +47,18 @@ def test_unknown_checkpoint_falls_back_with_a_note() -> None:
     assert "../../etc" in notes[0]
 
 
+def test_a_checkpoint_is_not_compared_with_itself_or_with_what_is_not_there() -> None:
+    assert view_from_params({"checkpoint": "learned", "versus": "learned"}, checkpoints=NAMES)[0].versus == ""
+    view, notes = view_from_params({"versus": "gone"}, checkpoints=NAMES)
+    assert view.versus == "" and "gone" in notes[0]
+
+
 def test_long_text_stays_out_of_the_url() -> None:
     assert "text" in params_from_view(View(text="x" * LONGEST_LINKED_TEXT))
     assert "text" not in params_from_view(View(text="x" * (LONGEST_LINKED_TEXT + 1)))
 
 
-@given(st.dictionaries(st.sampled_from(["checkpoint", "text", "k", "topk", "layer", "head"]), st.text()))
+@given(st.dictionaries(st.sampled_from(["checkpoint", "versus", "text", "k", "topk", "layer", "head"]), st.text()))
 def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> None:
     view, _ = view_from_params(params, checkpoints=NAMES)
     assert view.checkpoint in NAMES

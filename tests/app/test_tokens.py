@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from txcls.app.examples import EXAMPLES
-from txcls.app.tokens import show, tokens_html
+from txcls.app.tokens import (
+    MOST_CHIPS,
+    edits_html,
+    ids_html,
+    merges_html,
+    pieces_html,
+    show,
+    tokens_html,
+    words_html,
+)
+from txcls.text.cleaning import CleaningStep, explain_cleaning
 from txcls.text.encoder import Token
 
 
@@ -64,3 +74,43 @@ def test_any_text_can_be_sent_and_holds_no_markup(text: str) -> None:
 
 def test_there_are_a_dozen_examples_with_titles_of_their_own() -> None:
     assert len({example.title for example in EXAMPLES}) == len({example.text for example in EXAMPLES}) == 12
+
+
+def edited(step: CleaningStep) -> tuple[str, str]:
+    """The text before and after that the shown edits stand for, as far as they tell."""
+    shown = edits_html(step).split('dir="auto">')[1].removesuffix("</div>")
+    return re.sub("<ins>.*?</ins>", "", shown), re.sub("<del>.*?</del>", "", shown)
+
+
+def test_edits_strike_out_what_went_and_underline_what_came() -> None:
+    (step,) = explain_cleaning("AT&amp;T <b>", ["html_entities"])
+    before, after = edited(step)
+    assert "<del>&amp;amp;</del><ins>&amp;</ins>" in edits_html(step)
+    assert unescape(re.sub("</?del>", "", before)) == step.before
+    assert unescape(re.sub("</?ins>", "", after)) == step.after
+
+
+def test_edits_far_into_a_long_text_are_in_what_is_shown() -> None:
+    (step,) = explain_cleaning("a" * 9000 + "<b>" + "c" * 9000, ["html_tags"])
+    shown = edits_html(step)
+    assert "<del>&lt;b&gt;</del>" in shown and len(shown) < 3000
+    assert "more characters" in shown
+
+
+@given(st.text(st.characters(codec=None)))
+def test_names_of_tokens_are_only_text(name: str) -> None:
+    for shown in (
+        ids_html([name], [token(0, 1)]),
+        words_html([(name, "1")]),
+        pieces_html([name], new=0),
+        merges_html([(name, "1", "2", name)], now=1),
+    ):
+        shown.encode()
+        bare = re.sub(r"<(/?(style|div|span|b|i|small|table|thead|tbody|tr|th|td))\b[^<>]*>", "", shown)
+        assert "<" not in bare
+
+
+def test_many_tokens_are_cut_and_counted() -> None:
+    n = MOST_CHIPS + 7
+    shown = ids_html(["word"] * n, [token(0, 4)] * n)
+    assert "and 7 more" in shown and shown.count("<b>") == MOST_CHIPS

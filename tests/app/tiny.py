@@ -1,23 +1,38 @@
-"""Two untrained checkpoints, small enough to make in a moment, for tests of the app."""
+"""Four untrained checkpoints, small enough to make in a moment, for tests of the app."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.conftest import CLASSES, make_checkpoint
 from txcls.checkpoint import save_checkpoint
+from txcls.config import ScopeRule
 
-PLAIN, LEARNED = "ag_news", "learned"
+PLAIN, LEARNED, PAIRS, MANY = "ag_news", "learned", "pairs", "many"
 """Their names; they differ in everything that the pages treat differently."""
+SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
+"""The classes of the sample set, whose texts `MANY` can therefore draw from; it has many others too."""
 
 
 def save_tiny_checkpoints(root: Path) -> None:
-    """Write both below `root`, with the figures and the history of a training that never was."""
+    """Write them below `root`, with the figures and the history of a training that never was."""
     per_class = [{"label": name, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for name in CLASSES]
     figures = {"accuracy": 0.925, "macro_f1": 0.92, "ece": 0.01, "log_loss": 0.3, "n": 40, "per_class": per_class}
     history = [
         {"step": 10 * n, "train_loss": 1 / n, "validation_loss": 2 / n, "validation_accuracy": n / 5, "best": n == 2}
         for n in (1, 2, 3)
     ]
-    for name, model in ((PLAIN, {}), (LEARNED, {"pooling": "class_token", "positions": "learned", "n_heads": 4})):
-        made = make_checkpoint(root / name, max_length=24, **model)
+    learned = {"pooling": "class_token", "positions": "learned", "n_heads": 4}
+    pairs = {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}
+    made_of: dict[str, dict[str, Any]] = {
+        PLAIN: {},
+        LEARNED: learned,
+        PAIRS: {"pooling": "class_token", "text": pairs},
+        MANY: {
+            "classes": (*SUBJECTS, *(f"what_can_i_ask_you_about_subject_{n}" for n in range(144))),
+            "scope": ScopeRule(score="max_probability", threshold=2.0),
+        },
+    }
+    for name, settings in made_of.items():
+        made = make_checkpoint(root / name, max_length=24, **settings)
         save_checkpoint(replace(made, metrics={"test": figures}, history=history))

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Download, Page, expect
 
-from tests.app.tiny import LEARNED, PLAIN
+from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.browser.conftest import Server, Watch
 from txcls.app.examples import EXAMPLES
 from txcls.predict import Classifier
@@ -22,9 +22,9 @@ def settle(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
-def visit(page: Page, server: Server, path: str = "", **params: object) -> None:
+def visit(page: Page, server: Server, path: str = "", *, wait_for: str = CHART, **params: object) -> None:
     page.goto(f"{server.address}/{path}" + (f"?{urlencode(params)}" if params else ""))
-    page.wait_for_selector(CHART)
+    page.wait_for_selector(wait_for)
     settle(page)
 
 
@@ -131,7 +131,7 @@ def test_state_is_carried_through_the_menu_and_back_again(page: Page, server: Se
     visit(page, server)
     text_box(page).fill("a new chip doubles the speed of phones")
     expect(page.locator(".txcls-text")).to_have_text("a new chip doubles the speed of phones")
-    for name in ("Attention", "Positions", "Classify"):
+    for name in ("Tokens", "Attention", "Positions", "Classify"):
         page.get_by_role("link", name=name, exact=True).click()
         page.wait_for_url(re.compile(r"/(\?|$)" if name == "Classify" else f"/{name.lower()}"))
         settle(page)
@@ -178,6 +178,102 @@ def test_positions_sliders_and_dimensions_redraw(page: Page, server: Server) -> 
     slider.focus()
     slider.press("ArrowRight")
     expect(page.get_by_text("This is the formula with d_model = 24")).to_be_visible()
+    settle(page)
+
+
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize("name", [PLAIN, PAIRS])
+def test_tokens_page_opens_without_sideways_scrolling(
+    context: BrowserContext, server: Server, name: str, scheme: str, width: int
+) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 850})
+    visit(page, server, "tokens", wait_for=".txcls-merges", checkpoint=name)
+    expect(page.locator("h1")).to_contain_text("become numbers")
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+
+
+def test_tokens_follow_the_typing(page: Page, server: Server) -> None:
+    visit(page, server, "tokens", wait_for=".txcls-merges")
+    text_box(page).fill("The <b>goalkeeper</b> saved a zyzzyva")
+    expect(page.locator(".txcls-edits").first).to_contain_text("<b>")
+    expect(page.locator(".txcls-chip.unknown").first).to_contain_text("zyzzyva")
+    expect(page.locator("ins").first).to_be_visible()
+    settle(page)
+    assert query(page)["text"] == "The <b>goalkeeper</b> saved a zyzzyva"
+    assert page.locator(".txcls-text script, .txcls-text b").count() == 0
+
+
+def test_slider_takes_merges_back_and_a_typed_word_is_followed(page: Page, server: Server) -> None:
+    visit(page, server, "tokens", wait_for=".txcls-merges", text="the goalkeeper saved a late penalty")
+    slider = page.locator('[class*="st-key-merges_"] input[type=range]')
+    slider.focus()
+    slider.press("Home")
+    expect(page.get_by_text("before any merge")).to_be_visible()
+    expect(page.locator(".txcls-merges .now")).to_have_count(0)
+    slider.press("ArrowRight")
+    expect(page.get_by_text(re.compile("^Merge 1 of"))).to_be_visible()
+    expect(page.locator(".txcls-chip.new")).to_have_count(1)
+    box = page.locator('[class*="st-key-merge_word_"] input')
+    box.fill("striker")
+    box.press("Enter")
+    expect(page.locator(".txcls-merges tbody tr").last).to_contain_text("␣s · t · r · i · k")
+    settle(page)
+
+
+def test_vocabulary_search_finds_and_misses(page: Page, server: Server) -> None:
+    visit(page, server, "tokens", wait_for=".txcls-merges")
+    box = page.locator(".st-key-vocabulary_query input")
+    box.fill("BANK")
+    box.press("Enter")
+    expect(page.get_by_text("bank is in the vocabulary")).to_be_visible()
+    box.fill("goalkeepr")
+    box.press("Enter")
+    expect(page.get_by_text("goalkeepr is no token")).to_be_visible()
+    expect(page.locator(".txcls-chip", has_text="goalkeeper").last).to_be_visible()
+    settle(page)
+
+
+def test_second_checkpoint_is_picked_shared_and_put_away(page: Page, server: Server) -> None:
+    visit(page, server, text="shares fell")
+    page.locator(".st-key-versus_box input").click()
+    page.get_by_role("option", name=re.compile(f"^{MANY} ")).click()
+    expect(page.locator(".txcls-answer")).to_have_count(2)
+    expect(page.get_by_text("Probably none of these")).to_be_visible()
+    settle(page)
+    assert query(page)["versus"] == MANY
+    page.reload()
+    expect(page.locator(".txcls-answer")).to_have_count(2)
+    settle(page)
+    page.locator(".st-key-versus_box").get_by_role("button", name=re.compile("clear", re.IGNORECASE)).click()
+    expect(page.locator(".txcls-answer")).to_have_count(1)
+    settle(page)
+    assert "versus" not in query(page)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_many_classes_are_readable_at_any_width(context: BrowserContext, server: Server, width: int) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 850})
+    visit(page, server, checkpoint=MANY, k=20)
+    names = page.locator(f".st-key-chart_bars {CHART} .annotation-text")
+    expect(names).to_have_count(21)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+    chart = page.locator(".st-key-chart_bars").bounding_box()
+    for name in names.all():
+        box = name.bounding_box()
+        assert box and chart and chart["x"] <= box["x"] and box["x"] + box["width"] <= chart["x"] + chart["width"]
+
+
+def test_random_test_texts_are_drawn_and_drawn_anew(page: Page, server: Server) -> None:
+    visit(page, server, checkpoint=MANY)
+    page.get_by_text("Random test texts of").click()
+    expect(page.locator(".txcls-drawn > div")).to_have_count(40)
+    expect(page.get_by_text(re.compile(r"\d+ of 20 right"))).to_be_visible()
+    before = page.locator(".txcls-drawn").text_content() or ""
+    page.get_by_role("button", name="Draw others").click()
+    expect(page.locator(".txcls-drawn")).not_to_have_text(before)
     settle(page)
 
 

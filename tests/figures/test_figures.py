@@ -42,6 +42,22 @@ def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
     assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)  # the best on top
 
 
+def test_long_names_stand_above_their_bars_in_full() -> None:
+    names = ["what_can_i_ask_you_about_my_account", "transfer"]
+    figure = probability_bars(names, [0.7, 0.2], other=(148, 0.1), names_above=True)
+    written = [one.text.strip() for one in figure.layout.annotations]
+    assert written == [*names, "148 others"]
+    for row, (bar, note) in enumerate(zip(figure.data[0].y, figure.layout.annotations, strict=True)):
+        assert row - 0.5 < note.y < bar - figure.data[0].width / 2 < bar + figure.data[0].width / 2 < row + 0.5
+    assert not figure.layout.yaxis.showticklabels
+    assert probability_bars(names, [0.7, 0.2]).layout.yaxis.showticklabels
+
+
+def test_many_bars_are_drawn_closer() -> None:
+    few, many = (probability_bars(["a"] * n, [0.1] * n).layout.height for n in (5, 20))
+    assert many < 4 * few
+
+
 def test_bars_keep_their_height_when_probabilities_change() -> None:
     heights = {probability_bars(["a", "b"], [p, 1 - p]).layout.height for p in (0.5, 0.9, 1.0)}
     assert len(heights) == 1
@@ -162,6 +178,14 @@ def test_shuffle_bars_show_the_original_and_every_shuffle() -> None:
     assert list(bars.x) == [0.7, 0.2, 0.1]
     assert sorted(dots.x) == sorted([0.6, 0.3, 0.2, 0.2, 0.2, 0.5])
     assert dots.name == "2 shuffled orders"
+
+
+def test_long_names_stand_above_shuffle_bars_too() -> None:
+    figure = shuffle_bars(["a_long_class_name", "b"], [0.1, 0.9], np.array([[0.2, 0.8]] * 3), names_above=True)
+    bars, dots = figure.data
+    assert [note.text.strip() for note in figure.layout.annotations] == ["b", "a_long_class_name"]
+    assert all(note.y < row for note, row in zip(figure.layout.annotations, bars.y, strict=True))
+    assert all(abs(y - bars.y[n // 3]) <= bars.width / 2 for n, y in enumerate(dots.y))
 
 
 def test_training_curves_leave_out_what_a_row_lacks() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.text.strategies import texts
 from txcls.errors import ConfigError
-from txcls.text.cleaning import STEPS, clean, clean_aligned, clean_stepwise
+from txcls.text.cleaning import STEPS, clean, clean_aligned, clean_stepwise, explain_cleaning
 
 ALL = tuple(STEPS)
 some_steps = st.lists(st.sampled_from(ALL), unique=True)
@@ -99,3 +99,23 @@ def test_a_megabyte_of_anything_is_cleaned_in_linear_time(unit: str) -> None:
     began = time.perf_counter()
     clean(text, ALL)
     assert time.perf_counter() - began < 5.0  # a quadratic step takes hours
+
+
+@given(texts, some_steps)
+def test_edits_say_exactly_what_each_step_changed(text: str, steps: list[str]) -> None:
+    explained = explain_cleaning(text, steps)
+    assert [(step.name, step.after) for step in explained] == clean_stepwise(text, steps)
+    for step in explained:
+        rebuilt, old, new = "", 0, 0
+        for start, end, first, last in step.edits:
+            assert step.before[old:start] == step.after[new:first]
+            assert step.before[start:end] != step.after[first:last]
+            rebuilt += step.before[old:start] + step.after[first:last]
+            old, new = end, last
+        assert rebuilt + step.before[old:] == step.after
+        assert bool(step.edits) == (step.before != step.after)
+
+
+def test_edits_are_small() -> None:
+    (step,) = explain_cleaning("A <b>bold</b> word", ["html_tags"])
+    assert [(step.before[a:b], step.after[c:d]) for a, b, c, d in step.edits] == [("<b>", " "), ("</b>", " ")]

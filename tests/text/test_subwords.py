@@ -1,11 +1,15 @@
+from collections import Counter
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.text.strategies import texts
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
 from txcls.text.cleaning import clean
-from txcls.text.subwords import BYTES, BytePairs
+from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 CORPUS = ["the lowest newest widest", "the lower the newer", "<pad> <unk> <cls> <pad> <unk> <cls>"] * 10
@@ -71,3 +75,86 @@ def test_it_survives_being_written_and_read() -> None:
 def test_damaged_tables_are_refused_with_the_field_named(change: dict[str, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         BytePairs.from_dict({**PAIRS.to_dict(), **change})
+
+
+def pieces_of(pairs: BytePairs, text: str) -> list[str]:
+    """What merging by hand ends with, for the whole text."""
+    ends = []
+    for part in pairs.parts(text):
+        steps = pairs.build(part)
+        ends += steps[-1].pieces if steps else part
+    return ends
+
+
+@given(texts)
+def test_building_merge_by_merge_ends_with_the_tokens_of_the_tokenizers_library(text: str) -> None:
+    cleaned = clean(text, [])
+    assert pieces_of(PAIRS, cleaned) == [PAIRS.vocabulary.token_of(index) for _, _, index in PAIRS.tokenize(cleaned)]
+
+
+TWISTED = [("a", "b"), ("b", "a"), ("a", "a"), ("ab", "a"), ("a", "ba"), ("aa", "a"), ("aba", "b"), ("b", "b")]
+
+
+@given(st.text("abĠ", max_size=12))
+def test_building_agrees_where_pairs_overlap_and_one_piece_has_two_makings(part: str) -> None:
+    tokens = [*PAIRS.vocabulary.tokens[: BYTES + 4], *dict.fromkeys("".join(pair) for pair in TWISTED)]
+    pairs = BytePairs(tokens, TWISTED)
+    text = part.replace("Ġ", " ").strip()
+    assert pieces_of(pairs, text) == [pairs.vocabulary.token_of(index) for _, _, index in pairs.tokenize(text)]
+
+
+def test_each_step_joins_one_pair_and_lower_ranks_go_first() -> None:
+    start = PAIRS.parts("newest")[0]
+    assert start == "Ġnewest"
+    before = tuple(start)
+    for step in PAIRS.build(start):
+        left, right = step.pair
+        assert step.pieces[step.place] == left + right
+        assert (*before[: step.place], left + right, *before[step.place + 2 :]) == step.pieces
+        assert before[step.place : step.place + 2] == step.pair
+        assert PAIRS.merges[step.rank - 1] == step.pair
+        before = step.pieces
+    assert before == ("Ġnewest",)
+
+
+def test_what_cannot_be_merged_has_no_steps() -> None:
+    assert PAIRS.build("Q") == [] and PAIRS.build("") == [] and PAIRS.parts("  ") == []
+
+
+def test_every_pair_was_the_most_frequent_one_when_it_was_learned() -> None:
+    parts = Counter(part for text in CORPUS for part in PAIRS.parts(text))
+    frequencies = count_merges(parts, PAIRS.merges)
+    split = {part: tuple(part) for part in parts}
+    for pair, frequency in zip(PAIRS.merges, frequencies, strict=True):
+        counted: Counter[tuple[str, str]] = Counter()
+        for part, pieces in split.items():
+            for one in pairwise(pieces):
+                counted[one] += parts[part]
+        assert counted[pair] == frequency == max(counted.values())
+        for part, pieces in split.items():
+            joined, rest = [], list(pieces)
+            while rest:
+                width = 2 if tuple(rest[:2]) == pair else 1
+                joined.append("".join(rest[:width]))
+                del rest[:width]
+            split[part] = tuple(joined)
+
+
+def test_a_pair_that_never_came_has_frequency_zero() -> None:
+    assert count_merges({"ab": 3}, [("x", "y"), ("a", "b"), ("ab", "c")]) == [0, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "piece, read",
+    [("Ġthe", "␣the"), ("Ġ", "␣"), ("naÃ¯ve", "naïve"), ("ðŁ", "\\xf0\\x9f"), ("<pad>", "<pad>"), ("日", "日")],
+)
+def test_pieces_are_spelled_as_people_read_them(piece: str, read: str) -> None:
+    assert spell(piece) == read
+
+
+@given(texts)
+def test_spelled_parts_are_the_text(text: str) -> None:
+    cleaned = clean(text, [])
+    assert "".join(map(spell, PAIRS.parts(cleaned))) == (" " * bool(cleaned.strip()) + cleaned.strip()).replace(
+        " ", "␣"
+    ) or cleaned.strip().startswith(" ")

@@ -12,7 +12,11 @@ CAVEAT = (
     "**Attention is not by itself an explanation.** It shows where a head read from, not what the model did with it, "
     "and many different patterns can lead to the same answer."
 )
-LINKS = {page.CLASSIFY: "← What is this text about?", page.POSITIONS: "How does word order get in? →"}
+LINKS = {
+    page.CLASSIFY: "← What is this text about?",
+    page.TOKENS: "← How does a text become numbers?",
+    page.POSITIONS: "How does word order get in? →",
+}
 
 
 def main() -> None:

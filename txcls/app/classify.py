@@ -1,88 +1,157 @@
-"""The home page: which class the text belongs to, and what of it the model read."""
+"""The home page: which class the text belongs to, what of it the model read, and how it does on test texts."""
 
+import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from txcls.app import loaders, page, state, tokens
+from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
+
+if TYPE_CHECKING:
+    from txcls.predict import Classifier
+
+LINKS = {
+    page.TOKENS: "How did the text become numbers? →",
+    page.ATTENTION: "Where did the heads look? →",
+    page.POSITIONS: "How did word order get in? →",
+}
 
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("classify", "What is this text about?", box_height=112, examples="buttons")
+    opened = page.open_page("classify", "What is this text about?", box_height=112, examples="buttons", compare=True)
+    classifier = _two(opened) if opened.view.versus else _one(opened)
+    if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
+        st.caption("This text is too long for the address bar: a link to this page opens without it.")
+    with st.expander(f"How {page.plain(classifier.name)} was trained"):
+        _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
+    _test_texts(opened, classifier)
+    page.close_page(opened, LINKS)
+
+
+def _one(opened: page.Page) -> "Classifier":
+    """The answer of one checkpoint beside what it read."""
     answer, reading = st.columns([3, 2], gap="large")
     with answer:
         st.subheader("Prediction", anchor=False)
         result = st.container()
-        if not opened.has_text:
-            with result:
-                page.invite("the answer appears here as you type.")
-        else:
-            with result:
+        with result:
+            if opened.has_text:
                 waiting = page.Waiting(opened, height=380)
+            else:
+                page.invite("the answer appears here as you type.")
     with reading:
         if opened.has_text:
             st.subheader("What the model read", anchor=False)
         read = st.container()
     classifier = page.load(opened)
     if opened.has_text:
-        timed = loaders.predict(opened.source, opened.view.text)
-        prediction = timed.prediction
         waiting.over()
-        n_classes = len(classifier.classes)
-        k = min(opened.view.k, n_classes, state.MOST_ROWS)
         with result:
-            if prediction.label is None:
-                page.nothing_to_read()
-            else:
-                st.html(page.answer_html(prediction, large=True))
-                shown, hidden = prediction.scores[:k], prediction.scores[k:]
-                other = sum(score.probability for score in hidden)
-                words = ", ".join(f"{score.label} {score.probability:.1%}" for score in shown)
-                page.chart(
-                    probability_bars(
-                        [score.label for score in shown],
-                        [score.probability for score in shown],
-                        other=(len(hidden), other),
-                    ),
-                    key="chart_bars",
-                    alt=f"Bar chart of class probabilities: {words}" + (f", all others {other:.1%}" if hidden else ""),
-                    file_name=f"{opened.view.checkpoint}-prediction",
-                )
-                _choose_k(k, n_classes)
+            if _answer(opened, opened.source, classifier, key="chart_bars"):
+                _choose_k(opened, len(classifier.classes))
+                took = loaders.predict(opened.source, opened.view.text).milliseconds
                 st.caption(
-                    f"Computed in {timed.milliseconds:.1f} ms on this machine's processor. The bars share 100 % over "
-                    f"all {n_classes} classes; the percentages were calibrated on validation texts."
+                    f"Computed in {took:.1f} ms on this machine's processor. The bars share 100 % over all "
+                    f"{len(classifier.classes)} classes; the percentages were calibrated on validation texts."
                 )
         with read:
-            st.html(
-                tokens.tokens_html(
-                    prediction.text,
-                    prediction.tokens,
-                    truncated_at=prediction.truncated_at,
-                    limit=classifier.encoder.max_length,
-                )
-            )
-            if len(opened.view.text) > state.LONGEST_LINKED_TEXT:
-                st.caption("This text is too long for the address bar: a link to this page opens without it.")
-    with st.expander("How this checkpoint was trained"):
-        _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
-    page.close_page(
-        opened, {page.ATTENTION: "Where did the heads look? →", page.POSITIONS: "How did word order get in? →"}
+            _read(opened, opened.source, classifier)
+    return classifier
+
+
+def _two(opened: page.Page) -> "Classifier":
+    """The same text under two checkpoints, side by side."""
+    if not opened.has_text:
+        page.invite("both checkpoints answer as you type.")
+    waiting = page.Waiting(opened, height=380)
+    try:
+        source = loaders.source(opened.view.versus)
+        classifier, other = (loaders.classifier(one) for one in (opened.source, source))
+    except TxclsError as error:
+        page.stop_with(error)
+    waiting.over()
+    opened.facts.empty()  # each column has its own
+    answered = []
+    pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
+    for column, (which, one, key) in zip(st.columns(2, gap="large"), pairs, strict=True):
+        with column:
+            st.subheader(page.plain(one.checkpoint.config.title or one.name), anchor=False)
+            st.html(f'<div class="txcls-facts">{page.facts(one)}</div>')
+            if opened.has_text:
+                answered.append(_answer(opened, which, one, key=key))
+    if any(answered):
+        _choose_k(opened, max(len(classifier.classes), len(other.classes)))
+        n = " and ".join(str(len(one.classes)) for one in (classifier, other))
+        st.caption(
+            f"The bars of each share 100 % over all its classes, {n}; the percentages were calibrated on validation "
+            "texts."
+        )
+    if opened.has_text:
+        for column, (which, one, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
+            with column:
+                st.subheader(f"What {page.plain(one.name)} read", anchor=False)
+                _read(opened, which, one)
+    return classifier
+
+
+def _answer(opened: page.Page, source: loaders.Source, classifier: "Classifier", *, key: str) -> bool:
+    """The ranked classes; False where there was nothing to read."""
+    prediction = loaders.predict(source, opened.view.text).prediction
+    if prediction.label is None:
+        page.nothing_to_read()
+        return False
+    st.html(page.answer_html(prediction, large=True))
+    if prediction.out_of_scope:
+        st.caption(
+            f"This text scores lower than texts of the {len(classifier.classes)} classes usually do, by a threshold "
+            "fitted on validation texts. The classes are ranked all the same:"
+        )
+    k = min(opened.view.k, len(classifier.classes), state.MOST_ROWS)
+    shown, hidden = prediction.scores[:k], prediction.scores[k:]
+    other = sum(score.probability for score in hidden)
+    words = ", ".join(f"{score.label} {score.probability:.1%}" for score in shown)
+    page.chart(
+        probability_bars(
+            [score.label for score in shown],
+            [score.probability for score in shown],
+            other=(len(hidden), other),
+            names_above=page.has_long_names(classifier.classes),
+        ),
+        key=key,
+        alt=f"Bar chart of class probabilities: {words}" + (f", all others {other:.1%}" if hidden else ""),
+        file_name=f"{source.name}-prediction",
+    )
+    return True
+
+
+def _read(opened: page.Page, source: loaders.Source, classifier: "Classifier") -> None:
+    """The text as the checkpoint read it."""
+    prediction = loaders.predict(source, opened.view.text).prediction
+    st.html(
+        tokens.tokens_html(
+            prediction.text,
+            prediction.tokens,
+            truncated_at=prediction.truncated_at,
+            limit=classifier.encoder.max_length,
+        )
     )
 
 
-def _choose_k(k: int, n_classes: int) -> None:
+def _choose_k(opened: page.Page, n_classes: int) -> None:
     most = min(n_classes, state.MOST_ROWS)
-    st.session_state["k_box"] = k
+    if most < 2:
+        return
+    st.session_state["k_box"] = min(opened.view.k, most)
     if most <= 6:
         st.segmented_control(
             "Classes listed one by one", range(1, most + 1), key="k_box", required=True, on_change=_k_changed
         )
     else:
-        st.slider("Classes listed one by one", 1, most, key="k_box", on_change=_k_changed)
+        st.slider("Classes listed one by one", 1, most, key="k_box", on_change=_k_changed, width=420)
 
 
 def _k_changed() -> None:
@@ -102,13 +171,89 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
     split = "test" if "test" in metrics else "validation"
     per_class = metrics.get(split, {}).get("per_class", [])
     if per_class:
+        if len(per_class) > 12:
+            per_class = sorted(per_class, key=lambda one: one["f1"])
+            st.caption(f"{len(per_class)} classes, those with the lowest F1 first.")
         rows = [f"| class | precision | recall | F1 | {split} texts |", "|---|---:|---:|---:|---:|"]
         rows += [
             f"| {page.plain(str(one['label']))} | {one['precision']:.3f} | {one['recall']:.3f} | {one['f1']:.3f} "
             f"| {one['support']:,} |"
             for one in per_class
         ]
-        st.markdown("\n".join(rows))
+        with st.container(height=480 if len(per_class) > 12 else "content", border=False):
+            st.markdown("\n".join(rows))
+
+
+def _test_texts(opened: page.Page, classifier: "Classifier") -> None:
+    """Random test texts with prediction and truth, where the data set is on this machine."""
+    name = page.plain(classifier.name)
+    with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
+        if not section.open:
+            return
+        missing = _how_to_get(classifier)
+        if missing:
+            st.info(missing)
+            return
+        try:
+            found = loaders.test_texts(opened.source)
+            _drawn(opened, classifier, found)
+        except TxclsError as error:
+            st.warning(page.plain(str(error)))
+
+
+def _how_to_get(classifier: "Classifier") -> str:
+    """Why there are no test texts to draw from, and what to do; empty where there are."""
+    from txcls.data.datasets import dataset_info, dataset_names, is_available
+
+    dataset = classifier.checkpoint.config.data.dataset
+    if dataset not in dataset_names():
+        return "This checkpoint was trained on a file of its owner's, which is not part of it: no texts to draw."
+    if is_available(dataset):
+        return ""
+    info = dataset_info(dataset)
+    how = (
+        f"Download it with `python -m txcls data fetch {dataset}`"
+        if info.files
+        else f"Its publisher asks for a login: get it from {info.homepage}"
+    )
+    return (
+        f"The texts of {page.plain(info.title)} are not on this machine, and a checkpoint does not hold them. {how}, "
+        f"or put it into a folder `{dataset}` and start the app with `TXCLS_DATA` naming the folder above."
+    )
+
+
+def _drawn(opened: page.Page, classifier: "Classifier", found: loaders.TestTexts) -> None:
+    controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    n = controls.slider("How many", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
+    seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)
+    controls.button("Draw others", key="draw_others", on_click=_draw_others)
+    with_outside = False
+    if found.outside and classifier.checkpoint.scope is not None:
+        with_outside = st.toggle(
+            f"Mix in texts of no class ({len(found.outside):,} beside {len(found.rows):,} of the classes)",
+            key="draw_outside",
+            persist_state="session",
+        )
+    drawn = loaders.draw(opened.source, n=int(n), seed=int(seed), with_outside=with_outside)
+    n_right = sum(one.is_right for one in drawn)
+    st.markdown(
+        f"**{n_right} of {len(drawn)} right** ({n_right / len(drawn):.0%})".replace("%", " %")
+        + (
+            "; a text turned away as none of the classes counts as wrong if it belongs to one."
+            if classifier.checkpoint.scope is not None
+            else "."
+        )
+    )
+    st.html(tokens.drawn_html(drawn))
+    info = found.dataset.info
+    st.caption(
+        f"Drawn from the {len(found.rows):,} test texts of {page.plain(info.title)}, as they lie on this machine. "
+        f"Terms: {page.plain(info.terms)}."
+    )
+
+
+def _draw_others() -> None:
+    st.session_state["draw_seed"] = random.randrange(1_000_000)
 
 
 if __name__ == "__main__":

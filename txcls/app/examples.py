@@ -1,4 +1,4 @@
-"""Texts to try, written for this project: invented news in the style of agency reports, some deliberately ambiguous."""
+"""Texts to try, written for this project: invented news, film reviews and queries, some deliberately ambiguous."""
 
 from dataclasses import dataclass
 
@@ -69,3 +69,42 @@ EXAMPLES = (
     ),
     Example("Apple harvest", "Apple prices fall after a record harvest."),
 )
+
+REVIEWS = (
+    Example(
+        "Loved it",
+        "I went in with low expectations and came out beaming. The two leads are wonderful together, the jokes land, "
+        "and the last twenty minutes had the whole row in tears.",
+    ),
+    Example(
+        "Wasted evening",
+        "Two hours of my life that nobody will give me back. The plot makes no sense, the dialogue sounds like a user "
+        "manual, and even the dog looks embarrassed.",
+    ),
+    Example(
+        "Not bad at all",
+        "Not bad at all, in spite of what the critics wrote. Nothing here is terrible, and I was never bored.",
+    ),
+    Example(
+        "So good on paper",
+        "A brilliant director, a great cast, a superb score. What a pity that none of it helps: the film is a mess.",
+    ),
+    Example(
+        "Guilty pleasure",
+        "It is cheap, silly and badly dubbed, and I have watched it four times. Terrible. Perfect.",
+    ),
+    Example("Two words", "Just awful."),
+)
+QUERIES = (
+    Example("Move money", "please send two hundred euros from my checking to my savings account"),
+    Example("Alarm", "wake me up at half past six tomorrow"),
+    Example("Lost luggage", "the airline says my suitcase is still in lisbon, what now"),
+    Example("Recipe", "what could i cook with leeks and half a pumpkin"),
+    Example("Two wishes", "is it going to rain on friday and should i book a table outside"),
+    Example("None of these", "how many moons of jupiter were known before the first space probes"),
+)
+
+
+def examples_for(dataset: str) -> tuple[Example, ...]:
+    """Texts of the kind that a checkpoint trained on this data set reads."""
+    return {"imdb": REVIEWS, "clinc150": QUERIES}.get(dataset, EXAMPLES)

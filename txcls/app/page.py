@@ -1,7 +1,7 @@
 """What every page starts with: its heading, the checkpoint with its figures, and the one text of the session."""
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import loaders, state
 from txcls.app.browser import answer_while_typing, save_buttons
-from txcls.app.examples import EXAMPLES
+from txcls.app.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, ATTENTION, POSITIONS = (f"txcls/app/{name}.py" for name in ("classify", "attention", "positions"))
+CLASSIFY, TOKENS, ATTENTION, POSITIONS = (
+    f"txcls/app/{name}.py" for name in ("classify", "tokens_page", "attention", "positions")
+)
 
 STYLE = """
 <style>
 .txcls-facts {font-size: 0.95rem; opacity: 0.85; line-height: 1.5; min-height: 1.5em;}
 .txcls-facts b {font-weight: 650;}
 .txcls-answer {font-size: 1.9rem; font-weight: 700; line-height: 1.25; min-height: 2.4rem;}
+.txcls-answer {overflow-wrap: anywhere;}
+.txcls-outside {border-left: 6px solid #E69F00; padding-left: 0.6rem;}
 .txcls-answer small {font-weight: 400; font-size: 0.62em; opacity: 0.85; padding-left: 0.4em;}
 .txcls-strip {font-size: 1.15rem; line-height: 2.3rem; min-height: 2.3rem;}
 [class*="st-key-text_box"] textarea {font-size: 1.15rem; line-height: 1.5;}
@@ -50,8 +54,15 @@ class Page:
         return bool(self.view.text.strip())
 
 
-def open_page(name: str, heading: str, *, box_height: int = 84, examples: Literal["buttons", "menu"] = "menu") -> Page:
-    """Draw the heading, the checkpoint's line, the text box and the examples.
+def open_page(
+    name: str,
+    heading: str,
+    *,
+    box_height: int = 84,
+    examples: Literal["buttons", "menu"] = "menu",
+    compare: bool = False,
+) -> Page:
+    """Draw the heading, the checkpoint's line, the text box and the examples; `compare` adds a second picker.
 
     Where there is no checkpoint, it says how to make one and ends the run.
     """
@@ -73,10 +84,24 @@ def open_page(name: str, heading: str, *, box_height: int = 84, examples: Litera
             "Checkpoint",
             names,
             key="checkpoint_box",
+            format_func=_describe,
             on_change=_follow("checkpoint", "checkpoint_box"),
             label_visibility="collapsed",
-            width=240,
+            width=460,
         )
+        if compare:
+            st.session_state["versus_box"] = view.versus or None
+            line.selectbox(
+                "Compare with",
+                [other for other in names if other != view.checkpoint],
+                index=None,
+                key="versus_box",
+                format_func=_describe,
+                on_change=_follow("versus", "versus_box"),
+                placeholder="Compare with another checkpoint",
+                label_visibility="collapsed",
+                width=460,
+            )
     try:
         source = loaders.source(view.checkpoint)
     except TxclsError as error:
@@ -88,21 +113,24 @@ def open_page(name: str, heading: str, *, box_height: int = 84, examples: Litera
         "Text to classify",
         key=text_box,
         height=box_height,
-        placeholder="Type or paste some news here …",
+        placeholder="Type or paste a text here …",
         on_change=_follow("text", text_box),
         label_visibility="collapsed",
     )
     row = st.container(
         horizontal=True, vertical_alignment="center", gap="xsmall" if examples == "buttons" else "medium"
     )
+    offered = examples_for(loaders.summary(view.checkpoint).dataset)
     if examples == "buttons":
-        for example in EXAMPLES:
+        for example in offered:
             row.button(
                 example.title, key=f"example_{example.title}", on_click=_choose_example, args=(example.text, text_box)
             )
     else:
-        texts = {example.title: example.text for example in EXAMPLES}
-        row.menu_button("Try another text", list(texts), key="examples", on_click=_choose_from_menu, args=(text_box,))
+        texts = {example.title: example.text for example in offered}
+        row.menu_button(
+            "Try another text", list(texts), key="examples", on_click=_choose_from_menu, args=(texts, text_box)
+        )
     answer = row.empty()
     for note in state.take_notes():
         st.warning(plain(note))
@@ -147,10 +175,10 @@ def load(page: Page) -> "Classifier":
 
 
 def facts(classifier: "Classifier") -> str:
-    """One line of HTML: name, title, test accuracy, parameters."""
+    """One line of HTML: name, title (unless the picker beside it says it), test accuracy, parameters."""
     checkpoint = classifier.checkpoint
     parts = [f"<b>{html.escape(classifier.name)}</b>"]
-    if checkpoint.config.title:
+    if checkpoint.config.title and len(loaders.names()) < 2:
         parts.append(html.escape(checkpoint.config.title))
     for split in ("test", "validation"):
         if split in checkpoint.metrics:
@@ -166,12 +194,28 @@ def _facts_html(line: str) -> str:
 
 
 def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
-    """The winning class and its probability, in words."""
+    """The winning class and its probability, in words; where the text seems to be of no class, that first."""
     best = prediction.scores[0]
     label = html.escape(visible(best.label))
+    outside = prediction.out_of_scope is True
     if large:
-        return f'<div class="txcls-answer" role="status">{label}<small>{percent(best.probability)}</small></div>'
-    return f'<div class="txcls-strip" role="status">Prediction: <b>{label}</b>, {percent(best.probability)}</div>'
+        words = (
+            f"? Probably none of these<small>nearest: {label}, {percent(best.probability)}</small>"
+            if outside
+            else f"{label}<small>{percent(best.probability)}</small>"
+        )
+        return f'<div class="txcls-answer{" txcls-outside" * outside}" role="status">{words}</div>'
+    words = (
+        f"<b>probably none of these</b> (nearest: {label}, {percent(best.probability)})"
+        if outside
+        else f"<b>{label}</b>, {percent(best.probability)}"
+    )
+    return f'<div class="txcls-strip" role="status">Prediction: {words}</div>'
+
+
+def has_long_names(classes: Sequence[str]) -> bool:
+    """Whether a checkpoint's classes have names that belong above their bars: on a phone they leave no room beside."""
+    return max(map(len, classes), default=0) > 12
 
 
 def invite(what: str) -> None:
@@ -197,14 +241,22 @@ def plain(text: str) -> str:
 
 def _follow(field: str, key: str) -> Callable[[], None]:
     def copy() -> None:
-        state.change_view(**{field: st.session_state[key]})
+        state.change_view(**{field: st.session_state[key] or ""})
 
     return copy
 
 
-def _choose_from_menu(text_box: str) -> None:
-    title = st.session_state["examples"]
-    _choose_example(next(example.text for example in EXAMPLES if example.title == title), text_box)
+def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
+    _choose_example(texts[st.session_state["examples"]], text_box)
+
+
+def _describe(name: str) -> str:
+    """A checkpoint in the picker: its name, and what it is for."""
+    known = loaders.summary(name)
+    parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
+    if known.accuracy is not None:
+        parts.append(f"{known.accuracy:.1%}".replace("%", " %"))
+    return " · ".join(filter(None, parts))
 
 
 def _choose_example(text: str, text_box: str) -> None:

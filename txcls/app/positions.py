@@ -7,7 +7,11 @@ from txcls.app import loaders, page
 from txcls.figures import position_curves, position_heatmap, position_products_map, shuffle_bars
 
 N_SHUFFLES = 20
-LINKS = {page.CLASSIFY: "← What is this text about?", page.ATTENTION: "← Where does each head look?"}
+LINKS = {
+    page.CLASSIFY: "← What is this text about?",
+    page.TOKENS: "← How does a text become numbers?",
+    page.ATTENTION: "← Where does each head look?",
+}
 FORMULA = r"""
 \begin{aligned}
 PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d_{model}}\right)\\
@@ -154,7 +158,12 @@ def _shuffling(opened: page.Page, classes: tuple[str, ...]) -> None:
     )
     probability = {score.label: score.probability for score in result.original.scores}
     page.chart(
-        shuffle_bars(classes, [probability.get(name, 0.0) for name in classes], result.probabilities),
+        shuffle_bars(
+            classes,
+            [probability.get(name, 0.0) for name in classes],
+            result.probabilities,
+            names_above=page.has_long_names(classes),
+        ),
         key="chart_shuffles",
         alt=f"Probability of each class as typed and for {n} shuffled orders; {n_kept} keep {result.original.label}",
         file_name=f"{opened.view.checkpoint}-shuffled",

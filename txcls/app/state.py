@@ -1,4 +1,4 @@
-"""What the app shows, and the URL that opens the same view again: checkpoint, text, k, layer and head.
+"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer and head.
 
 One `View` per browser session; widgets change it through callbacks, pages read it, `publish` writes it to the URL.
 Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in code.
@@ -20,9 +20,11 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The state that matters; `layer` and `head` count from 0."""
+    """The state that matters; `versus` is the checkpoint to compare with, "" for none; `layer` and `head` count from
+    0."""
 
     checkpoint: str = ""
+    versus: str = ""
     text: str = EXAMPLES[0].text
     k: int = 4
     layer: int = 0
@@ -45,6 +47,11 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         view = replace(view, checkpoint=wanted)
     elif wanted is not None and checkpoints:
         notes.append(f"There is no checkpoint “{sendable(wanted)[:60]}” here; this is {view.checkpoint}.")
+    other = params.get("versus", "")
+    if other in checkpoints and other != view.checkpoint:
+        view = replace(view, versus=other)
+    elif other and other not in checkpoints:
+        notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
         view = replace(view, text=sendable(params["text"]))
     for name, low, offset in (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1)):
@@ -65,6 +72,8 @@ def params_from_view(view: View) -> dict[str, str]:
     """The URL parameters of a view: what differs from the default, and the text always, unless it is too long."""
     default = View()
     params = {"checkpoint": view.checkpoint}
+    if view.versus:
+        params["versus"] = view.versus
     if len(view.text) <= LONGEST_LINKED_TEXT:
         params["text"] = view.text
     if view.k != default.k:
@@ -92,6 +101,9 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
     view: View = state["_view"]
     if view.checkpoint not in checkpoints:
         view = replace(view, checkpoint=checkpoints[0] if checkpoints else "")
+        state["_view"] = view
+    if view.versus and (view.versus not in checkpoints or view.versus == view.checkpoint):
+        view = replace(view, versus="")
         state["_view"] = view
     return view
 

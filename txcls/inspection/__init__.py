@@ -1,5 +1,7 @@
-"""Looking inside a classifier: every step of the forward pass, attention, positions; plain arrays, no plots."""
+"""Looking inside a classifier: every step of the forward pass, attention, positions, vocabulary; plain arrays, no
+plots."""
 
+from txcls.inspection.draws import DrawnText, draw_texts
 from txcls.inspection.positions import (
     PositionEncoding,
     ShuffledPredictions,
@@ -9,15 +11,31 @@ from txcls.inspection.positions import (
     sinusoids,
 )
 from txcls.inspection.tracing import Stage, TracedText, trace_text
+from txcls.inspection.vocabulary import (
+    Tokenizers,
+    VocabularySearch,
+    compare_tokenizers,
+    nearest_tokens,
+    search_vocabulary,
+    spellings,
+)
 
 __all__ = [
+    "DrawnText",
     "PositionEncoding",
     "ShuffledPredictions",
     "Stage",
+    "Tokenizers",
     "TracedText",
+    "VocabularySearch",
+    "compare_tokenizers",
+    "draw_texts",
+    "nearest_tokens",
     "position_encoding",
     "position_products",
+    "search_vocabulary",
     "shuffle_words",
     "sinusoids",
+    "spellings",
     "trace_text",
 ]

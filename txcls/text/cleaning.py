@@ -227,3 +227,44 @@ def clean_stepwise(text: str, steps: Sequence[str]) -> list[tuple[str, str]]:
     after = accumulate(_resolve(steps), lambda done, step: step.apply(done), initial=_SURROGATES.apply(text))
     next(after)
     return list(zip(steps, after, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningStep:
+    """What one step did: each edit (start, end, start, end) says that that stretch of `before` became that of `after`.
+
+    Between edits the two are the same.
+    """
+
+    name: str
+    description: str
+    before: str
+    after: str
+    edits: tuple[tuple[int, int, int, int], ...]
+
+
+def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
+    """`clean_stepwise`, with the places that each step changed.
+
+    Raises:
+        ConfigError: a step has no such name.
+    """
+    before, explained = _SURROGATES.apply(text), []
+    for name, step in zip(steps, _resolve(steps), strict=True):
+        cleaned = step.align(CleanedText(before, range(len(before)), range(1, len(before) + 1)))
+        explained.append(CleaningStep(name, step.description, before, cleaned.text, tuple(_edits(before, cleaned))))
+        before = cleaned.text
+    return explained
+
+
+def _edits(before: str, cleaned: CleanedText) -> Iterator[tuple[int, int, int, int]]:
+    """Where `before` and what it was cleaned to differ."""
+    old = new = 0  # up to here both are accounted for
+    for at, (character, start, end) in enumerate(zip(cleaned.text, cleaned.starts, cleaned.ends, strict=True)):
+        if end != start + 1 or start < old or before[start] != character:
+            continue
+        if before[old:start] != cleaned.text[new:at]:
+            yield old, start, new, at
+        old, new = start + 1, at + 1
+    if before[old:] != cleaned.text[new:]:
+        yield old, len(before), new, len(cleaned.text)

@@ -151,6 +151,11 @@ class TextEncoder:
         return self._tokenizer.vocabulary
 
     @property
+    def byte_pairs(self) -> BytePairs | None:
+        """The byte-pair tokenizer; None where this one reads words."""
+        return self._tokenizer if isinstance(self._tokenizer, BytePairs) else None
+
+    @property
     def vocab_size(self) -> int:
         """V: number of ids, special ones included."""
         return len(self.vocabulary)

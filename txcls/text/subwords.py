@@ -5,7 +5,11 @@ The special tokens are not known to the tokenizer at all: its ids are shifted pa
 types is read as the five characters it is.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Any, Self
 
 from txcls.config import TextConfig
@@ -14,6 +18,22 @@ from txcls.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
 _AT_ONCE = 4096
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One step in the making of a word: two neighbours become one piece.
+
+    `pieces` are those after the step and `place` is where the new one stands among them; `rank` is the place of `pair`
+    in the order in which pairs were learned, from 1: of all pairs in a word, the one of the lowest rank goes first.
+    """
+
+    pieces: tuple[str, ...]
+    place: int
+    pair: Pair
+    rank: int
 
 
 class BytePairs:
@@ -29,6 +49,7 @@ class BytePairs:
 
         self.vocabulary = Vocabulary(tokens)
         self._merges = list(merges)
+        self._ranks = {pair: rank for rank, pair in enumerate(self._merges, start=1)}
         learned = self.vocabulary.tokens[len(SPECIAL_TOKENS) :]
         if missing := sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(learned)):
             raise ValueError(f"tokens: the byte {missing[0]!r} is missing")
@@ -117,6 +138,31 @@ class BytePairs:
         text: str = decoders.ByteLevel().decode(pieces)
         return text.removeprefix(" ")
 
+    @property
+    def merges(self) -> Sequence[Pair]:
+        """The pairs in the order in which they were learned."""
+        return self._merges
+
+    def parts(self, text: str) -> list[str]:
+        """The stretches of a cleaned text, as bytes, that merges never join: words with the space before them, runs of
+        marks, …"""
+        stripped = text.strip()
+        return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(stripped)] if stripped else []
+
+    def build(self, part: str) -> list[Merge]:
+        """How one of `parts` is put together from its bytes, merge by merge (Sennrich et al. 2016, section 3.2).
+
+        The pair learned first is merged first, and of equal ones the leftmost. The last step's pieces are the tokens;
+        a part in which nothing can be merged stays as its bytes, and has no steps.
+        """
+        pieces, steps = list(part), []
+        while ready := [(self._ranks[pair], at) for at, pair in enumerate(pairwise(pieces)) if pair in self._ranks]:
+            rank, at = min(ready)
+            pair = (pieces[at], pieces[at + 1])
+            pieces[at : at + 2] = ["".join(pair)]
+            steps.append(Merge(tuple(pieces), at, pair, rank))
+        return steps
+
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of `tokenize` for many texts."""
         shift = len(SPECIAL_TOKENS)
@@ -127,3 +173,59 @@ class BytePairs:
             for text, encoding in zip(chunk, self._tokenizer.encode_batch_fast(chunk), strict=True):
                 rows.append([index + shift for index in encoding.ids] if text else [])
         return rows
+
+
+def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
+    """How often each pair stood side by side when its turn came: the number for which learning chose it.
+
+    Args:
+        parts: what was learned from, `BytePairs.parts` of it, with how often each came.
+        merges: in the order in which they were learned.
+    """
+    pieces, weights = [list(part) for part in parts], list(parts.values())
+    frequency: Counter[Pair] = Counter()
+    where: defaultdict[Pair, set[int]] = defaultdict(set)
+
+    def count(n: int, sign: int) -> None:
+        for pair in pairwise(pieces[n]):
+            frequency[pair] += sign * weights[n]
+            where[pair].add(n)
+
+    for n in range(len(pieces)):
+        count(n, +1)
+    found = []
+    for pair in merges:
+        found.append(frequency[pair])
+        for n in where.pop(pair, ()):
+            count(n, -1)
+            pieces[n] = _merged(pieces[n], pair)
+            count(n, +1)
+    return found
+
+
+def _merged(pieces: Sequence[str], pair: Pair) -> list[str]:
+    """The pieces with every place of the pair joined, from left to right."""
+    joined: list[str] = []
+    at = 0
+    while at < len(pieces):
+        width = 2 if tuple(pieces[at : at + 2]) == pair else 1
+        joined.append("".join(pieces[at : at + width]))
+        at += width
+    return joined
+
+
+@cache
+def _bytes() -> dict[str, int]:
+    """The byte that each character of GPT-2's alphabet stands for: printable Latin-1 for itself, the rest from U+0100
+    on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(BYTES) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
+
+
+def spell(piece: str) -> str:
+    """A token of byte-pair encoding as people read it: ␣ for a space, `\\xf0` for a byte that is only part of a
+    character."""
+    if not all(character in _bytes() for character in piece):
+        return piece  # a special token, or none of ours
+    return bytes(_bytes()[character] for character in piece).decode("utf-8", "backslashreplace").replace(" ", "␣")

@@ -1,0 +1,97 @@
+"""Searching a vocabulary, and a second tokenizer beside a checkpoint's own."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import TEXTS
+from txcls.config import TextConfig
+from txcls.errors import ConfigError
+from txcls.inspection import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
+from txcls.predict import Classifier
+from txcls.text.encoder import TextEncoder
+
+WORDS = ("<pad>", "<unk>", "<mask>", "<cls>", "the", "then", "other", "bathe", "2004", "tehn")
+
+
+def named(ids: tuple[int, ...]) -> list[str]:
+    return [WORDS[index] for index in ids]
+
+
+def test_search_finds_by_spelling_by_beginning_by_part_and_by_likeness() -> None:
+    found = search_vocabulary(WORDS, "the")
+    assert found.exact == 4 and found.by_id is None
+    assert named(found.starting) == ["the", "then"] and found.n_starting == 2
+    assert named(found.containing) == ["other", "bathe"] and found.n_containing == 2
+    assert "then" in named(found.alike) and "the" not in named(found.alike)
+
+
+def test_a_number_is_an_id_and_may_be_a_word_too() -> None:
+    found = search_vocabulary(WORDS, "5")
+    assert found.by_id == 5 and found.exact is None
+    assert search_vocabulary(WORDS, "2004").exact == 8
+    assert search_vocabulary(WORDS, "10").by_id is None
+    assert search_vocabulary(WORDS, "9" * 5000).by_id is None
+    assert search_vocabulary(WORDS, "²").by_id is None
+
+
+def test_a_word_that_is_not_there_still_has_neighbours() -> None:
+    found = search_vocabulary(WORDS, "othre")
+    assert found.exact is None and named(found.alike)[0] == "other"
+
+
+def test_long_lists_are_cut_and_counted() -> None:
+    found = search_vocabulary([f"a{n}" for n in range(100)], "a", at_most=5)
+    assert len(found.starting) == 5 and found.n_starting == 100
+
+
+def test_the_space_before_a_sub_word_need_not_be_typed() -> None:
+    found = search_vocabulary(["<pad>", "␣the", "␣then", "bathe"], "the")
+    assert found.exact == 1 and found.starting == (1, 2) and found.containing == (3,)
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_query_is_answered(query: str) -> None:
+    found = search_vocabulary(WORDS, query)
+    assert query or not (found.starting or found.containing or found.alike)
+    assert len(found.starting) <= found.n_starting and len(found.containing) <= found.n_containing
+
+
+def test_nearest_tokens_are_those_of_the_highest_cosine(classifier: Classifier) -> None:
+    index = classifier.encoder.vocabulary.id_of("bank")
+    vectors = classifier.checkpoint.model.embeddings.token.weight.detach().double().numpy()
+    wanted = [
+        (other, float(vectors[index] @ one / np.linalg.norm(vectors[index]) / np.linalg.norm(one)))
+        for other, one in enumerate(vectors)
+        if other > 3 and other != index
+    ]
+    wanted.sort(key=lambda pair: -pair[1])
+    found = nearest_tokens(classifier, index, n=5)
+    assert [one for one, _ in found] == [one for one, _ in wanted[:5]]
+    assert [cosine for _, cosine in found] == pytest.approx([cosine for _, cosine in wanted[:5]], abs=1e-5)
+    with pytest.raises(IndexError):
+        nearest_tokens(classifier, 10**6)
+
+
+def test_sub_words_are_learned_beside_words_with_a_frequency_for_every_merge() -> None:
+    encoder = TextEncoder.fit(TEXTS, TextConfig(min_frequency=1), max_length=8)
+    both = compare_tokenizers(encoder, size=320)
+    assert both.words is encoder and both.subwords.max_length == 8
+    assert len(both.subwords.vocabulary) <= 320
+    assert len(both.frequencies) == len(both.pairs.merges) and min(both.frequencies) >= 2
+    assert list(both.frequencies[:1]) == [max(both.frequencies)]
+    assert not any(token.is_unknown for token in both.subwords.encode("zyzzyva 🦊").tokens)
+    with pytest.raises(ConfigError, match="size 100"):
+        compare_tokenizers(encoder, size=100)
+
+
+def test_words_of_the_sample_set_stand_beside_a_checkpoints_own_byte_pairs() -> None:
+    config = TextConfig(tokenizer="bpe", max_vocabulary=300, cleaning=("lowercase",))
+    encoder = TextEncoder.fit(TEXTS, config, max_length=8, class_token=True)
+    both = compare_tokenizers(encoder)
+    assert both.subwords is encoder and both.frequencies == ()
+    assert "sample set" in both.words_from
+    assert both.words.config.cleaning == ("lowercase",) and both.words.byte_pairs is None
+    assert "␣the" in spellings(encoder) or "␣t" in spellings(encoder)
+    assert spellings(both.words) == both.words.vocabulary.tokens

@@ -1,0 +1,148 @@
+"""Looking around in a vocabulary: which tokens there are, spelled or used alike, and a second tokenizer beside."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+
+from txcls.config import DataConfig, TextConfig
+from txcls.data.datasets import open_dataset
+from txcls.errors import ConfigError
+from txcls.predict import Classifier
+from txcls.text.encoder import TextEncoder
+from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+LONGEST_QUERY = 60
+
+
+@dataclass(frozen=True)
+class Tokenizers:
+    """The same cleaning before a tokenizer of words and one of sub-words.
+
+    `words_from` and `pairs_from` say what each was learned from, as the end of a sentence; one of them belongs to the
+    checkpoint. `frequencies` has a number for each merge, how often its pair was counted when it was learned; it is
+    empty where nobody kept count.
+    """
+
+    words: TextEncoder
+    subwords: TextEncoder
+    pairs: BytePairs
+    words_from: str
+    pairs_from: str
+    frequencies: tuple[int, ...]
+
+
+def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
+    """A checkpoint's tokenizer, and beside it one of the other kind.
+
+    Beside words, byte pairs learned from the words of the checkpoint's own vocabulary. These come in the order of their
+    frequency, but without the counts; so the word in place r of V is counted V / r times, as Zipf's law has it. Beside
+    byte pairs, the words of the sample set's training texts.
+
+    Args:
+        encoder: the checkpoint's.
+        size: of the sub-word vocabulary that is learned, special tokens included.
+
+    Raises:
+        ConfigError: `size` has no room for the bytes.
+    """
+    cleaning, max_length = encoder.config.cleaning, encoder.max_length
+    if encoder.byte_pairs is not None:
+        texts = open_dataset(DataConfig(dataset="sample")).load("train").texts
+        config = TextConfig(cleaning=cleaning, tokenizer="word", min_frequency=1)
+        words = TextEncoder.fit(texts, config, max_length=max_length)
+        origin = f"the {len(texts)} training texts of the sample set, since this checkpoint has no vocabulary of words"
+        return Tokenizers(words, encoder, encoder.byte_pairs, origin, "the checkpoint's training texts", ())
+    if size < BYTES + len(SPECIAL_TOKENS):
+        raise ConfigError(f"got size {size}; wanted at least {BYTES + len(SPECIAL_TOKENS)}, the bytes themselves")
+    tokens = encoder.vocabulary.tokens[len(SPECIAL_TOKENS) :]
+    counts = {token: max(len(tokens) // place, 1) for place, token in enumerate(tokens, start=1)}
+    config = TextConfig(cleaning=cleaning, tokenizer="bpe", max_vocabulary=size)
+    pairs = BytePairs.fit((token for token, n in counts.items() for _ in range(n)), config)
+    parts: Counter[str] = Counter()
+    for token, n in counts.items():
+        for part in pairs.parts(token):
+            parts[part] += n
+    return Tokenizers(
+        words=encoder,
+        subwords=TextEncoder(pairs, config, max_length=max_length),
+        pairs=pairs,
+        words_from="the checkpoint's training texts",
+        pairs_from=f"the {len(tokens):,} words of this checkpoint's vocabulary, the more frequent counted more often",
+        frequencies=tuple(count_merges(parts, pairs.merges)),
+    )
+
+
+def spellings(encoder: TextEncoder) -> tuple[str, ...]:
+    """The vocabulary as people read it, by id; sub-words with ␣ for the space before them."""
+    tokens = encoder.vocabulary.tokens
+    return tokens if encoder.byte_pairs is None else tuple(map(spell, tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularySearch:
+    """Ids of what a search found: the token spelled so, the one with that number, and others by likeness.
+
+    `starting` and `containing` (which leaves out those) come in the order of the ids, cut at the search's `at_most`;
+    `n_starting` and `n_containing` count all of them. `alike` are spelled nearly so, the nearest first.
+    """
+
+    exact: int | None
+    by_id: int | None
+    starting: tuple[int, ...]
+    n_starting: int
+    containing: tuple[int, ...]
+    n_containing: int
+    alike: tuple[int, ...]
+
+
+def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
+    """Look for a token by its spelling, a part of it, or its id.
+
+    A space before a sub-word (␣) may be left out of the query. An empty query finds nothing.
+
+    Args:
+        tokens: `spellings` of a vocabulary.
+        query: what to look for, cleaned as texts are; its first 60 characters count.
+        at_most: tokens in each list.
+    """
+    query = query[:LONGEST_QUERY]
+    if not query:
+        return VocabularySearch(None, None, (), 0, (), 0, ())
+    ids = {token: index for index, token in reversed(list(enumerate(tokens)))}
+    exact = next((ids[form] for form in (query, "␣" + query) if form in ids), None)
+    number = int(query) if query.isascii() and query.isdigit() else len(tokens)
+    starting = [index for index, token in enumerate(tokens) if token.removeprefix("␣").startswith(query)]
+    found = set(starting)
+    containing = [index for index, token in enumerate(tokens) if query in token and index not in found]
+    near = [token for token in ids if abs(len(token) - len(query)) <= 2 and ids[token] != exact]
+    alike = get_close_matches(query, near, n=8, cutoff=0.7)
+    return VocabularySearch(
+        exact=exact,
+        by_id=number if number < len(tokens) else None,
+        starting=tuple(starting[:at_most]),
+        n_starting=len(starting),
+        containing=tuple(containing[:at_most]),
+        n_containing=len(containing),
+        alike=tuple(ids[token] for token in alike),
+    )
+
+
+def nearest_tokens(classifier: Classifier, index: int, *, n: int = 8) -> list[tuple[int, float]]:
+    """The tokens whose trained vectors point most nearly the same way: (id, cosine), nearest first.
+
+    The special tokens are left out.
+
+    Raises:
+        IndexError: there is no such id.
+    """
+    classifier.encoder.vocabulary.token_of(index)
+    vectors = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()  # V D
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)  # V
+    cosines = vectors @ vectors[index] / (lengths * lengths[index])  # V
+    cosines[[index, *range(len(SPECIAL_TOKENS))]] = -np.inf
+    best = np.argsort(-cosines, kind="stable")[:n]
+    return [(int(one), float(cosines[one])) for one in best if np.isfinite(cosines[one])]
