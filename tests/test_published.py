@@ -58,10 +58,16 @@ def test_the_news_checkpoint_knows_plain_cases(text: str, label: str) -> None:
     assert prediction.label == label and prediction.scores[0].probability > 0.5
 
 
-@pytest.mark.parametrize("split", ["test", "validation"])
-def test_the_cards_figures_are_measured_again(published_data: Path, split: str) -> None:
-    checkpoint = load_checkpoint(ROOT / "checkpoints" / "ag_news")
-    measured = evaluate(checkpoint, split=split, data_path=published_data / "ag_news").metrics.to_dict()
+def test_the_huffpost_checkpoint_is_ahead_of_the_linear_model() -> None:
+    metrics = load_checkpoint(ROOT / "checkpoints" / "huffpost").metrics
+    assert metrics["test"]["n"] == 20_665 and metrics["test"]["accuracy"] >= 0.65
+    assert metrics["data"]["train_rows"] + metrics["data"]["validation_rows"] == 188_372
+
+
+@pytest.mark.parametrize("name, split", [("ag_news", "test"), ("ag_news", "validation"), ("huffpost", "test")])
+def test_the_cards_figures_are_measured_again(published_data: Path, name: str, split: str) -> None:
+    checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
+    measured = evaluate(checkpoint, split=split, data_path=published_data / name).metrics.to_dict()
     recorded = checkpoint.metrics[split]
     assert measured["n"] == recorded["n"]
     for figure in ("accuracy", "macro_f1"):
