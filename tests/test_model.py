@@ -1,6 +1,7 @@
 """The model against torch's own modules, and the properties that every setting must keep."""
 
 import math
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from txcls.config import ModelConfig
-from txcls.model import Block, SelfAttention, TextClassifier, sinusoidal_encoding
+from txcls.model import Block, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
 from txcls.tap import trace
 
 VOCAB, CLASSES = 50, 3
@@ -129,6 +130,20 @@ def test_block_equals_torchs_encoder_layer(norm: str, activation: str, masked: b
         theirs.train()  # the plain path of torch's layer, not its fused one; there is no dropout
         expected = theirs(x, src_key_padding_mask=~real if masked else None)
     torch.testing.assert_close(result[real], expected[real], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["fused", "written out"])
+def test_layer_norm_equals_torchs_own(traced: bool) -> None:
+    torch.manual_seed(3)
+    ours, theirs = LayerNorm(16), nn.LayerNorm(16)
+    for own in (ours.weight, ours.bias):
+        nn.init.normal_(own)
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(3, 7, 16) * 5 + 2
+    x[0, 0] = 4.0  # all alike: no variance at all
+    with torch.no_grad(), trace(record=()) if traced else nullcontext():
+        result = ours(x)
+    torch.testing.assert_close(result, theirs(x).detach(), atol=1e-5, rtol=1e-5)
 
 
 def test_sinusoids_equal_the_papers_formula() -> None:

@@ -167,6 +167,26 @@ class LayerCache:
         return self.k, self.v
 
 
+class LayerNorm(nn.Module):
+    """Each token's D numbers moved to mean 0 and variance 1, then stretched and shifted (Ba et al. 2016).
+
+    https://arxiv.org/abs/1607.06450, equations 3 and 4; over the numbers of one token, never over tokens or texts.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not tracing():
+            return F.layer_norm(x, self.weight.shape, self.weight, self.bias)  # the same in one fused kernel
+        centred = x - x.mean(dim=-1, keepdim=True)  # B T D
+        variance = centred.square().mean(dim=-1, keepdim=True)  # B T 1
+        # A little is added, so that a token whose numbers are all alike does not divide by zero.
+        return centred / torch.sqrt(variance + 1e-5) * self.weight + self.bias  # B T D
+
+
 class FeedForward(nn.Module):
     """Two linear maps with a non-linearity between them, the same at every position (Vaswani et al. 2017, 3.3)."""
 
@@ -199,7 +219,7 @@ class Block(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm_attn, self.norm_ff = nn.LayerNorm(config.d_model), nn.LayerNorm(config.d_model)
+        self.norm_attn, self.norm_ff = LayerNorm(config.d_model), LayerNorm(config.d_model)
         self.attn, self.ff = SelfAttention(config), FeedForward(config)
         self.dropout = nn.Dropout(config.dropout)
         self.attn_out, self.resid_mid, self.ff_out, self.resid_post = Tap(), Tap(), Tap(), Tap()
@@ -246,7 +266,7 @@ class Encoder(nn.Module):
         self.config = config
         self.embeddings = Embeddings(config, vocab_size)
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
     def read(self, ids: Tensor, cache: list[LayerCache] | None = None) -> Tensor:
         """The state of each token after the last block, (B, T, D), of ids (B, T).
