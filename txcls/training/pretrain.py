@@ -3,7 +3,8 @@
     python -m txcls pretrain lm --data PATH            # a preset whose objective is masked or causal
     python -m txcls train ag_news --init checkpoints/lm
 
-Only the training rows are read, with the same split as a classifier's, so that nothing of validation or test leaks in.
+It learns from the training rows alone, with the same split as a classifier's; validation texts only say which weights
+to keep, and test texts are never read.
 """
 
 import math
@@ -28,7 +29,7 @@ from txcls.text.encoder import TextEncoder
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, SayNext
 from txcls.training.setup import check_writable, choose_device, state_file, training_facts
-from txcls.training.start import company_vectors
+from txcls.training.start import add_company_vectors
 
 
 def pretrain(
@@ -68,9 +69,7 @@ def pretrain(
     model = LanguageModel(config.model, vocab_size=encoder.vocab_size)
     if config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
-        width = model.embeddings.token.embedding_dim
-        start = company_vectors(train, vocab_size=encoder.vocab_size, d_model=width)
-        model.embeddings.token.weight.data += torch.from_numpy(start)
+        add_company_vectors(model.embeddings.token, train)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,

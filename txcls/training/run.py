@@ -23,7 +23,7 @@ from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import encoder_from, start_from
 from txcls.training.setup import check_writable, choose_device, data_facts, state_file, training_facts
-from txcls.training.start import company_vectors
+from txcls.training.start import add_company_vectors
 
 
 def train(
@@ -89,8 +89,7 @@ def train(
         start_from(model, init)
     elif config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
-        start = company_vectors(tokenised, vocab_size=encoder.vocab_size, d_model=config.model.d_model)
-        model.embeddings.token.weight.data += torch.from_numpy(start)
+        add_company_vectors(model.embeddings.token, tokenised)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
@@ -140,16 +139,18 @@ def evaluate(
 
     Raises:
         DataError: the data are not there, have no such split, or their classes are not the checkpoint's.
+        TrainingError: the checkpoint is a language model, or the device cannot be used.
     """
+    model = checkpoint.model
+    if not isinstance(model, TextClassifier):
+        raise TrainingError(f"{checkpoint.name} is a language model; its perplexity on validation texts is in its card")
     if split not in ("test", "validation"):
         raise DataError(f"got split {split!r}; wanted test or validation")
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     rows = dataset.load("test") if split == "test" else training_and_validation(dataset, checkpoint.config.data)[1]
     rows = _with_classes(rows, checkpoint)
     chosen = choose_device(device)
-    model = checkpoint.model.to(chosen)
-    if not isinstance(model, TextClassifier):
-        raise TrainingError(f"{checkpoint.name} is a language model; its perplexity on validation texts is in its card")
+    model.to(chosen)
     tokenised = TokenisedTexts.encode(checkpoint.encoder, rows, cache=cache_folder() / "tokens")
     logits = predict_logits(model, tokenised, device=chosen).numpy()  # N C
     scope = None
@@ -157,7 +158,7 @@ def evaluate(
         unlabelled = _outside(dataset, f"oos_{split}", checkpoint.encoder)
         outside = predict_logits(model, unlabelled, device=chosen).numpy()  # M C
         scope = _scope_figures(logits, tokenised.labels, outside, checkpoint.temperature, checkpoint.scope)
-    checkpoint.model.cpu()
+    model.cpu()
     return Evaluation(_metrics_at(logits, tokenised.labels, checkpoint.temperature, checkpoint.classes), scope)
 
 

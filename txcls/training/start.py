@@ -5,7 +5,9 @@ never do. Which words stand near which is there to be counted beforehand, withou
 """
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from txcls.data.batches import TokenisedTexts
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -42,6 +44,12 @@ def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> 
     ordinary = slice(len(SPECIAL_TOKENS), None)
     vectors[ordinary] = found[ordinary] * (SPREAD / max(float(found[ordinary].std()), 1e-12))
     return vectors
+
+
+def add_company_vectors(embedding: nn.Embedding, texts: TokenisedTexts) -> None:
+    """Add the company vectors of these texts to token embeddings (V, width), whatever their width."""
+    vectors = company_vectors(texts, vocab_size=embedding.num_embeddings, d_model=embedding.embedding_dim)
+    embedding.weight.data += torch.from_numpy(vectors)
 
 
 def _ppmi(texts: TokenisedTexts, vocab_size: int):  # type: ignore[no-untyped-def]  # scipy has no types
