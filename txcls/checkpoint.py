@@ -317,7 +317,8 @@ def model_card(checkpoint: Checkpoint) -> str:
         "|---|---|",
         *rows,
         "",
-        f"{_validation_rows(checkpoint)} Every choice was made on them; the test rows were read by `evaluate` alone.",
+        f"{_validation_rows(checkpoint)} The test rows were read by `evaluate` alone."
+        " Weights, temperature and threshold were chosen on validation rows, settings on held-out training rows.",
         "",
         "## Results",
         "",
