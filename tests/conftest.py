@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from txcls.config import ModelConfig, RunConfig, ScopeRule
+from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.model import TextClassifier
 from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
@@ -28,6 +28,7 @@ TEXTS = (
     "voters went to the polls on sunday",
 )
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
+FITTED = Calibration(temperature=1.5, power=1.25)
 
 
 def tiny_config(*, text: Mapping[str, object] | None = None, **model: object) -> RunConfig:
@@ -64,7 +65,7 @@ def make_checkpoint(
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
     record = {"training": {"seed": 0}}
-    save_checkpoint(Checkpoint(path, config, encoder, classes, network, 1.5, record, [{"epoch": 1}], scope))
+    save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)
 
 

@@ -80,10 +80,23 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     measured = txcls("evaluate", "mine", "--json", "--write", cwd=tmp_path)
     [figures] = map(json.loads, measured.stdout.splitlines())
     assert {"accuracy", "macro_f1", "ece", "n"} <= figures.keys() and figures["n"] > 50
+    assert (
+        figures["order"].keys() >= {"words_shuffled"} and sum(one["n"] for one in figures["by_length"]) == figures["n"]
+    )
     written = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
     assert written["test"]["accuracy"] == figures["accuracy"]
     again = txcls("evaluate", "mine", "--split", "validation", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["accuracy"] == pytest.approx(written["validation"]["accuracy"], abs=1e-6)
+    shown = txcls("evaluate", "mine", cwd=tmp_path)
+    for part in ("most frequent confusions", "how sure, and how often right", "unknown tokens", "in random order"):
+        assert part in shown.stdout
+    kept = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "mine" / "config.json").write_text(json.dumps({**kept, "calibration": {"temperature": 9.0}}))
+    anew = txcls("calibrate", "mine", cwd=tmp_path)
+    assert anew.returncode == 0 and f"temperature {kept['calibration']['temperature']:.4f}" in anew.stderr
+    assert json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8")) == kept
+    record = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
+    assert "test" not in record and record["validation"] == written["validation"]
 
 
 def test_a_killed_training_is_resumed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import CLASSES, TEXTS
+from tests.conftest import CLASSES, FITTED, TEXTS
 from txcls.config import ScopeRule
 from txcls.predict import Classifier
 
@@ -27,13 +27,19 @@ STRANGE = [
 ]
 
 
+def calibrated(logits: torch.Tensor) -> torch.Tensor:
+    """What `Calibration` says, for logits (C,)."""
+    surprise = -torch.log_softmax(logits.double(), -1)
+    return torch.softmax(-((surprise / FITTED.temperature) ** FITTED.power), -1)
+
+
 def test_probabilities_are_a_full_softmax_ranked(classifier: Classifier) -> None:
     [prediction] = classifier.predict([TEXTS[0]])
     values = [score.probability for score in prediction.scores]
     assert {score.label for score in prediction.scores} == set(CLASSES)
     assert values == sorted(values, reverse=True) and sum(values) == pytest.approx(1.0) and prediction.other == 0.0
     ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
-    expected = torch.softmax(classifier.checkpoint.model(ids)[0] / classifier.checkpoint.temperature, -1)
+    expected = calibrated(classifier.checkpoint.model(ids)[0])
     assert values == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-6)
     assert prediction.label == CLASSES[int(expected.argmax())]
 
@@ -93,7 +99,7 @@ def test_texts_below_the_threshold_are_out_of_scope(
     if score == "energy":
         value = float(torch.logsumexp(logits, -1))
     else:
-        value = float(torch.softmax(logits / classifier.checkpoint.temperature, -1).max())
+        value = float(calibrated(logits[0]).max())
     for threshold, expected in ((value - 0.01, False), (value + 0.01, True)):
         scoped = replace(classifier.checkpoint, scope=ScopeRule(score=score, threshold=threshold))
         [prediction] = Classifier(scoped).predict([TEXTS[0]])

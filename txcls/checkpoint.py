@@ -1,6 +1,6 @@
 """A trained classifier as a folder of plain files: saved all at once or not at all, loaded with everything checked.
 
-model.safetensors   weights, float16          config.json    every setting of the run, and the temperature
+model.safetensors   weights, float16          config.json    every setting of the run, and the calibration
 tokenizer.json      text to ids               labels.json    class names in the order of the logits
 metrics.json        figures, and how they came about         history.jsonl  one row per validation while training
 README.md           the model card, written from the rest
@@ -8,6 +8,7 @@ README.md           the model card, written from the rest
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from txcls.config import RunConfig, ScopeRule
+from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError, ConfigError
 from txcls.text.encoder import TextEncoder
 
@@ -40,7 +41,7 @@ class Checkpoint:
     encoder: TextEncoder
     classes: tuple[str, ...]
     model: "Encoder"
-    temperature: float = 1.0
+    calibration: Calibration = field(default_factory=Calibration)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
     scope: ScopeRule | None = None
@@ -124,7 +125,7 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
             temporary / "config.json",
             {
                 "format_version": FORMAT_VERSION,
-                "temperature": checkpoint.temperature,
+                "calibration": checkpoint.calibration.model_dump(mode="json"),
                 "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
                 **checkpoint.config.model_dump(mode="json"),
             },
@@ -150,8 +151,11 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
 
 
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
-    """Write a value as UTF-8 JSON with a final newline."""
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")
+    """Write a value as UTF-8 JSON with a final newline; a list of numbers, such as a matrix's row, takes one line."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if indent is not None:  # a line break stands for itself only outside strings, so that no string is touched
+        text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _flush(folder: Path) -> None:
@@ -185,7 +189,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     path = find_checkpoint(path_or_name)
     if missing := [name for name in FILES if not (path / name).is_file()]:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
-    config, temperature, scope = _read_config(path / "config.json")
+    config, calibration, scope = _read_config(path / "config.json")
     encoder = _read_encoder(path / "tokenizer.json")
     classes = _read_labels(path / "labels.json") if config.objective == "classify" else ()
     wanted = config.reads_class_token
@@ -197,7 +201,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     model = _read_model(path / "model.safetensors", config, vocab_size=encoder.vocab_size, n_classes=len(classes))
     metrics = _read_json(path / "metrics.json", dict)
     history = _read_history(path / "history.jsonl")
-    return Checkpoint(path, config, encoder, classes, model, temperature, metrics, history, scope)
+    return Checkpoint(path, config, encoder, classes, model, calibration, metrics, history, scope)
 
 
 def _read_json(path: Path, kind: type[Json]) -> Json:
@@ -210,20 +214,20 @@ def _read_json(path: Path, kind: type[Json]) -> Json:
     return value
 
 
-def _read_config(path: Path) -> tuple[RunConfig, float, ScopeRule | None]:
+def _read_config(path: Path) -> tuple[RunConfig, Calibration, ScopeRule | None]:
     values = _read_json(path, dict)
     version = values.pop("format_version", None)
     if version != FORMAT_VERSION:
         raise CheckpointError(
             f"{path}: format_version is {version!r}; this txcls reads {FORMAT_VERSION}. Is it a txcls checkpoint?"
         )
-    temperature = values.pop("temperature", None)
-    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0.001 <= temperature <= 1000:
-        raise CheckpointError(f"{path}: temperature is {temperature!r}; wanted a number from 0.001 to 1000")
+    # Until 0.1.0 there was a temperature alone.
+    calibration = values.pop("calibration", None) or {"temperature": values.pop("temperature", None)}
     scope = values.pop("scope", None)
     try:
+        fitted = Calibration.from_mapping(calibration, source=f"{path}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{path}: scope")
-        return RunConfig.from_mapping(values, source=str(path)), float(temperature), rule
+        return RunConfig.from_mapping(values, source=str(path)), fitted, rule
     except ConfigError as error:
         raise CheckpointError(str(error)) from None
 
@@ -318,7 +322,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         *rows,
         "",
         f"{_validation_rows(checkpoint)} The test rows were read by `evaluate` alone."
-        " Weights, temperature and threshold were chosen on validation rows, settings on held-out training rows.",
+        " Weights, calibration and threshold were chosen on validation rows, settings on held-out training rows.",
         "",
         "## Results",
         "",
@@ -326,10 +330,10 @@ def model_card(checkpoint: Checkpoint) -> str:
         "|---|---|---|---|---|---|",
         *(_result_row(split, metrics[split]) for split in ("validation", "test") if split in metrics),
         "",
-        f"Probabilities are softmax(logits / {checkpoint.temperature:.3f}), a temperature fitted on validation rows.",
+        _calibration_line(checkpoint.calibration),
         "",
         *_scope_lines(checkpoint),
-        *_class_table(metrics.get("test") or metrics.get("validation")),
+        *_details(checkpoint),
         *_model_lines(checkpoint),
         "## Limits",
         "",
@@ -429,6 +433,18 @@ def _scope_lines(checkpoint: Checkpoint) -> list[str]:
     return [*lines, ""]
 
 
+def _calibration_line(calibration: Calibration) -> str:
+    if calibration.power == 1.0:
+        return (
+            f"Probabilities are softmax(logits / {calibration.temperature:.3f}), a temperature fitted on validation "
+            "rows."
+        )
+    return (
+        f"Where softmax gives p, probabilities go as exp(-((-log p) / {calibration.temperature:.3f}) ^ "
+        f"{calibration.power:.3f}), two numbers fitted on validation rows; the order of the classes stays as it is."
+    )
+
+
 def _validation_rows(checkpoint: Checkpoint) -> str:
     if checkpoint.metrics.get("data", {}).get("validation") == "published with the set":
         return "Validation rows are those that were published with the set."
@@ -444,11 +460,117 @@ def _result_row(split: str, figures: Mapping[str, Any]) -> str:
     )
 
 
-def _class_table(figures: Mapping[str, Any] | None) -> list[str]:
+def _details(checkpoint: Checkpoint) -> list[str]:
+    """The tables of the test rows, or of the validation rows as long as the test rows were not read."""
+    split = "test" if "test" in checkpoint.metrics else "validation"
+    figures = checkpoint.metrics.get(split)
     if not figures:
         return []
-    rows = [
-        f"| {one['label']} | {one['precision']:.4f} | {one['recall']:.4f} | {one['f1']:.4f} | {one['support']:,} |"
-        for one in figures["per_class"]
+    groups = {"tokens read": ("by_length", "{:g}"), "share of unknown tokens": ("by_unknown", "{:.0%}")}
+    return [
+        f"The tables below are of the {split} rows.",
+        "",
+        *_table(
+            ("class", "precision", "recall", "F1", "rows"),
+            (
+                (one["label"], *(f"{one[key]:.4f}" for key in ("precision", "recall", "f1")), f"{one['support']:,}")
+                for one in figures["per_class"]
+            ),
+        ),
+        *_confusion_table(checkpoint.classes, figures["confusion"]),
+        "How often it is right, beside how sure it is:",
+        "",
+        *_table(
+            ("confidence", "rows", "mean confidence", "accuracy"),
+            (
+                (
+                    f"{one['low']:.0%} to {one['high']:.0%}",
+                    f"{one['n']:,}",
+                    f"{one['confidence']:.2%}",
+                    f"{one['accuracy']:.2%}",
+                )
+                for one in figures["reliability"]
+                if one["n"]
+            ),
+        ),
+        *(
+            line
+            for what, (key, form) in groups.items()
+            if key in figures
+            for line in _table(
+                (what, "rows", "accuracy"),
+                ((group_name(one, form), f"{one['n']:,}", f"{one['accuracy']:.2%}") for one in figures[key]),
+            )
+        ),
+        *_order_table(figures),
     ]
-    return ["| class | precision | recall | F1 | rows |", "|---|---|---|---|---|", *rows, ""]
+
+
+def _confusion_table(classes: Sequence[str], confusion: Sequence[Sequence[int]]) -> list[str]:
+    """The whole matrix for few classes, the most frequent confusions for many."""
+    if len(classes) <= FEW_CLASSES:
+        rows = ((name, *(f"{n:,}" for n in row)) for name, row in zip(classes, confusion, strict=True))
+        return [
+            "Rows by true class (down) and class given (across):",
+            "",
+            *_table(("", *classes), rows),
+        ]
+    found = most_confused(classes, confusion)
+    return [
+        f"The {len(found)} most frequent confusions; metrics.json has the whole matrix:",
+        "",
+        *_table(
+            ("true class", "class given", "rows", "share of the true class"),
+            ((true, given, f"{n:,}", f"{share:.1%}") for true, given, n, share in found),
+        ),
+    ]
+
+
+def most_confused(
+    classes: Sequence[str], confusion: Sequence[Sequence[int]], *, n: int = 15
+) -> list[tuple[str, str, int, float]]:
+    """The most frequent mistakes: true class, class given, rows, and their share of the true class's rows."""
+    mistakes = [
+        (true, given, count, count / sum(row))
+        for true, row in zip(classes, confusion, strict=True)
+        for given, count in zip(classes, row, strict=True)
+        if count and given != true
+    ]
+    return sorted(mistakes, key=lambda one: -one[2])[:n]
+
+
+def _order_table(figures: Mapping[str, Any]) -> list[str]:
+    order = figures.get("order", {})
+    rows = [(text, f"{order[key]:.2%}") for key, text in ORDER.items() if key in order]
+    if not rows:
+        return []
+    return [
+        "What it draws from the order of words:",
+        "",
+        *_table(("", "accuracy"), (("as it is", f"{figures['accuracy']:.2%}"), *rows)),
+    ]
+
+
+FEW_CLASSES = 10
+"""Up to so many classes a card shows the whole confusion matrix."""
+ORDER = {
+    "words_shuffled": "words of each text in random order",
+    "positions_removed": "position vectors removed (bigram vectors, if there are any, still tell the left neighbour)",
+    "positions_and_bigrams_removed": "position and bigram vectors removed",
+}
+"""What the figures under "order" in metrics.json are, in words."""
+
+
+def group_name(one: Mapping[str, Any], form: str) -> str:
+    """The bounds of a group under "by_length" or "by_unknown" in words, each number written as `form` says."""
+    over, up_to = one["over"], one["up_to"]
+    if over is None:
+        return form.format(up_to) if not up_to else f"up to {form.format(up_to)}"
+    return f"over {form.format(over)}" + (f" to {form.format(up_to)}" if up_to is not None else "")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table and the empty line after it."""
+    cells = [tuple(cell.replace("|", "\\|") for cell in row) for row in (head, *rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    return [lines[0], "|---" * len(head) + "|", *lines[1:], ""]

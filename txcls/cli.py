@@ -1,4 +1,4 @@
-"""The command line: train, pretrain, evaluate, predict, inspect, generate, import, data.
+"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, generate, import, data.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -10,7 +10,7 @@ It holds no logic of its own: each command calls the library, prints, and turns 
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -219,28 +219,88 @@ def evaluate(
 
     loaded = load_checkpoint(checkpoint)
     evaluation = training.evaluate(loaded, split=split, data_path=data, device=device)
-    metrics, scope = evaluation.metrics, evaluation.scope
     if write:
         save_checkpoint(training.with_evaluation(loaded, split=split, evaluation=evaluation))
+    scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
+    figures = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
     if as_json:
-        extra = {} if scope is None else {"scope": dict(scope)}
-        _print_json({"checkpoint": loaded.name, "split": split, **metrics.to_dict(), **extra})
-        return
-    from rich.table import Table
+        _print_json(figures)
+    else:
+        _print_evaluation(figures)
 
-    table = Table("class", "precision", "recall", "F1", "rows", title=f"{loaded.name}: {metrics.n:,} {split} rows")
-    for one in metrics.per_class:
-        table.add_row(one.label, f"{one.precision:.4f}", f"{one.recall:.4f}", f"{one.f1:.4f}", f"{one.support:,}")
-    _console().print(table)
-    _console().print(
-        f"accuracy {metrics.accuracy:.2%}   macro-F1 {metrics.macro_f1:.4f}   "
-        f"calibration error (15 bins) {metrics.ece:.4f}   log loss {metrics.log_loss:.4f}"
+
+def _print_evaluation(figures: Mapping[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from txcls.checkpoint import ORDER, group_name, most_confused
+
+    console = _console()
+
+    def show(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        table = Table(*head, title=title)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+
+    title = f"{figures['checkpoint']}: {figures['n']:,} {figures['split']} rows"
+    rows = (
+        (one["label"], *(f"{one[key]:.4f}" for key in ("precision", "recall", "f1")), f"{one['support']:,}")
+        for one in figures["per_class"]
     )
-    if scope is not None:
-        _console().print(
+    show(title, ("class", "precision", "recall", "F1", "rows"), rows)
+    classes = [one["label"] for one in figures["per_class"]]
+    rows = (
+        (true, given, f"{n:,}", f"{share:.1%}")
+        for true, given, n, share in most_confused(classes, figures["confusion"], n=10)
+    )
+    show("most frequent confusions", ("true class", "class given", "rows", "share of the true class"), rows)
+    rows = (
+        (
+            f"{one['low']:.0%} to {one['high']:.0%}",
+            f"{one['n']:,}",
+            f"{one['confidence']:.1%}",
+            f"{one['accuracy']:.1%}",
+        )
+        for one in figures["reliability"]
+        if one["n"]
+    )
+    show("how sure, and how often right", ("confidence", "rows", "mean confidence", "accuracy"), rows)
+    for what, key, form in (("tokens read", "by_length", "{:g}"), ("unknown tokens", "by_unknown", "{:.0%}")):
+        rows = ((group_name(one, form), f"{one['n']:,}", f"{one['accuracy']:.2%}") for one in figures[key])
+        show("", (what, "rows", "accuracy"), rows)
+    for key, accuracy in figures.get("order", {}).items():
+        console.print(f"{ORDER[key]}: accuracy {accuracy:.2%}")
+    console.print(
+        f"accuracy {figures['accuracy']:.2%}   macro-F1 {figures['macro_f1']:.4f}   "
+        f"calibration error (15 bins) {figures['ece']:.4f}   log loss {figures['log_loss']:.4f}"
+    )
+    if scope := figures.get("scope"):
+        console.print(
             f"out of scope: AUROC {scope['auroc']:.4f}, accuracy over all {scope['n_in'] + scope['n_out']:,} queries "
             f"{scope['accuracy']:.2%} ({scope['recall_out']:.2%} of those out of scope turned away)"
         )
+
+
+@app.command()
+def calibrate(
+    checkpoint: CheckpointArgument,
+    data: DataOption = None,
+    device: DeviceOption = None,
+) -> None:
+    """Fit a checkpoint's probabilities anew on the validation rows of its data set; its ranking stays as it is."""
+    from txcls import training
+    from txcls.checkpoint import load_checkpoint, save_checkpoint
+
+    loaded = load_checkpoint(checkpoint)
+    fitted = training.calibrate(loaded, data_path=data, device=device)
+    save_checkpoint(fitted)
+    figures = fitted.metrics["validation"]
+    _note(
+        f"saved {fitted.path}: temperature {fitted.calibration.temperature:.4f}, power {fitted.calibration.power:.4f}, "
+        f"calibration error {figures['ece']:.4f} and log loss {figures['log_loss']:.4f} on {figures['n']:,} validation "
+        f"rows; `txcls evaluate {shlex.quote(checkpoint)} --write` measures it on test rows"
+    )
 
 
 @app.command()

@@ -209,6 +209,21 @@ class TrainConfig(Section):
     """How often the state for `--resume` is written, besides at the end of each epoch."""
 
 
+class Calibration(Section):
+    """How logits become probabilities: fitted on validation texts, kept in a checkpoint's config.json.
+
+    A class to which the model gives probability p is surprising by -log p nats; calibrated probabilities go as
+    exp(-((-log p) / temperature) ** power). With power 1 these are softmax(logits / temperature), temperature scaling
+    (Guo et al. 2017). Label smoothing never lets any class become very surprising; a power above 1 undoes that. The
+    order of the classes stays as it is.
+    """
+
+    temperature: float = Field(1.0, ge=0.001, le=1000.0)
+    """What surprise is divided by; above 1 for less certainty."""
+    power: float = Field(1.0, ge=0.1, le=10.0)
+    """What it is raised to then; 1 for plain temperature scaling."""
+
+
 class ScopeRule(Section):
     """When a text belongs to none of the classes: fitted on validation texts, kept in a checkpoint's config.json."""
 

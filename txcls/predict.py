@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from txcls.checkpoint import Checkpoint, load_checkpoint
 from txcls.errors import CheckpointError
-from txcls.metrics import scope_scores
+from txcls.metrics import calibrated_probabilities, scope_scores
 from txcls.text.encoder import Encoding, TextEncoder, Token
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ class Classifier:
             return logits
 
     def calibrated(self, logits: "Tensor") -> "Tensor":
-        """Class probabilities (B, C) of logits (B, C): their softmax at the checkpoint's temperature."""
+        """Class probabilities (B, C) of logits (B, C), as the checkpoint's calibration makes them."""
         import torch
 
-        return torch.softmax(logits.double() / self.checkpoint.temperature, dim=-1)
+        return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration))
 
     def out_of_scope(self, logits: "Tensor") -> list[bool | None]:
         """For each row of logits (B, C) whether it looks like a text of no class; None where there is no rule for
@@ -135,7 +135,7 @@ class Classifier:
         rule = self.checkpoint.scope
         if rule is None:
             return [None] * len(logits)
-        scores = scope_scores(logits.numpy(), temperature=self.checkpoint.temperature, score=rule.score)  # B
+        scores = scope_scores(logits.numpy(), calibration=self.checkpoint.calibration, score=rule.score)  # B
         return [bool(score < rule.threshold) for score in scores]
 
     def rank(

@@ -68,7 +68,7 @@ def trace_text(classifier: Classifier, text: str) -> TracedText:
     for name, value in opened.values.items():
         letters, note = _describe(name, config)
         stages.append(Stage(name, letters, tuple(value.shape), note))
-    stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "softmax of logits / temperature: sums to 1"))
+    stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "calibrated softmax of logits: sums to 1"))
     return TracedText(
         tokens=encoding.tokens + _padding(encoding, config),
         prediction=classifier.rank(encoding, probabilities.tolist(), out_of_scope=classifier.out_of_scope(logits)[0]),

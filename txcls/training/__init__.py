@@ -1,9 +1,10 @@
 """Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
 
 from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
+from txcls.training.measure import Evaluation
 from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import pretrain
-from txcls.training.run import Evaluation, evaluate, train, with_evaluation
+from txcls.training.run import calibrate, evaluate, train, with_evaluation
 
 __all__ = [
     "Evaluation",
@@ -11,6 +12,7 @@ __all__ = [
     "HistoryRow",
     "Progress",
     "TrainingInterruptedError",
+    "calibrate",
     "evaluate",
     "fit",
     "predict_logits",

@@ -100,7 +100,7 @@ def pretrain(
         },
     }
     history = [asdict(row) for row in result.history]
-    save_checkpoint(Checkpoint(out, config, encoder, (), model.cpu().eval(), 1.0, metrics, history))
+    save_checkpoint(Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history))
     shutil.rmtree(state_file(out).parent, ignore_errors=True)
     return load_checkpoint(out)
 

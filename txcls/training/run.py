@@ -1,25 +1,25 @@
 """From a configuration to a checkpoint folder: data, split, tokenizer, model, training, calibration, model card."""
 
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from txcls.config import RunConfig, ScopeRule
+from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.errors import DataError, TrainingError
-from txcls.metrics import Metrics, auroc, evaluate_probabilities, fit_temperature, scope_scores, scope_threshold
+from txcls.metrics import auroc, fit_calibration, scope_scores, scope_threshold
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.loop import HistoryRow, Progress, fit
+from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import encoder_from, start_from
 from txcls.training.setup import check_writable, choose_device, data_facts, state_file, training_facts
@@ -103,68 +103,103 @@ def train(
         on_validation=on_validation,
         max_steps=max_steps,
     )
-    tell("fitting the temperature and saving")
+    tell("fitting the calibration and saving")
     model = model.cpu().half().float()  # judge the weights as they will be stored
-    logits = predict_logits(model, held_out).numpy()  # N C
-    temperature = fit_temperature(logits, held_out.labels)
-    metrics: dict[str, Any] = {
+    history = [asdict(row) for row in result.history]
+    metrics = {
         "data": data_facts(dataset, training_rows, validation_rows),
         "training": training_facts(result, config, command, chosen),
-        "validation": _metrics_at(logits, held_out.labels, temperature, classes).to_dict(),
     }
-    scope = None
-    if "oos_validation" in dataset.splits:
-        outside = predict_logits(model, _outside(dataset, "oos_validation", encoder)).numpy()  # M C
-        scope = _fit_scope(logits, held_out.labels, outside, temperature)
-        metrics["scope"] = {"validation": _scope_figures(logits, held_out.labels, outside, temperature, scope)}
-    history = [asdict(row) for row in result.history]
-    save_checkpoint(Checkpoint(out, config, encoder, classes, model.eval(), temperature, metrics, history, scope))
+    checkpoint = Checkpoint(out, config, encoder, classes, model.eval(), metrics=metrics, history=history)
+    save_checkpoint(_calibrated(checkpoint, dataset, held_out, device="cpu"))
     shutil.rmtree(state_path.parent, ignore_errors=True)
     return load_checkpoint(out)
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """What `evaluate` measured: figures over the rows of the classes, and over rows of no class where there are
-    some."""
-
-    metrics: Metrics
-    scope: Mapping[str, float] | None
-
-
 def evaluate(
-    checkpoint: Checkpoint, *, split: str = "test", data_path: Path | None = None, device: str | None = None
+    checkpoint: Checkpoint,
+    *,
+    split: str = "test",
+    data_path: Path | None = None,
+    device: str | None = None,
+    without_order: bool = True,
 ) -> Evaluation:
     """Measure a checkpoint on the "test" or the "validation" rows of its data set.
+
+    Args:
+        checkpoint: a classifier.
+        split: whose rows.
+        data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
+        device: "cpu", "cuda", …; None takes CUDA where there is one.
+        without_order: also measure what is left without the order of words, which takes two or three times as long
+            again.
 
     Raises:
         DataError: the data are not there, have no such split, or their classes are not the checkpoint's.
         TrainingError: the checkpoint is a language model, or the device cannot be used.
     """
-    model = checkpoint.model
-    if not isinstance(model, TextClassifier):
-        raise TrainingError(f"{checkpoint.name} is a language model; its perplexity on validation texts is in its card")
+    model = _classifier_of(checkpoint)
     if split not in ("test", "validation"):
         raise DataError(f"got split {split!r}; wanted test or validation")
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     rows = dataset.load("test") if split == "test" else training_and_validation(dataset, checkpoint.config.data)[1]
-    rows = _with_classes(rows, checkpoint)
     chosen = choose_device(device)
     model.to(chosen)
-    tokenised = TokenisedTexts.encode(checkpoint.encoder, rows, cache=cache_folder() / "tokens")
+    tokenised = _tokenised(rows, checkpoint)
     logits = predict_logits(model, tokenised, device=chosen).numpy()  # N C
-    scope = None
+    measured = measure(logits, tokenised, calibration=checkpoint.calibration, classes=checkpoint.classes)
     if checkpoint.scope is not None and f"oos_{split}" in dataset.splits:
         unlabelled = _outside(dataset, f"oos_{split}", checkpoint.encoder)
         outside = predict_logits(model, unlabelled, device=chosen).numpy()  # M C
-        scope = _scope_figures(logits, tokenised.labels, outside, checkpoint.temperature, checkpoint.scope)
+        scope = _scope_figures(logits, tokenised.labels, outside, checkpoint.calibration, checkpoint.scope)
+        measured = replace(measured, scope=scope)
+    if without_order:
+        order = accuracy_without_order(model, tokenised, encoder=checkpoint.encoder, device=chosen)
+        measured = replace(measured, order=order)
     model.cpu()
-    return Evaluation(_metrics_at(logits, tokenised.labels, checkpoint.temperature, checkpoint.classes), scope)
+    return measured
+
+
+def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
+    """A copy with calibration (and threshold of scope) fitted anew on the validation rows; weights stay as they are.
+
+    Its record holds what they give there; what was measured on test rows under the old calibration is left out.
+
+    Raises:
+        DataError, TrainingError: as for `evaluate`.
+    """
+    model = _classifier_of(checkpoint)
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    rows = training_and_validation(dataset, checkpoint.config.data)[1]
+    chosen = choose_device(device)
+    model.to(chosen)
+    kept = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "scope")}
+    fitted = _calibrated(replace(checkpoint, metrics=kept), dataset, _tokenised(rows, checkpoint), device=chosen)
+    model.cpu()
+    return fitted
+
+
+def _calibrated(
+    checkpoint: Checkpoint, dataset: Dataset, held_out: TokenisedTexts, *, device: torch.device | str
+) -> Checkpoint:
+    """A copy with calibration and threshold fitted on held-out texts, and in its record what they give there."""
+    model = _classifier_of(checkpoint)
+    logits = predict_logits(model, held_out, device=device).numpy()  # N C
+    calibration = fit_calibration(logits, held_out.labels)
+    measured = measure(logits, held_out, calibration=calibration, classes=checkpoint.classes)
+    record = {**checkpoint.metrics, "validation": measured.to_dict()}
+    scope = None
+    if "oos_validation" in dataset.splits:
+        unlabelled = _outside(dataset, "oos_validation", checkpoint.encoder)
+        outside = predict_logits(model, unlabelled, device=device).numpy()  # M C
+        scope = _fit_scope(logits, held_out.labels, outside, calibration)
+        record["scope"] = {"validation": _scope_figures(logits, held_out.labels, outside, calibration, scope)}
+    return replace(checkpoint, calibration=calibration, metrics=record, scope=scope)
 
 
 def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluation) -> Checkpoint:
     """A copy of the checkpoint whose record (and model card, once saved) says what `evaluate` measured."""
-    record = {**checkpoint.metrics, split: evaluation.metrics.to_dict()}
+    record = {**checkpoint.metrics, split: evaluation.to_dict()}
     record["data"] = {**record.get("data", {}), f"{split}_rows": evaluation.metrics.n}
     if evaluation.scope is not None:
         record["scope"] = {**record.get("scope", {}), split: dict(evaluation.scope)}
@@ -176,11 +211,11 @@ def _outside(dataset: Dataset, split: str, encoder: TextEncoder) -> TokenisedTex
     return TokenisedTexts.encode(encoder, dataset.load(split))  # type: ignore[arg-type]
 
 
-def _fit_scope(inside: Any, labels: Any, outside: Any, temperature: float) -> ScopeRule:
+def _fit_scope(inside: Any, labels: Any, outside: Any, calibration: Calibration) -> ScopeRule:
     """The score that parts validation queries in and out of scope best, by AUROC, and its best threshold."""
     right = inside.argmax(axis=1) == labels  # N
     scores = {
-        kind: tuple(scope_scores(logits, temperature=temperature, score=kind) for logits in (inside, outside))
+        kind: tuple(scope_scores(logits, calibration=calibration, score=kind) for logits in (inside, outside))
         for kind in ("max_probability", "energy")
     }
     kind = max(scores, key=lambda name: auroc(*scores[name]))
@@ -189,9 +224,11 @@ def _fit_scope(inside: Any, labels: Any, outside: Any, temperature: float) -> Sc
     return ScopeRule.from_mapping(values, source="scope")
 
 
-def _scope_figures(inside: Any, labels: Any, outside: Any, temperature: float, rule: ScopeRule) -> dict[str, float]:
+def _scope_figures(
+    inside: Any, labels: Any, outside: Any, calibration: Calibration, rule: ScopeRule
+) -> dict[str, float]:
     """AUROC, and accuracies with texts below the threshold turned away, over N rows of the classes and M of none."""
-    own, others = (scope_scores(logits, temperature=temperature, score=rule.score) for logits in (inside, outside))
+    own, others = (scope_scores(logits, calibration=calibration, score=rule.score) for logits in (inside, outside))
     kept = (inside.argmax(axis=1) == labels) & (own >= rule.threshold)  # N
     turned_away = others < rule.threshold  # M
     return {
@@ -204,12 +241,14 @@ def _scope_figures(inside: Any, labels: Any, outside: Any, temperature: float, r
     }
 
 
-def _metrics_at(logits: Any, labels: Any, temperature: float, classes: tuple[str, ...]) -> Metrics:
-    from scipy.special import softmax
+def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
+    if not isinstance(checkpoint.model, TextClassifier):
+        raise TrainingError(f"{checkpoint.name} is a language model; its perplexity on validation texts is in its card")
+    return checkpoint.model
 
-    return evaluate_probabilities(
-        softmax(logits.astype(np.float64) / temperature, axis=1), np.asarray(labels), classes=classes
-    )
+
+def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
+    return TokenisedTexts.encode(checkpoint.encoder, _with_classes(rows, checkpoint), cache=cache_folder() / "tokens")
 
 
 def _with_classes(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:

@@ -1,0 +1,95 @@
+"""What cards say of a split's rows: groups by hand, and the order of words taken away as an edited trace takes it."""
+
+import numpy as np
+import pytest
+import torch
+
+from txcls.config import Calibration, ModelConfig, TextConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.types import LabelledTexts
+from txcls.model import TextClassifier
+from txcls.tap import trace
+from txcls.text.encoder import TextEncoder
+from txcls.text.vocabulary import CLS, UNK
+from txcls.training.measure import accuracy_without_order, measure, shuffle_words
+
+CLASSES = ("a", "b", "c")
+TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]
+
+
+def encoded(texts: list[str], *, class_token: bool = False, **config: object) -> tuple[TextEncoder, TokenisedTexts]:
+    settings = TextConfig.model_validate({"min_frequency": 1, "max_vocabulary": 400, **config})
+    encoder = TextEncoder.fit(TEXTS, settings, max_length=40, class_token=class_token)
+    labels = np.random.default_rng(0).integers(0, 3, size=len(texts)).tolist()
+    return encoder, TokenisedTexts.encode(encoder, LabelledTexts(texts, labels, CLASSES))
+
+
+def classifier(encoder: TextEncoder, **changes: object) -> TextClassifier:
+    torch.manual_seed(1)
+    settings = {"d_model": 16, "n_heads": 2, "d_ff": 32, "max_length": 40, "positions": "learned", **changes}
+    model = TextClassifier(ModelConfig.model_validate(settings), vocab_size=encoder.vocab_size, n_classes=3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    return model.eval()
+
+
+def test_groups_by_length_and_by_unknown_words() -> None:
+    offsets = np.array([0, 10, 21, 22])
+    ids = np.full(22, 9, dtype=np.int32)
+    ids[[3, 21]] = UNK
+    texts = TokenisedTexts(ids, offsets, np.array([0, 1, 1]))
+    measured = measure(np.eye(3, dtype=np.float32) * 9, texts, calibration=Calibration(), classes=CLASSES)
+    assert [(one.over, one.up_to, one.n, one.accuracy) for one in measured.by_length] == [
+        (None, 10, 2, 0.5),
+        (10, 20, 1, 1.0),
+    ]
+    assert [(one.over, one.up_to, one.n) for one in measured.by_unknown] == [
+        (None, 0.0, 1),
+        (0.05, 0.1, 1),
+        (0.2, None, 1),
+    ]
+    assert measured.to_dict().keys() >= {"confusion", "reliability", "by_length", "by_unknown"}
+    assert "order" not in measured.to_dict()
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])
+@pytest.mark.parametrize("ngram_buckets", [0, 64])
+def test_order_is_taken_away_as_a_trace_would(positions: str, ngram_buckets: int) -> None:
+    encoder, texts = encoded(TEXTS)
+    model = classifier(encoder, positions=positions, ngram_buckets=ngram_buckets, d_ngram=4)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    found = accuracy_without_order(model, texts, encoder=encoder)
+    without = {}
+    if positions != "none":
+        without["positions_removed"] = ["embeddings.positions"]
+    if ngram_buckets:
+        both = [*without.get("positions_removed", []), "embeddings.ngrams"]
+        without["positions_and_bigrams_removed"] = both
+    assert found.keys() == {"words_shuffled", *without}
+    for name, taps in without.items():
+        right = []
+        for index in range(len(texts)):
+            ids = torch.from_numpy(texts[index].astype(np.int64))[None]
+            with trace(record=(), edit=dict.fromkeys(taps, torch.zeros_like)), torch.inference_mode():
+                right.append(int(model(ids).argmax()) == texts.labels[index])
+        assert found[name] == pytest.approx(np.mean(right), abs=1e-6)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("class_token", [False, True])
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+def test_shuffling_keeps_every_word_and_moves_most(tokenizer: str, class_token: bool) -> None:
+    encoder, texts = encoded(TEXTS, tokenizer=tokenizer, class_token=class_token)
+    shuffled = shuffle_words(texts, encoder)
+    moved = 0
+    for index in range(len(texts)):
+        before, after = texts[index].tolist(), shuffled[index].tolist()
+        assert sorted(before) == sorted(after)
+        assert not class_token or after[0] == CLS
+        words = [encoder.decode(one).split() for one in (before, after)]
+        assert sorted(words[0]) == sorted(words[1]), "sub-words of a word stay together"
+        moved += before != after
+    assert moved > 0.9 * len(texts)
+    again = shuffle_words(texts, encoder)
+    np.testing.assert_array_equal(again.ids, shuffled.ids)
