@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from txcls.config import Calibration, RunConfig, ScopeRule
+from txcls.config import Calibration, RunConfig, ScopeRule, TrainConfig
 from txcls.errors import CheckpointError, ConfigError
 from txcls.text.encoder import TextEncoder
 
@@ -394,8 +394,16 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
         "## How it was made",
         "",
         *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
+        *_start_lines(checkpoint.config.train),
         "",
     ]
+
+
+def _start_lines(train: TrainConfig) -> list[str]:
+    if not train.start_texts:
+        return []
+    sets = ", ".join(train.start_texts)
+    return [f"- start vectors: counted from the training texts, and from the unlabelled training texts of {sets}"]
 
 
 _HOW = (

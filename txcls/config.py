@@ -171,6 +171,8 @@ class TrainConfig(Section):
 
     start_vectors: Literal["random", "company"] = "random"
     """Token embeddings to start from: random, or counted from which words stand near which in the training texts."""
+    start_texts: tuple[str, ...] = ()
+    """Data sets whose training texts are counted too for `company` vectors; their labels are not read."""
     epochs: int = Field(5, ge=1, le=10_000)
     """Passes over the training rows, unless early stopping ends sooner."""
     batch_size: int = Field(64, ge=1, le=65536)
@@ -246,6 +248,18 @@ class RunConfig(Section):
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
+
+    @model_validator(mode="after")
+    def _start_texts_fit(self) -> Self:
+        names = self.train.start_texts
+        if names and self.train.start_vectors != "company":
+            raise ValueError('train.start_texts: nothing counts them unless train.start_vectors is "company"')
+        if self.data.dataset in names or len(set(names)) < len(names):
+            raise ValueError(
+                f"train.start_texts: {', '.join(names)}: wanted each once, and not {self.data.dataset}, whose texts "
+                "are counted anyway"
+            )
+        return self
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:

@@ -2,9 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+from txcls.config import DataConfig, RunConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.training.start import SPREAD, WINDOW, _ppmi, company_vectors
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.errors import ConfigError, DataError
+from txcls.text.encoder import TextEncoder
+from txcls.training.start import OWN_WEIGHT, SPREAD, WINDOW, _pair_counts, _ppmi, company_vectors, other_texts
 
 
 def texts(*rows: list[int]) -> TokenisedTexts:
@@ -26,7 +32,7 @@ def test_mutual_information_equals_a_loop_over_all_pairs() -> None:
     neighbour = token**0.75 / (token**0.75).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = np.nan_to_num(np.maximum(0, np.log(counts / (token[:, None] * neighbour[None]))), neginf=0.0)
-    np.testing.assert_allclose(_ppmi(texts(*rows), 12).toarray(), expected, atol=1e-5)
+    np.testing.assert_allclose(_ppmi(_pair_counts(texts(*rows), 12)).toarray(), expected, atol=1e-5)
 
 
 def test_words_that_keep_the_same_company_start_alike() -> None:
@@ -45,3 +51,49 @@ def test_words_that_keep_the_same_company_start_alike() -> None:
 @pytest.mark.parametrize("rows", [[[1]], [[5], [6]], [[5, 6, 7]]])
 def test_too_little_text_gives_zeros(rows: list[list[int]]) -> None:
     assert not company_vectors(texts(*rows), vocab_size=10, d_model=8).any()
+
+
+def test_other_texts_count_less_than_the_training_texts_own() -> None:
+    random = np.random.default_rng(2)
+    own, other = (texts(*(random.integers(4, 30, size=9).tolist() for _ in range(60))) for _ in range(2))
+    counts = OWN_WEIGHT * _pair_counts(own, 30).toarray() + _pair_counts(other, 30).toarray()
+    left, singular, _ = np.linalg.svd(_ppmi(csr_matrix(counts)).toarray())
+    expected = left[:, :20] * np.sqrt(singular[:20])
+    found = company_vectors(own, vocab_size=30, d_model=20, others=[other])
+    np.testing.assert_allclose(unit_products(found[4:]), unit_products(expected[4:]), atol=1e-3)
+    alone = company_vectors(own, vocab_size=30, d_model=20)
+    assert np.abs(unit_products(found[4:]) - unit_products(alone[4:])).max() > 0.05
+
+
+def unit_products(vectors: np.ndarray) -> np.ndarray:
+    """Products between all rows at a common scale: what is left when the columns' signs and the spread are not."""
+    products = vectors.astype(np.float64) @ vectors.T
+    return products / np.abs(products).max()
+
+
+def test_other_sets_texts_are_read_in_the_encoders_ids_and_whole() -> None:
+    config = RunConfig(name="x", text=TextConfig(min_frequency=1))
+    encoder = TextEncoder.fit(["when does the train leave"], config.text, max_length=2)
+    [read] = other_texts(["sample"], encoder)
+    rows, _ = training_and_validation(open_dataset(DataConfig()), DataConfig())
+    assert len(read) == len(rows) and read.lengths.max() > 2
+    assert read[0].tolist() == TextEncoder.from_dict({**encoder.to_dict(), "max_length": 99}).encode(rows.texts[0]).ids
+
+
+@pytest.mark.parametrize(
+    "train, message",
+    [
+        ({"start_texts": ["imdb"]}, 'unless train.start_vectors is "company"'),
+        ({"start_texts": ["ag_news"], "start_vectors": "company"}, "not ag_news, whose texts are counted anyway"),
+        ({"start_texts": ["imdb", "imdb"], "start_vectors": "company"}, "wanted each once"),
+    ],
+)
+def test_sets_to_count_must_make_sense(train: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        RunConfig.from_mapping({"name": "x", "data": {"dataset": "ag_news"}, "train": train}, source="test")
+
+
+def test_an_unknown_set_to_count_is_refused() -> None:
+    encoder = TextEncoder.fit(["a word a word"], TextConfig(), max_length=4)
+    with pytest.raises(DataError, match="no data set named 'nowhere'"):
+        other_texts(["nowhere"], encoder)

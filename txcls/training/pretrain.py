@@ -14,22 +14,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig
-from txcls.data.batches import TokenisedTexts
-from txcls.data.cache import cache_folder
 from txcls.data.texts import open_texts
-from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
 from txcls.model import Encoder, LanguageModel
 from txcls.text.encoder import TextEncoder
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, SayNext
-from txcls.training.setup import check_writable, choose_device, state_file, training_facts
-from txcls.training.start import add_company_vectors
+from txcls.training.setup import check_writable, choose_device, encode_unlabelled, state_file, training_facts
+from txcls.training.start import add_company_vectors, other_texts
 
 
 def pretrain(
@@ -64,12 +60,13 @@ def pretrain(
     tell(f"building the vocabulary from {len(texts.training):,} training texts")
     encoder = TextEncoder.fit(texts.training, config.text, max_length=config.model.max_length, class_token=True)
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
-    train, held_out = (_tokenised(encoder, part) for part in (texts.training, texts.validation))
+    train, held_out = (encode_unlabelled(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
     model = LanguageModel(config.model, vocab_size=encoder.vocab_size)
     if config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
-        add_company_vectors(model.embeddings.token, train)
+        others = other_texts(config.train.start_texts, encoder)
+        add_company_vectors(model.embeddings.token, train, others=others)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
@@ -140,9 +137,3 @@ def start_from(model: Encoder, init: Checkpoint) -> None:
             problems.append(f"{name} {tuple(theirs[name].shape)}, wanted {tuple(ours[name].shape)}")
     if problems:
         raise TrainingError(f"--init {init.name}: its model has another form: {'; '.join(problems[:5])}")
-
-
-def _tokenised(encoder: TextEncoder, texts: Any) -> TokenisedTexts:
-    """Ids of texts without labels."""
-    rows = LabelledTexts(texts, np.zeros(len(texts), dtype=np.int64).tolist(), ("text",))
-    return TokenisedTexts.encode(encoder, rows, cache=cache_folder() / "tokens")

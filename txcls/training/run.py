@@ -23,7 +23,7 @@ from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import encoder_from, start_from
 from txcls.training.setup import check_writable, choose_device, data_facts, state_file, training_facts
-from txcls.training.start import add_company_vectors
+from txcls.training.start import add_company_vectors, other_texts
 
 
 def train(
@@ -89,7 +89,8 @@ def train(
         start_from(model, init)
     elif config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
-        add_company_vectors(model.embeddings.token, tokenised)
+        others = other_texts(config.train.start_texts, encoder)
+        add_company_vectors(model.embeddings.token, tokenised, others=others)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,

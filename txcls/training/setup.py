@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import torch
 
 from txcls import __version__
 from txcls.config import RunConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.cache import cache_folder
 from txcls.data.datasets import Dataset, LabelledTexts
 from txcls.errors import TrainingError
+from txcls.text.encoder import TextEncoder
 from txcls.training.loop import FitResult
 
 
@@ -45,6 +49,12 @@ def check_writable(out: Path) -> None:
         ) from None
     if out.exists() and not out.is_dir():
         raise TrainingError(f"{out} is a file; choose another folder with --out")
+
+
+def encode_unlabelled(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
+    """The ids of texts without labels."""
+    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
+    return TokenisedTexts.encode(encoder, rows, cache=cache_folder() / "tokens")
 
 
 def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:

@@ -4,13 +4,19 @@ Random start vectors have to learn from the labels alone that "striker" and "goa
 never do. Which words stand near which is there to be counted beforehand, without labels.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from txcls.config import DataConfig
 from txcls.data.batches import TokenisedTexts
+from txcls.data.texts import open_texts
+from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.training.setup import encode_unlabelled
 
 WINDOW = 5
 """Neighbours counted on either side; one at distance k counts 1 / k."""
@@ -18,9 +24,15 @@ SMOOTHING = 0.75
 """Exponent on neighbours' frequencies, so that rare neighbours do not dominate (Levy et al. 2015)."""
 SPREAD = 0.1
 """Standard deviation of the vectors' numbers: small enough that training can still turn them."""
+OWN_WEIGHT = 5.0
+"""What a pair in the training texts counts, where a pair in another set's texts counts 1."""
+LONGEST = 512
+"""Tokens that are read of another set's text."""
 
 
-def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> NDArray[np.float32]:
+def company_vectors(
+    texts: TokenisedTexts, *, vocab_size: int, d_model: int, others: Sequence[TokenisedTexts] = ()
+) -> NDArray[np.float32]:
     """Vectors (V, D) from positive pointwise mutual information and a truncated singular value decomposition.
 
     PPMI(a, b) = max(0, log P(a, b) / (P(a) P(b))) over pairs of tokens near each other; the decomposition U S V^T of
@@ -32,11 +44,18 @@ def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> 
         texts: the training texts; labels are not looked at.
         vocab_size: V.
         d_model: D.
+        others: further texts in the same ids, in which the same words keep much the same company; a pair counts
+            `OWN_WEIGHT` times less there.
     """
     from sklearn.utils.extmath import randomized_svd
 
     vectors = np.zeros((vocab_size, d_model), dtype=np.float32)
-    information = _ppmi(texts, vocab_size)
+    counts = _pair_counts(texts, vocab_size)
+    if others:
+        counts = counts * np.float32(OWN_WEIGHT)
+    for more in others:
+        counts = counts + _pair_counts(more, vocab_size)
+    information = _ppmi(counts)
     if vocab_size - len(SPECIAL_TOKENS) <= d_model or not information.nnz:
         return vectors
     left, singular, _ = randomized_svd(information, d_model, n_iter=3, random_state=0)
@@ -46,14 +65,27 @@ def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> 
     return vectors
 
 
-def add_company_vectors(embedding: nn.Embedding, texts: TokenisedTexts) -> None:
+def add_company_vectors(
+    embedding: nn.Embedding, texts: TokenisedTexts, *, others: Sequence[TokenisedTexts] = ()
+) -> None:
     """Add the company vectors of these texts to token embeddings (V, width), whatever their width."""
-    vectors = company_vectors(texts, vocab_size=embedding.num_embeddings, d_model=embedding.embedding_dim)
+    size, width = embedding.num_embeddings, embedding.embedding_dim
+    vectors = company_vectors(texts, vocab_size=size, d_model=width, others=others)
     embedding.weight.data += torch.from_numpy(vectors)
 
 
-def _ppmi(texts: TokenisedTexts, vocab_size: int):  # type: ignore[no-untyped-def]  # scipy has no types
-    """The sparse matrix (V, V) of positive pointwise mutual information between tokens and their neighbours."""
+def other_texts(names: Sequence[str], encoder: TextEncoder) -> list[TokenisedTexts]:
+    """The training texts of other data sets in the encoder's ids, their first `LONGEST` tokens each.
+
+    Raises:
+        DataError: there is no such data set, or it is not on this machine.
+    """
+    reader = TextEncoder.from_dict({**encoder.to_dict(), "max_length": LONGEST})
+    return [encode_unlabelled(reader, open_texts(DataConfig(dataset=name)).training) for name in names]
+
+
+def _pair_counts(texts: TokenisedTexts, vocab_size: int):  # type: ignore[no-untyped-def]  # scipy has no types
+    """How often two tokens stand near each other, (V, V), sparse and symmetric; one at distance k counts 1 / k."""
     from scipy.sparse import coo_matrix, csr_matrix
 
     # One long row of ids with a gap of padding after each text, so that no pair reaches from one text into the next.
@@ -68,6 +100,13 @@ def _ppmi(texts: TokenisedTexts, vocab_size: int):  # type: ignore[no-untyped-de
         weights = np.full(int(both.sum()), 1.0 / distance, dtype=np.float32)
         pairs = coo_matrix((weights, (left[both], right[both])), shape=counts.shape).tocsr()
         counts = counts + pairs + pairs.T
+    return counts
+
+
+def _ppmi(counts):  # type: ignore[no-untyped-def]  # scipy has no types
+    """The sparse matrix (V, V) of positive pointwise mutual information, from that of counts."""
+    from scipy.sparse import csr_matrix
+
     token = np.asarray(counts.sum(axis=1)).ravel()  # V
     neighbour = token**SMOOTHING  # V; counts are symmetric
     neighbour = neighbour / max(neighbour.sum(), 1e-12)
