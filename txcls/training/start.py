@@ -5,6 +5,7 @@ never do. Which words stand near which is there to be counted beforehand, withou
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -84,7 +85,7 @@ def other_texts(names: Sequence[str], encoder: TextEncoder) -> list[TokenisedTex
     return [encode_unlabelled(reader, open_texts(DataConfig(dataset=name)).training) for name in names]
 
 
-def _pair_counts(texts: TokenisedTexts, vocab_size: int):  # type: ignore[no-untyped-def]  # scipy has no types
+def _pair_counts(texts: TokenisedTexts, vocab_size: int) -> Any:  # scipy has no types
     """How often two tokens stand near each other, (V, V), sparse and symmetric; one at distance k counts 1 / k."""
     from scipy.sparse import coo_matrix, csr_matrix
 
@@ -103,7 +104,7 @@ def _pair_counts(texts: TokenisedTexts, vocab_size: int):  # type: ignore[no-unt
     return counts
 
 
-def _ppmi(counts):  # type: ignore[no-untyped-def]  # scipy has no types
+def _ppmi(counts: Any) -> Any:
     """The sparse matrix (V, V) of positive pointwise mutual information, from that of counts."""
     from scipy.sparse import csr_matrix
 
