@@ -116,7 +116,7 @@ _LONGEST_KEPT = 40
 
 
 def _is_plain(stretch: str) -> bool:
-    """Whether for sure no rule touches it: of letters and digits alone they split but "cannot", "gimme" and the like."""
+    """Whether for sure no rule touches it: of letters and digits alone they split "cannot", "gimme" and the like."""
     return stretch.isalnum() and not 5 <= len(stretch) <= 6
 
 
