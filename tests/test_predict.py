@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -42,6 +43,20 @@ def test_probabilities_are_a_full_softmax_ranked(classifier: Classifier) -> None
     expected = calibrated(classifier.checkpoint.model(ids)[0])
     assert values == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-6)
     assert prediction.label == CLASSES[int(expected.argmax())]
+
+
+def test_many_texts_get_the_probabilities_of_predict(classifier: Classifier) -> None:
+    texts = [*TEXTS, "", "bank " * 40, TEXTS[2] + " zzz"]
+    found = classifier.probabilities(texts, batch_size=4, precision="float32")
+    for row, prediction in zip(found, classifier.predict(texts), strict=True):
+        if prediction.label is None:
+            assert np.isnan(row).all()
+        else:
+            wanted = {score.label: score.probability for score in prediction.scores}
+            assert dict(zip(CLASSES, row.tolist(), strict=True)) == pytest.approx(wanted, abs=1e-6)
+    rounded = classifier.probabilities(texts, precision="bfloat16")
+    assert np.nanmax(np.abs(rounded - found)) < 0.05 and np.isnan(rounded[8]).all()
+    assert classifier.probabilities([]).shape == (0, 4)
 
 
 def test_top_k_keeps_the_rest_as_other(classifier: Classifier) -> None:

@@ -8,7 +8,10 @@ best.label, best.scores[0].probability
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint, load_checkpoint
 from txcls.errors import CheckpointError
@@ -17,6 +20,9 @@ from txcls.text.encoder import Encoding, TextEncoder, Token
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+Precision = Literal["auto", "float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +116,40 @@ class Classifier:
         for start in range(0, len(rows), batch_size):
             batch = rows[start : start + batch_size]
             logits = self.logits(_pad([encodings[n].ids for n in batch]))  # B C
-            probabilities = self.calibrated(logits).tolist()
+            probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration).tolist()
             for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
                 predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=outside)
         return predictions
+
+    def probabilities(
+        self, texts: Sequence[str], *, batch_size: int = 256, precision: Precision = "auto"
+    ) -> NDArray[np.float64]:
+        """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
+
+        A text without any word has nan in its row.
+
+        Args:
+            texts: a sequence of strings.
+            batch_size: texts per forward pass; texts of similar length are computed together.
+            precision: "auto" computes in bfloat16 where this processor gains from it, which moves probabilities by less
+                than a hundredth; "float32" gives those of `predict`.
+        """
+        import torch
+
+        from txcls.training.optim import autocast_dtype
+
+        model = self.checkpoint.config.model
+        dtype = autocast_dtype(precision, device=torch.device("cpu"), model=model)
+        rows = self.encoder.encode_ids(texts)
+        empty = int(self.encoder.class_token)
+        order = sorted((n for n, row in enumerate(rows) if len(row) > empty), key=lambda n: len(rows[n]))
+        found = np.full((len(rows), len(self.classes)), np.nan)  # N C
+        with torch.autocast("cpu", dtype=dtype or torch.bfloat16, enabled=dtype is not None):
+            for start in range(0, len(order), batch_size):
+                batch = order[start : start + batch_size]
+                logits = self.logits(_pad([rows[n].tolist() for n in batch])).float()  # B C
+                found[batch] = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
+        return found
 
     def logits(self, ids: "Tensor") -> "Tensor":
         """Class logits (B, C) of token ids (B, T), padded with id 0."""

@@ -1,14 +1,15 @@
 import re
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tokenize.destructive import NLTKWordTokenizer
 
 from tests.text.strategies import texts
 from txcls.data.ag_news import read_rows
-from txcls.text.words import separate_full_stops, tokenize_words, words
+from txcls.text.words import _rules, by_all_rules, separate_full_stops, tokenize_words, words
 
 
 @pytest.mark.parametrize(
@@ -53,10 +54,72 @@ def test_tokens_are_nltks_once_full_stops_stand_apart(text: str) -> None:
     assert words(text) == NLTKWordTokenizer().tokenize(separate_full_stops(text))
 
 
+MARKS = st.text(alphabet="abcnotswd ABTS0159.,:;!?'()[]<>{}$%&*-–—…\n\t\r\u00a0“”‘’«»`\"é\u0301İıſ_#@/\\", max_size=30)
+PIECES = st.sampled_from(
+    [
+        *(
+            "cannot",
+            "gimme",
+            "d'ye",
+            "more'n",
+            "wanna",
+            "'tis",
+            "'twas",
+            "n't",
+            "don't",
+            "'s",
+            "'ll",
+            "plain",
+            "plainest",
+        ),
+        *("U.S.", "Mr.", "inc.", "e.g.", "a.com", "...", ".", ".)", '."', '. "', ":", ",", "3,36", "x", "--"),
+        *("``", "''", '"', "'", ")", "]", "’", "”", " ", "  ", "\n", "\x1c", "\u2028"),
+    ]
+)
+
+
+@settings(max_examples=400)
+@given(st.one_of(texts, MARKS, st.lists(PIECES, max_size=12).map("".join), st.lists(PIECES, max_size=9).map(" ".join)))
+def test_looking_stretches_up_gives_what_all_rules_give(text: str) -> None:
+    assert words(text) == by_all_rules(text)
+
+
+def test_the_rules_read_without_importing_nltk_are_nltks() -> None:
+    ours, theirs = _rules(), NLTKWordTokenizer
+    assert ours is not theirs
+    for table in ("STARTING_QUOTES", "PUNCTUATION", "ENDING_QUOTES"):
+        for (rule, by), (wanted, wanted_by) in zip(getattr(ours, table), getattr(theirs, table), strict=True):
+            assert (rule.pattern, rule.flags & re.IGNORECASE, by) == (
+                wanted.pattern,
+                wanted.flags & re.IGNORECASE,
+                wanted_by,
+            )
+    for single in ("PARENS_BRACKETS", "DOUBLE_DASHES"):
+        (rule, by), (wanted, wanted_by) = getattr(ours, single), getattr(theirs, single)
+        assert (rule.pattern, by) == (wanted.pattern, wanted_by)
+    for table in ("CONTRACTIONS2", "CONTRACTIONS3"):
+        assert [rule.pattern for rule in getattr(ours, table)] == [rule.pattern for rule in getattr(theirs, table)]
+
+
+@pytest.mark.parametrize("source", [None, "class Changed: pass", "class NLTKWordTokenizer(Elsewhere): pass", "def ("])
+def test_an_nltk_written_otherwise_is_imported(
+    source: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if source is not None:
+        (tmp_path / "tokenize").mkdir()
+        (tmp_path / "tokenize" / "destructive.py").write_text(source)
+    spec = None if source is None else ModuleSpec("nltk", None, is_package=True)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec.submodule_search_locations.append(str(tmp_path))
+    monkeypatch.setattr("txcls.text.words.find_spec", lambda name: spec)
+    assert _rules() is NLTKWordTokenizer
+
+
 def test_fast_tokens_are_those_with_places_and_nltks_on_ag_news(published_data: Path) -> None:
     tokenizer = NLTKWordTokenizer()
     for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts:
         tokens = words(text)
+        assert tokens == by_all_rules(text)
         assert tokens == [token for _, _, token in tokenize_words(text)]
         if '"' not in text and "''" not in text:
             assert tokens == tokenizer.tokenize(separate_full_stops(text))

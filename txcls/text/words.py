@@ -6,9 +6,15 @@ is no abbreviation. NLTK also rewrites double quotes as `` and ''; here a token 
 `text[start:end] == token`.
 """
 
+import __future__
+
+import ast
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 ABBREVIATIONS = (
     "co|dr|ft|jr|lt|mr|ms|mt|no|sr|st|vs",
@@ -40,17 +46,38 @@ def separate_full_stops(text: str) -> str:
     return _FULL_STOP.sub(" .", text)
 
 
+def _rules() -> Any:
+    """NLTK's tokenizer class with its tables of rules.
+
+    `import nltk` takes more than a second, since it loads everything NLTK has, and scikit-learn and SciPy with it. The
+    tokenizer is one file of two classes that need none of that, so these are run alone; where NLTK is packed or written
+    otherwise, it is imported after all.
+    """
+    found = find_spec("nltk")
+    source = Path(((found and found.submodule_search_locations) or ["nowhere"])[0]) / "tokenize" / "destructive.py"
+    names: dict[str, Any] = {"re": re, "redos": re, "TokenizerI": object}
+    try:
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        classes = ast.Module([node for node in tree.body if isinstance(node, ast.ClassDef)], [])
+        exec(compile(classes, source, "exec", __future__.annotations.compiler_flag, dont_inherit=True), names)
+        return names["NLTKWordTokenizer"]
+    except (OSError, SyntaxError, NameError, KeyError, AttributeError, TypeError):
+        from nltk.tokenize.destructive import NLTKWordTokenizer
+
+        return NLTKWordTokenizer
+
+
 @cache
 def _treebank() -> Callable[[str], list[str]]:
     """NLTK's own rules, in its order, on the standard library's engine: NLTK's runs under a wall-clock limit."""
-    from nltk.tokenize.destructive import NLTKWordTokenizer as Rules  # importing NLTK takes a second: only where needed
+    rules = _rules()
 
-    def standard(rules: list[tuple[re.Pattern[str], str]]) -> list[tuple[re.Pattern[str], str]]:
-        return [(re.compile(rule.pattern, rule.flags & re.IGNORECASE), by) for rule, by in rules]
+    def standard(table: list[tuple[re.Pattern[str], str]]) -> list[tuple[re.Pattern[str], str]]:
+        return [(re.compile(rule.pattern, rule.flags & re.IGNORECASE), by) for rule, by in table]
 
-    splits = standard([*Rules.STARTING_QUOTES, *Rules.PUNCTUATION, Rules.PARENS_BRACKETS, Rules.DOUBLE_DASHES])
-    endings = standard(Rules.ENDING_QUOTES)
-    endings += [(re.compile(rule.pattern), r" \1 \2 ") for rule in (*Rules.CONTRACTIONS2, *Rules.CONTRACTIONS3)]
+    splits = standard([*rules.STARTING_QUOTES, *rules.PUNCTUATION, rules.PARENS_BRACKETS, rules.DOUBLE_DASHES])
+    endings = standard(rules.ENDING_QUOTES)
+    endings += [(re.compile(rule.pattern), r" \1 \2 ") for rule in (*rules.CONTRACTIONS2, *rules.CONTRACTIONS3)]
 
     def tokenize(text: str) -> list[str]:
         for rule, by in splits:
@@ -63,18 +90,73 @@ def _treebank() -> Callable[[str], list[str]]:
     return tokenize
 
 
-def _tokens(text: str) -> list[str]:
-    """Tokens, with double quotes still as NLTK writes them."""
-    return _treebank()(separate_full_stops(text))
+def by_all_rules(text: str) -> list[str]:
+    """The tokens of a text as every rule, run over all of it, leaves them: what `words` gives too, but slowly."""
+    tokens = []
+    end = 0
+    for token in _treebank()(separate_full_stops(text)):
+        start = end
+        while text[start].isspace():
+            start += 1
+        if not text.startswith(token, start):  # NLTK's `` or '' for a double quote, or `` for ''
+            token = text[start] if text[start] == '"' else text[start : start + 2]
+        end = start + len(token)
+        tokens.append(token)
+    return tokens
+
+
+# No rule looks further than across the space beside a stretch of other characters, except at the end of a text, where
+# closing marks may follow a full stop. So each stretch is tokenized once, between two words that no rule touches, and
+# looked up from then on; the end of a text begins with its last stretch that holds more than closing marks. Some rules
+# want a space and no other white space: a text with any other is left to all rules.
+_STRETCH = re.compile(r"[^ ]+")
+_OTHER_SPACE = re.compile(r"[^\S ]")
+_END_REVERSED = re.compile(r"""[\s\])}>"'»”’]*+\S*+""")
+_LONGEST_KEPT = 40
+
+
+def _is_plain(stretch: str) -> bool:
+    """Whether for sure no rule touches it: of letters and digits alone they split "cannot", "gimme" and the like."""
+    return stretch.isalnum() and not 5 <= len(stretch) <= 6
+
+
+@lru_cache(maxsize=1 << 16)
+def _inside(stretch: str) -> tuple[str, ...]:
+    return tuple(by_all_rules(f"x {stretch} x")[1:-1])
+
+
+@lru_cache(maxsize=1 << 14)
+def _at_end(end: str) -> tuple[str, ...]:
+    return tuple(by_all_rules(f"x {end}")[1:])
+
+
+def _stretches(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Where each stretch of a text begins, and its tokens."""
+    if _OTHER_SPACE.search(text):
+        yield 0, tuple(by_all_rules(text))
+        return
+    found = _END_REVERSED.match(text[::-1])
+    last = len(text) - found.end() if found else 0
+    for match in _STRETCH.finditer(text, 0, last):
+        stretch = match.group()
+        if _is_plain(stretch):
+            yield match.start(), (stretch,)
+        elif stretch[-1] == "," and _is_plain(stretch[:-1]):
+            yield match.start(), (stretch[:-1], ",")
+        else:
+            yield match.start(), (_inside if len(stretch) <= _LONGEST_KEPT else _inside.__wrapped__)(stretch)
+    end = text[last:]
+    if end[-1:] == "." and _is_plain(end[:-1]):
+        yield last, (end[:-1], ".")
+    else:
+        yield last, (_at_end if len(end) <= _LONGEST_KEPT else _at_end.__wrapped__)(end)
 
 
 def words(text: str, kind: str = "word") -> list[str]:
     """The tokens of `tokenize_words` without their places: what training reads."""
     if kind != "word":
         return SIMPLE[kind].findall(text)
-    if '"' in text or "''" in text:
-        return [token for _, _, token in tokenize_words(text)]
-    return _tokens(text)
+    return [token for _, tokens in _stretches(text) for token in tokens]
 
 
 def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:
@@ -85,13 +167,10 @@ def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:
     if kind != "word":
         return [(*match.span(), match.group()) for match in SIMPLE[kind].finditer(text)]
     spans = []
-    end = 0
-    for token in _tokens(text):
-        start = end
-        while text[start].isspace():
-            start += 1
-        if not text.startswith(token, start):  # NLTK's `` or '' for a double quote, or `` for ''
-            token = text[start] if text[start] == '"' else text[start : start + 2]
-        end = start + len(token)
-        spans.append((start, end, token))
+    for start, tokens in _stretches(text):
+        for token in tokens:
+            while text[start].isspace():  # only among the closing marks at the end, or where all rules ran
+                start += 1
+            spans.append((start, start + len(token), token))
+            start += len(token)
     return spans
