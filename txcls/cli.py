@@ -8,6 +8,7 @@ It holds no logic of its own: each command calls the library, prints, and turns 
 """
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from txcls.errors import TxclsError
+from txcls.errors import StoppedError, TxclsError
 
 if TYPE_CHECKING:
     from txcls.config import RunConfig
@@ -81,7 +82,7 @@ def train(
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
     start = None if init is None else load_checkpoint(init)
-    with _training_display() as display:
+    with training.joined(device) as processes, _training_display(shown=processes.rank == 0) as display:
         checkpoint = training.train(
             config,
             out=folder,
@@ -96,7 +97,7 @@ def train(
             on_validation=display.validation,
         )
     figures = checkpoint.metrics["validation"]
-    _note(
+    _note_once(
         f"saved {folder}: validation accuracy {figures['accuracy']:.2%}, macro-F1 {figures['macro_f1']:.4f}, "
         f"calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
     )
@@ -118,7 +119,7 @@ def pretrain(
     from txcls import training
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
-    with _training_display() as display:
+    with training.joined(device) as processes, _training_display(shown=processes.rank == 0) as display:
         checkpoint = training.pretrain(
             config,
             out=folder,
@@ -132,7 +133,9 @@ def pretrain(
             on_validation=display.validation,
         )
     figures = checkpoint.metrics["language"]
-    _note(f"saved {folder}: validation perplexity {figures['perplexity']:.2f}, {figures['accuracy']:.2%} guessed right")
+    _note_once(
+        f"saved {folder}: validation perplexity {figures['perplexity']:.2f}, {figures['accuracy']:.2%} guessed right"
+    )
 
 
 @app.command()
@@ -440,13 +443,13 @@ def data_show(
 
 
 class _TrainingDisplay:
-    """Progress bar, stages and a line per validation on standard error."""
+    """Progress bar, stages and a line per validation on standard error; nothing unless `shown`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[facts]}"))
-        self.bar = Progress(*columns, console=_console(error=True))
+        self.bar = Progress(*columns, console=_console(error=True, quiet=not shown))
         self.task: Any = None
 
     def stage(self, message: str) -> None:
@@ -474,8 +477,8 @@ class _TrainingDisplay:
 
 
 @contextmanager
-def _training_display() -> Iterator[_TrainingDisplay]:
-    display = _TrainingDisplay()
+def _training_display(*, shown: bool) -> Iterator[_TrainingDisplay]:
+    display = _TrainingDisplay(shown=shown)
     with display.bar:
         yield display
 
@@ -518,10 +521,10 @@ def _print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=False))
 
 
-def _console(*, error: bool = False) -> Any:
+def _console(*, error: bool = False, quiet: bool = False) -> Any:
     from rich.console import Console
 
-    return Console(stderr=error)
+    return Console(stderr=error, quiet=quiet)
 
 
 def _note(message: str) -> None:
@@ -529,9 +532,22 @@ def _note(message: str) -> None:
     print(message, file=sys.stderr)
 
 
+def _note_once(message: str) -> None:
+    """The same, said by the first of several processes alone."""
+    if not _process_number():
+        _note(message)
+
+
+def _process_number() -> int:
+    """Which of the processes that torchrun started this is, from 0; 0 where it did not."""
+    return int(os.environ["RANK"]) if "TORCHELASTIC_RUN_ID" in os.environ else 0
+
+
 def _command_line() -> str:
     """What was typed, for the model card, without the machine's own paths to Python."""
-    return shlex.join(["python", "-m", "txcls", *sys.argv[1:]])
+    from txcls.training.distributed import launcher
+
+    return f"{launcher()} {shlex.join(['txcls', *sys.argv[1:]])}"
 
 
 def main() -> NoReturn:
@@ -543,7 +559,7 @@ def main() -> NoReturn:
     try:
         code = command.main(prog_name="txcls", standalone_mode=False)
     except TxclsError as error:
-        _fail(str(error))
+        _fail(str(error), everywhere=isinstance(error, StoppedError))
     except typer._click.exceptions.ClickException as error:
         _fail(error.format_message())
     except (KeyboardInterrupt, typer.Abort):
@@ -555,6 +571,9 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str) -> NoReturn:
-    _note("error: " + " ".join(message.split()))
+def _fail(message: str, *, everywhere: bool = False) -> NoReturn:
+    """Say it and exit; of several processes one is enough for what happens `everywhere` at once."""
+    number = _process_number()
+    if not (number and everywhere):
+        _note("error: " + " ".join(message.split()) + (f" [process {number}]" if number else ""))
     sys.exit(2)
