@@ -76,7 +76,10 @@ def train(
     max_steps: StepsOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Train a preset and save the best model, by its validation rows, as a checkpoint folder."""
+    """Train a preset and save the best model, by its validation rows, as a checkpoint folder.
+
+    Several processes or GPUs share the work as `torchrun --nproc-per-node N -m txcls train …`.
+    """
     from txcls import training
     from txcls.checkpoint import load_checkpoint
 
@@ -115,7 +118,10 @@ def pretrain(
     max_steps: StepsOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Train a language model on a set's training texts, without their labels, for `train --init` and `generate`."""
+    """Train a language model on a set's training texts, without their labels, for `train --init` and `generate`.
+
+    Several processes or GPUs share the work as `torchrun --nproc-per-node N -m txcls pretrain …`.
+    """
     from txcls import training
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
