@@ -269,12 +269,17 @@ def predict(
         Path | None,
         typer.Option("--output", metavar="FILE", help="Where to write the rows with label and probability."),
     ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a file whose work was stopped.")] = False,
     top_k: Annotated[
         int | None, typer.Option("--top-k", metavar="K", min=1, help="Rank only the K best classes.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Classify texts, or the rows of a file."""
+    """Classify texts, or the rows of a file of any size.
+
+    Stopped work on a file goes on with --resume. Several processes share its rows as
+    `torchrun --nproc-per-node N -m txcls predict … --input FILE --output FILE`.
+    """
     from txcls.errors import DataError
     from txcls.predict import Classifier
 
@@ -282,8 +287,17 @@ def predict(
         raise DataError("got both TEXT and --input; give one of them")
     if output is not None and input_file is None:
         raise DataError("got --output without --input FILE; for typed texts redirect standard output instead")
+    if output is not None and as_json:
+        raise DataError("got both --output and --json; give one of them")
+    if resume and output is None:
+        raise DataError("got --resume without --input FILE --output FILE; nothing else is kept when it is stopped")
     if input_file is not None:
-        _predict_file(checkpoint, input_file, text_column=text_column, output=output, top_k=top_k, as_json=as_json)
+        if output is not None:
+            _predict_file(checkpoint, input_file, output, text_column=text_column, resume=resume)
+        elif as_json:
+            _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
+        else:
+            raise DataError("--input needs --output FILE (or --json, to print one object per row)")
         return
     if not texts:
         if sys.stdin.isatty():
@@ -300,37 +314,45 @@ def predict(
             _print_prediction(prediction)
 
 
-def _predict_file(
-    checkpoint: str, path: Path, *, text_column: str | None, output: Path | None, top_k: int | None, as_json: bool
-) -> None:
-    """Classify each row of a file; write the file's own columns with label and probability added."""
-    from rich.progress import track
+def _predict_file(checkpoint: str, path: Path, output: Path, *, text_column: str | None, resume: bool) -> None:
+    """Write the rows of a file with label and probability added."""
+    from txcls.predict import Classifier
+    from txcls.scoring import Scored, score_file
+    from txcls.training.distributed import joined
 
-    from txcls.data.table import find_text_column, read_table, write_table
-    from txcls.errors import DataError
+    with joined("cpu") as processes, _rows_display(shown=processes.rank == 0) as bar:
+        task = bar.add_task(f"checking {path.name}", total=None)
+
+        def show(state: Scored) -> None:
+            bar.update(task, description="classifying", completed=state.done, total=state.rows)
+
+        scored = score_file(
+            Classifier.load(checkpoint), path, output, text_column=text_column, resume=resume, on_progress=show
+        )
+    _note_once(f"wrote {scored.rows:,} rows to {output}")
+
+
+def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
+    """Print one object for each row of a file."""
+    from txcls.data.stream import TableStream
     from txcls.predict import Classifier
 
-    if output is None and not as_json:
-        raise DataError("--input needs --output FILE (or --json, to print one object per row)")
-    frame = read_table(path)
-    column = find_text_column(frame, path=path, text_column=text_column)
-    classifier = Classifier.load(checkpoint)
-    rows: list[str] = frame[column].tolist()
-    predictions: list[Prediction] = []
-    chunk = 1024
-    starts = range(0, len(rows), chunk)
-    for start in track(starts, description=f"classifying {len(rows):,} rows", console=_console(error=True)):
-        part = classifier.predict(rows[start : start + chunk], top_k=top_k)
-        if as_json:
-            for prediction in part:
+    classifier, table = Classifier.load(checkpoint), TableStream(path)
+    with _rows_display(shown=True) as bar:
+        survey = table.survey(text_column=text_column)
+        task = bar.add_task("classifying", total=survey.rows)
+        for _, rows in table.parts(1024, wanted=lambda number: True):
+            for prediction in classifier.predict([row[survey.text_column] for row in rows], top_k=top_k):
                 _print_json(_prediction_object(prediction))
-        if output is not None:
-            predictions.extend(part)
-    if output is not None:
-        frame["predicted_label"] = [prediction.label or "" for prediction in predictions]
-        frame["probability"] = [p.scores[0].probability if p.scores else None for p in predictions]
-        write_table(frame, output)
-        _note(f"wrote {len(frame):,} rows to {output}")
+            bar.advance(task, len(rows))
+
+
+def _rows_display(*, shown: bool) -> Any:
+    """A bar with rows done, rows per second and time left on standard error."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=_console(error=True, quiet=not shown), speed_estimate_period=120)
 
 
 @app.command()

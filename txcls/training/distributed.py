@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from txcls.data.batches import TokenisedTexts
-from txcls.errors import TrainingError
+from txcls.errors import TrainingError, TxclsError
 from txcls.training.objectives import Objective, Outcome, Validated
 
 T = TypeVar("T")
@@ -171,7 +171,7 @@ class _Several(Processes):
         if self.rank == 0:
             try:
                 made[0] = make()
-            except TrainingError as error:
+            except TxclsError as error:
                 made[1] = error
         with self.talking():
             dist.broadcast_object_list(made, device=torch.device("cpu"))

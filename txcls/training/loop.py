@@ -191,7 +191,7 @@ class _Fit:
             self._save()  # one of them may be lost at any time
         stopped_early = self._patience_is_out()
         saved_at = time.monotonic()
-        with _stop_requests() as stop_requested:
+        with stop_requests() as stop_requested:
             while self.epoch < self.config.epochs and not stopped_early:
                 batches = length_bucketed_batches(
                     self.lengths, batch_size=self.config.batch_size, seed=self.config.seed, epoch=self.epoch
@@ -414,7 +414,7 @@ def _validation_points(batches: int, validations: int) -> set[int]:
 
 
 @contextmanager
-def _stop_requests() -> Iterator[Callable[[], bool]]:
+def stop_requests() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C or SIGTERM into a question that the loop asks between steps; a second one stops at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
