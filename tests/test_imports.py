@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("app", "cli"),
     ("figures",),
-    ("inspection",),
+    ("inspection", "scoring"),
     ("predict", "generation"),
     ("training",),
     ("metrics", "checkpoint", "gpt2"),

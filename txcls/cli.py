@@ -8,6 +8,7 @@ It holds no logic of its own: each command calls the library, prints, and turns 
 """
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from txcls.errors import TxclsError
+from txcls.errors import StoppedError, TxclsError
 
 if TYPE_CHECKING:
     from txcls.config import RunConfig
@@ -75,13 +76,16 @@ def train(
     max_steps: StepsOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Train a preset and save the best model, by its validation rows, as a checkpoint folder."""
+    """Train a preset and save the best model, by its validation rows, as a checkpoint folder.
+
+    Several processes or GPUs share the work as `torchrun --nproc-per-node N -m txcls train …`.
+    """
     from txcls import training
     from txcls.checkpoint import load_checkpoint
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
     start = None if init is None else load_checkpoint(init)
-    with _training_display() as display:
+    with training.joined(device) as processes, _training_display(shown=processes.rank == 0) as display:
         checkpoint = training.train(
             config,
             out=folder,
@@ -96,7 +100,7 @@ def train(
             on_validation=display.validation,
         )
     figures = checkpoint.metrics["validation"]
-    _note(
+    _note_once(
         f"saved {folder}: validation accuracy {figures['accuracy']:.2%}, macro-F1 {figures['macro_f1']:.4f}, "
         f"calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
     )
@@ -114,11 +118,14 @@ def pretrain(
     max_steps: StepsOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Train a language model on a set's training texts, without their labels, for `train --init` and `generate`."""
+    """Train a language model on a set's training texts, without their labels, for `train --init` and `generate`.
+
+    Several processes or GPUs share the work as `torchrun --nproc-per-node N -m txcls pretrain …`.
+    """
     from txcls import training
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
-    with _training_display() as display:
+    with training.joined(device) as processes, _training_display(shown=processes.rank == 0) as display:
         checkpoint = training.pretrain(
             config,
             out=folder,
@@ -132,7 +139,9 @@ def pretrain(
             on_validation=display.validation,
         )
     figures = checkpoint.metrics["language"]
-    _note(f"saved {folder}: validation perplexity {figures['perplexity']:.2f}, {figures['accuracy']:.2%} guessed right")
+    _note_once(
+        f"saved {folder}: validation perplexity {figures['perplexity']:.2f}, {figures['accuracy']:.2%} guessed right"
+    )
 
 
 @app.command()
@@ -320,12 +329,17 @@ def predict(
         Path | None,
         typer.Option("--output", metavar="FILE", help="Where to write the rows with label and probability."),
     ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a file whose work was stopped.")] = False,
     top_k: Annotated[
         int | None, typer.Option("--top-k", metavar="K", min=1, help="Rank only the K best classes.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Classify texts, or the rows of a file."""
+    """Classify texts, or the rows of a file of any size.
+
+    Stopped work on a file goes on with --resume. Several processes share its rows as
+    `torchrun --nproc-per-node N -m txcls predict … --input FILE --output FILE`.
+    """
     from txcls.errors import DataError
     from txcls.predict import Classifier
 
@@ -333,8 +347,17 @@ def predict(
         raise DataError("got both TEXT and --input; give one of them")
     if output is not None and input_file is None:
         raise DataError("got --output without --input FILE; for typed texts redirect standard output instead")
+    if output is not None and as_json:
+        raise DataError("got both --output and --json; give one of them")
+    if resume and output is None:
+        raise DataError("got --resume without --input FILE --output FILE; nothing else is kept when it is stopped")
     if input_file is not None:
-        _predict_file(checkpoint, input_file, text_column=text_column, output=output, top_k=top_k, as_json=as_json)
+        if output is not None:
+            _predict_file(checkpoint, input_file, output, text_column=text_column, resume=resume)
+        elif as_json:
+            _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
+        else:
+            raise DataError("--input needs --output FILE (or --json, to print one object per row)")
         return
     if not texts:
         if sys.stdin.isatty():
@@ -351,37 +374,45 @@ def predict(
             _print_prediction(prediction)
 
 
-def _predict_file(
-    checkpoint: str, path: Path, *, text_column: str | None, output: Path | None, top_k: int | None, as_json: bool
-) -> None:
-    """Classify each row of a file; write the file's own columns with label and probability added."""
-    from rich.progress import track
+def _predict_file(checkpoint: str, path: Path, output: Path, *, text_column: str | None, resume: bool) -> None:
+    """Write the rows of a file with label and probability added."""
+    from txcls.predict import Classifier
+    from txcls.scoring import Scored, score_file
+    from txcls.training.distributed import joined
 
-    from txcls.data.table import find_text_column, read_table, write_table
-    from txcls.errors import DataError
+    with joined("cpu") as processes, _rows_display(shown=processes.rank == 0) as bar:
+        task = bar.add_task(f"checking {path.name}", total=None)
+
+        def show(state: Scored) -> None:
+            bar.update(task, description="classifying", completed=state.done, total=state.rows)
+
+        scored = score_file(
+            Classifier.load(checkpoint), path, output, text_column=text_column, resume=resume, on_progress=show
+        )
+    _note_once(f"wrote {scored.rows:,} rows to {output}")
+
+
+def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
+    """Print one object for each row of a file."""
+    from txcls.data.stream import TableStream
     from txcls.predict import Classifier
 
-    if output is None and not as_json:
-        raise DataError("--input needs --output FILE (or --json, to print one object per row)")
-    frame = read_table(path)
-    column = find_text_column(frame, path=path, text_column=text_column)
-    classifier = Classifier.load(checkpoint)
-    rows: list[str] = frame[column].tolist()
-    predictions: list[Prediction] = []
-    chunk = 1024
-    starts = range(0, len(rows), chunk)
-    for start in track(starts, description=f"classifying {len(rows):,} rows", console=_console(error=True)):
-        part = classifier.predict(rows[start : start + chunk], top_k=top_k)
-        if as_json:
-            for prediction in part:
+    classifier, table = Classifier.load(checkpoint), TableStream(path)
+    with _rows_display(shown=True) as bar:
+        survey = table.survey(text_column=text_column)
+        task = bar.add_task("classifying", total=survey.rows)
+        for _, rows in table.parts(1024, wanted=lambda number: True):
+            for prediction in classifier.predict([row[survey.text_column] for row in rows], top_k=top_k):
                 _print_json(_prediction_object(prediction))
-        if output is not None:
-            predictions.extend(part)
-    if output is not None:
-        frame["predicted_label"] = [prediction.label or "" for prediction in predictions]
-        frame["probability"] = [p.scores[0].probability if p.scores else None for p in predictions]
-        write_table(frame, output)
-        _note(f"wrote {len(frame):,} rows to {output}")
+            bar.advance(task, len(rows))
+
+
+def _rows_display(*, shown: bool) -> Any:
+    """A bar with rows done, rows per second and time left on standard error."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=_console(error=True, quiet=not shown), speed_estimate_period=120)
 
 
 @app.command()
@@ -500,13 +531,13 @@ def data_show(
 
 
 class _TrainingDisplay:
-    """Progress bar, stages and a line per validation on standard error."""
+    """Progress bar, stages and a line per validation on standard error; nothing unless `shown`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[facts]}"))
-        self.bar = Progress(*columns, console=_console(error=True))
+        self.bar = Progress(*columns, console=_console(error=True, quiet=not shown))
         self.task: Any = None
 
     def stage(self, message: str) -> None:
@@ -534,8 +565,8 @@ class _TrainingDisplay:
 
 
 @contextmanager
-def _training_display() -> Iterator[_TrainingDisplay]:
-    display = _TrainingDisplay()
+def _training_display(*, shown: bool) -> Iterator[_TrainingDisplay]:
+    display = _TrainingDisplay(shown=shown)
     with display.bar:
         yield display
 
@@ -578,10 +609,10 @@ def _print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=False))
 
 
-def _console(*, error: bool = False) -> Any:
+def _console(*, error: bool = False, quiet: bool = False) -> Any:
     from rich.console import Console
 
-    return Console(stderr=error)
+    return Console(stderr=error, quiet=quiet)
 
 
 def _note(message: str) -> None:
@@ -589,9 +620,22 @@ def _note(message: str) -> None:
     print(message, file=sys.stderr)
 
 
+def _note_once(message: str) -> None:
+    """The same, said by the first of several processes alone."""
+    if not _process_number():
+        _note(message)
+
+
+def _process_number() -> int:
+    """Which of the processes that torchrun started this is, from 0; 0 where it did not."""
+    return int(os.environ["RANK"]) if "TORCHELASTIC_RUN_ID" in os.environ else 0
+
+
 def _command_line() -> str:
     """What was typed, for the model card, without the machine's own paths to Python."""
-    return shlex.join(["python", "-m", "txcls", *sys.argv[1:]])
+    from txcls.training.distributed import launcher
+
+    return f"{launcher()} {shlex.join(['txcls', *sys.argv[1:]])}"
 
 
 def main() -> NoReturn:
@@ -603,7 +647,7 @@ def main() -> NoReturn:
     try:
         code = command.main(prog_name="txcls", standalone_mode=False)
     except TxclsError as error:
-        _fail(str(error))
+        _fail(str(error), everywhere=isinstance(error, StoppedError))
     except typer._click.exceptions.ClickException as error:
         _fail(error.format_message())
     except (KeyboardInterrupt, typer.Abort):
@@ -615,6 +659,9 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str) -> NoReturn:
-    _note("error: " + " ".join(message.split()))
+def _fail(message: str, *, everywhere: bool = False) -> NoReturn:
+    """Say it and exit; of several processes one is enough for what happens `everywhere` at once."""
+    number = _process_number()
+    if not (number and everywhere):
+        _note("error: " + " ".join(message.split()) + (f" [process {number}]" if number else ""))
     sys.exit(2)

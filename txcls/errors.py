@@ -25,5 +25,9 @@ class TrainingError(TxclsError):
     """Training cannot start or go on (not-a-number loss, nothing to resume from, …)."""
 
 
+class StoppedError(TxclsError):
+    """Work was stopped on purpose (Ctrl-C, SIGTERM); what was done so far is kept, and can be gone on from."""
+
+
 class TraceError(TxclsError):
     """A trace named a point that the model does not have, or recorded nothing."""

@@ -6,7 +6,8 @@ which each row begins (its row number in Parquet), so that later checks can stil
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,12 +71,12 @@ def read_table(path: Path) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    suffix = _suffix(path)
+    suffix = table_suffix(path)
     if not path.is_file():
         raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
     if suffix == ".parquet":
         frame = _read_parquet(path)
-    elif suffix in (".json", ".jsonl", ".ndjson"):
+    elif is_json(suffix):
         lines, objects = _read_json(path)
         frame = pd.DataFrame(objects, index=pd.Index(lines, name="line"), dtype=object)
     else:
@@ -84,42 +85,27 @@ def read_table(path: Path) -> "pd.DataFrame":
     if not len(frame):
         raise DataError(f"{path}: no rows")
     frame.columns = frame.columns.map(str)
-    if repeated := sorted(set(frame.columns[frame.columns.duplicated()])):
-        raise DataError(f"{path}: column {repeated[0]!r} comes twice; rename one of them")
+    refuse_repeated(frame.columns, path)
     return frame
 
 
-def write_table(frame: "pd.DataFrame", path: Path) -> None:
-    """Write rows in the format that the file's suffix names.
-
-    Raises:
-        DataError: a format not known, or the file cannot be written.
-    """
-    suffix = _suffix(path)
-    try:
-        if suffix == ".parquet":
-            frame.to_parquet(path, index=False)
-        elif suffix in (".json", ".jsonl", ".ndjson"):
-            frame.to_json(path, orient="records", lines=True, force_ascii=False)
-        else:
-            frame.to_csv(path, index=False, sep="\t" if suffix in (".tsv", ".tab") else ",")
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None
+def refuse_repeated(columns: Iterable[str], path: Path) -> None:
+    """Raise DataError where two columns have the same name."""
+    if repeated := sorted(name for name, n in Counter(columns).items() if n > 1):
+        raise DataError(f"{path}: column {repeated[0]!r} comes twice; rename one of them")
 
 
-def find_text_column(frame: "pd.DataFrame", *, path: Path, text_column: str | None) -> str:
+def find_text_column(columns: Sequence[str], *, path: Path, text_column: str | None) -> str:
     """The name of the column with the texts: the one asked for, or the one with a usual name, or the only one.
 
     Raises:
-        DataError: there is no such column, none looks like it, or a row of it holds no string.
+        DataError: there is no such column, or none looks like it.
     """
-    columns = list(frame.columns)
     found = _find_column(columns, text_column, TEXT_NAMES, path=path, what="text")
     if found is None:
         if len(columns) != 1:
             raise _unclear(columns, path=path, what="text")
         found = columns[0]
-    _check_texts(frame, found, path=path)
     return found
 
 
@@ -167,11 +153,21 @@ def _listed(columns: Iterable[str]) -> str:
     return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
-def _suffix(path: Path) -> str:
+def table_suffix(path: Path) -> str:
+    """The format that the file's name says, as one of the suffixes in lower case.
+
+    Raises:
+        DataError: a format not known.
+    """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in _SUFFIXES:
         raise DataError(f"{path}: format not known by its name; wanted {', '.join(_SUFFIXES)} (text formats also .gz)")
     return suffix
+
+
+def is_json(suffix: str) -> bool:
+    """Whether the rows of such a file are JSON objects."""
+    return suffix in (".json", ".jsonl", ".ndjson")
 
 
 def _split_files(folder: Path) -> dict[SplitName, Path]:
@@ -198,26 +194,33 @@ def _labelled(path: Path, config: DataConfig) -> list[tuple[str, str]]:
     """(text, label) of every row."""
     frame = read_table(path)
     text, label = find_columns(frame, path=path, config=config)
-    _check_texts(frame, text, path=path, may_be_empty=False)
+    _check_texts(frame, text, path=path)
     labels = [_label(value) for value in frame[label].tolist()]
     if empty := [i for i, name in enumerate(labels) if not name]:
         raise _missing(frame, empty, label, path=path, what="label")
     return list(zip(frame[text].tolist(), labels, strict=True))
 
 
-def _check_texts(frame: "pd.DataFrame", column: str, *, path: Path, may_be_empty: bool = True) -> None:
+def _check_texts(frame: "pd.DataFrame", column: str, *, path: Path) -> None:
     values: list[Any] = frame[column].tolist()
     absent = [i for i, value in enumerate(values) if value is None or value != value]
     if absent:
         raise _missing(frame, absent, column, path=path, what="text")
     for line, value in zip(frame.index, values, strict=True):
         if not isinstance(value, str):
-            raise DataError(
-                f"{path}, {frame.index.name} {line}: column {column!r} holds {str(value)[:40]!r} "
-                f"({type(value).__name__}), wanted a text; name another column"
-            )
-    if not may_be_empty and (empty := [i for i, value in enumerate(values) if not value.strip()]):
+            raise not_a_text(value, f"{path}, {frame.index.name} {line}", column)
+    if empty := [i for i, value in enumerate(values) if not value.strip()]:
         raise _missing(frame, empty, column, path=path, what="text")
+
+
+def not_a_text(value: object, where: str, column: str) -> DataError:
+    """The error for a text column's value that is no string; `where` names file and line."""
+    if value is None or value != value:
+        return DataError(f"{where}: no text in column {column!r}; fill it in or remove the row")
+    return DataError(
+        f"{where}: column {column!r} holds {str(value)[:40]!r} ({type(value).__name__}), wanted a text; "
+        "name another column"
+    )
 
 
 def _missing(frame: "pd.DataFrame", rows: Sequence[int], column: str, *, path: Path, what: str) -> DataError:
@@ -263,30 +266,42 @@ def _read_test(path: Path, config: DataConfig, classes: tuple[str, ...]) -> Labe
 
 def _read_delimited(path: Path, *, tabs: bool) -> tuple[list[int], list[str], list[list[str]]]:
     text = read_text(path)
-    delimiter = "\t" if tabs else _sniff(text)
+    delimiter = "\t" if tabs else sniff_delimiter(text[:100_000])
     try:
         numbered = list(csv_rows(text, path, delimiter=delimiter))
     except DataError:
         if not tabs:
             raise
         numbered = list(csv_rows(text, path, delimiter=delimiter, quoted=False))
-    if not numbered:
-        raise DataError(f"{path}: empty; wanted a header line with the columns' names, then rows")
-    header = [name.strip() for name in numbered[0][1]]
-    for line, row in numbered[1:]:
-        if len(row) != len(header):
+    (_, header), *rows = delimited_rows(numbered, path)
+    return [line for line, _ in rows], header, [row for _, row in rows]
+
+
+def delimited_rows(numbered: Iterable[tuple[int, list[str]]], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(line, fields) of header and rows, checked to be of one width.
+
+    Raises:
+        DataError: there is no header, or a row has another number of fields.
+    """
+    header: list[str] | None = None
+    for line, fields in numbered:
+        if header is None:
+            header = fields = [name.strip() for name in fields]
+        if len(fields) != len(header):
             raise DataError(
-                f"{path}, line {line}: {len(row)} fields, but the header has {len(header)} ({_listed(header)}); "
+                f"{path}, line {line}: {len(fields)} fields, but the header has {len(header)} ({_listed(header)}); "
                 "quote fields that hold the delimiter"
             )
-    return [line for line, _ in numbered[1:]], header, [row for _, row in numbered[1:]]
+        yield line, fields
+    if header is None:
+        raise DataError(f"{path}: empty; wanted a header line with the columns' names, then rows")
 
 
-def _sniff(text: str) -> str:
+def sniff_delimiter(text: str) -> str:
     """The delimiter by which most of the first rows have as many fields as the header, more than one."""
 
     def agreement(delimiter: str) -> tuple[int, int]:
-        reader = csv.reader(io.StringIO(text[:100_000], newline=""), delimiter=delimiter)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         try:
             widths = [len(row) for row, _ in zip(reader, range(50), strict=False) if row]
         except csv.Error:
@@ -307,22 +322,43 @@ def _read_json(path: Path) -> tuple[list[int], list[dict[str, Any]]]:
     else:
         numbered = list(json_lines(text, path))
         where = "line"
+    objects = list(json_objects(numbered, path, where))
+    return [number for number, _ in objects], [value for _, value in objects]
+
+
+def json_objects(numbered: Iterable[tuple[int, Any]], path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same, checked to be objects; `where` says what the numbers count.
+
+    Raises:
+        DataError: a value is no object.
+    """
     for number, value in numbered:
         if not isinstance(value, dict):
             raise DataError(
                 f"{path}, {where} {number}: wanted an object with the columns as keys, got {str(value)[:40]!r}"
             )
-    return [number for number, _ in numbered], [value for _, value in numbered]
+        yield number, value
 
 
-def _read_parquet(path: Path) -> "pd.DataFrame":
-    import pandas as pd
+def open_parquet(path: Path) -> Any:
+    """The Parquet file, to be read in pieces.
+
+    Raises:
+        DataError: it is none.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read()
+        file = pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
+    return file
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    table = open_parquet(path).read()
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     return pd.DataFrame(columns, index=pd.RangeIndex(1, table.num_rows + 1, name="row"), dtype=object)

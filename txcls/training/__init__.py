@@ -1,5 +1,6 @@
 """Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
 
+from txcls.training.distributed import joined
 from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
 from txcls.training.measure import Evaluation
 from txcls.training.objectives import predict_logits
@@ -15,6 +16,7 @@ __all__ = [
     "calibrate",
     "evaluate",
     "fit",
+    "joined",
     "predict_logits",
     "pretrain",
     "train",

@@ -22,12 +22,13 @@ from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.errors import TrainingError
+from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
+from txcls.training.distributed import LostProcessError, here
 from txcls.training.objectives import Classify, Objective, class_weights
 from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class FitResult:
     stopped_early: bool
 
 
-class TrainingInterruptedError(TrainingError):
+class TrainingInterruptedError(TrainingError, StoppedError):
     """Training was stopped on purpose (Ctrl-C, SIGTERM) and its state is saved, where there is a place for it."""
 
 
@@ -101,6 +102,9 @@ def fit(
 ) -> FitResult:
     """Train `model` in place and leave it with the weights that did best on the validation rows.
 
+    In a process of several (`txcls.training.distributed`) all of them call this with the same arguments; the result is
+    that of one process with the same batches, up to rounding, and but for dropout and the like, which each draws anew.
+
     Args:
         model: freshly initialised (with `resume`, of the same configuration as before).
         train, validation: token ids and labels; neither may be empty.
@@ -113,7 +117,8 @@ def fit(
         max_steps: stop after so many optimiser steps in all (for trials; the schedule is that of the whole run).
 
     Raises:
-        TrainingError: the loss became not-a-number, or there is nothing (fitting) to resume from.
+        TrainingError: the loss became not-a-number, there is nothing (fitting) to resume from, or another process of
+            the run was lost.
         TrainingInterruptedError: stopped by Ctrl-C or SIGTERM, after the state was saved.
     """
     if objective is None:
@@ -142,7 +147,10 @@ class _Fit:
             raise TrainingError(
                 f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each"
             )
+        self.processes = here()
+        self.processes.check_same(train, validation, settings=config.model_dump_json())
         self.model, self.train, self.validation = model.to(device), train, validation
+        self.learner = self.processes.learner(self.model, objective)
         self.config, self.objective, self.device, self.state_path = config, objective, device, state_path
         self.lengths = train.lengths
         self.optimizer = make_optimizer(model, config)
@@ -164,12 +172,26 @@ class _Fit:
         on_validation: Callable[[HistoryRow], None] | None,
         max_steps: int | None,
     ) -> FitResult:
-        torch.manual_seed(self.config.seed)
+        torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # other dropout in each process
         if resume:
             self._load()
+        try:
+            return self._run(on_step=on_step, on_validation=on_validation, max_steps=max_steps)
+        except LostProcessError as error:
+            raise LostProcessError(f"{error} after step {self.step}{self._how_to_go_on()}") from error
+
+    def _run(
+        self,
+        *,
+        on_step: Callable[[Progress], None] | None,
+        on_validation: Callable[[HistoryRow], None] | None,
+        max_steps: int | None,
+    ) -> FitResult:
+        if self.processes.size > 1:
+            self._save()  # one of them may be lost at any time
         stopped_early = self._patience_is_out()
         saved_at = time.monotonic()
-        with _stop_requests() as stop_requested:
+        with stop_requests() as stop_requested:
             while self.epoch < self.config.epochs and not stopped_early:
                 batches = length_bucketed_batches(
                     self.lengths, batch_size=self.config.batch_size, seed=self.config.seed, epoch=self.epoch
@@ -187,15 +209,15 @@ class _Fit:
                         if on_validation is not None:
                             on_validation(row)
                         stopped_early = self._patience_is_out() or last
-                    if stop_requested():
+                    stop, save = self.processes.any(
+                        stop_requested(), time.monotonic() - saved_at > self.config.save_every_seconds
+                    )
+                    if stop:
                         self._save()
-                        where = (
-                            f"; its state is in {self.state_path}, --resume goes on from it" if self.state_path else ""
-                        )
                         raise TrainingInterruptedError(
-                            f"stopped in epoch {self.epoch + 1} after step {self.step}{where}"
+                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._how_to_go_on()}"
                         )
-                    if time.monotonic() - saved_at > self.config.save_every_seconds:
+                    if save:
                         self._save()
                         saved_at = time.monotonic()
                 if self.batch == len(batches):
@@ -210,22 +232,24 @@ class _Fit:
     def _train_step(self, indices: NDArray[np.int64]) -> None:
         started = time.perf_counter()
         self.model.train()
-        ids_array, labels_array = pad_batch(self.train, indices)
+        ids_array, labels_array = pad_batch(self.train, self.processes.share(indices))
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
         rate = learning_rate(self.step, total=self.total_steps, config=self.config)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         with self._autocast():
-            outcome = self.objective.batch(self.model, ids, labels)
-        value = float(outcome.loss.detach())
-        if not math.isfinite(value):
+            outcome = self.learner(ids, labels)
+        whole = self.processes.whole(outcome, n_rows=len(indices))
+        if not math.isfinite(whole.loss):
             raise TrainingError(
-                f"the loss became {value} in epoch {self.epoch + 1}, step {self.step + 1} (learning rate {rate:.2g}); "
-                "try a lower train.learning_rate, a longer train.warmup_fraction or train.precision=float32"
+                f"the loss became {whole.loss} in epoch {self.epoch + 1}, step {self.step + 1} "
+                f"(learning rate {rate:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
+                "or train.precision=float32"
             )
         self.optimizer.zero_grad(set_to_none=True)
-        outcome.loss.backward()
+        with self.processes.talking():
+            (outcome.loss * whole.factor).backward()
         if self.config.gradient_clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         self.optimizer.step()
@@ -234,9 +258,9 @@ class _Fit:
         spent = time.perf_counter() - started
         self.seconds += spent
         running = self.running
-        running.loss += value * outcome.n
-        running.right += int(outcome.right)
-        running.n += outcome.n
+        running.loss += whole.loss * whole.n
+        running.right += whole.right
+        running.n += whole.n
         running.tokens += int(self.lengths[indices].sum())
         running.seconds += spent
 
@@ -245,8 +269,10 @@ class _Fit:
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         if self.average is not None:
             self.model.load_state_dict(self.average.weights)
-        loss, accuracy = self.objective.validate(self.model, self.validation, self.device)
-        best = self._better(loss=loss, accuracy=accuracy)
+        found = self.processes.validated(
+            self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
+        )
+        best = self._better(loss=found.loss, accuracy=found.accuracy)
         if best:
             weights = self.model.state_dict()
             self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
@@ -258,8 +284,8 @@ class _Fit:
             step=self.step,
             train_loss=running.loss / max(running.n, 1),
             train_accuracy=running.right / max(running.n, 1),
-            validation_loss=loss,
-            validation_accuracy=accuracy,
+            validation_loss=found.loss,
+            validation_accuracy=found.accuracy,
             learning_rate=learning_rate(self.step - 1, total=self.total_steps, config=self.config),
             seconds=self.seconds,
             tokens_per_second=running.tokens / max(running.seconds, 1e-9),
@@ -305,6 +331,9 @@ class _Fit:
         """Write everything that `_load` needs, all at once: a stop while writing leaves the state before."""
         if self.state_path is None:
             return
+        random = self.processes.gather(self._random_state())
+        if self.processes.rank:
+            return
         state = {
             "version": STATE_VERSION,
             "config": self.config.model_dump_json(),
@@ -318,8 +347,7 @@ class _Fit:
             "best": self.best_weights,
             "average": None if self.average is None else self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "random": torch.get_rng_state(),
-            "random_cuda": torch.cuda.get_rng_state_all() if self.device.type == "cuda" else [],
+            "random": random,
         }
         temporary = self.state_path.with_suffix(".tmp")
         try:
@@ -334,10 +362,34 @@ class _Fit:
             raise TrainingError(f"cannot save the training state to {self.state_path}: {error}") from error
 
     def _load(self) -> None:
+        state = self.processes.from_first(self._read)
+        self.epoch, self.batch, self.step = state["position"]
+        self.seconds = state["seconds"]
+        self.running = _Running(**state["running"])
+        self.history = [HistoryRow(**row) for row in state["history"]]
+        self.model.load_state_dict(state["model"])
+        self.best_weights = state["best"]
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.processes.rank < len(state["random"]):  # there may be more processes than before
+            cpu, cuda = state["random"][self.processes.rank]
+            torch.set_rng_state(cpu)
+            if self.device.type == "cuda":
+                torch.cuda.set_rng_state_all(cuda)
+
+    def _random_state(self) -> tuple[Tensor, list[Tensor]]:
+        return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
+
+    def _how_to_go_on(self) -> str:
+        return f"; its state is in {self.state_path}, --resume goes on from it" if self.state_path else ""
+
+    def _read(self) -> dict[str, Any]:
+        """The state on disk, checked to be one of a run with these settings."""
         if self.state_path is None or not self.state_path.is_file():
             raise TrainingError(f"nothing to resume: there is no {self.state_path}; start without --resume")
         try:
-            state = torch.load(self.state_path, map_location=self.device, weights_only=True)
+            state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch.load raises many types for a damaged file
             raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
         shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
@@ -353,18 +405,7 @@ class _Fit:
                     f"{self.state_path} was saved by another run: its {what} differ. Repeat the settings it was "
                     "started with, or start without --resume"
                 )
-        self.epoch, self.batch, self.step = state["position"]
-        self.seconds = state["seconds"]
-        self.running = _Running(**state["running"])
-        self.history = [HistoryRow(**row) for row in state["history"]]
-        self.model.load_state_dict(state["model"])
-        self.best_weights = state["best"]
-        if self.average is not None:
-            self.average.load_state_dict(state["average"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"].cpu())
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state_all([one.cpu() for one in state["random_cuda"]])
+        return state
 
 
 def _validation_points(batches: int, validations: int) -> set[int]:
@@ -373,7 +414,7 @@ def _validation_points(batches: int, validations: int) -> set[int]:
 
 
 @contextmanager
-def _stop_requests() -> Iterator[Callable[[], bool]]:
+def stop_requests() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C or SIGTERM into a question that the loop asks between steps; a second one stops at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():

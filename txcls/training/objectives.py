@@ -25,6 +25,17 @@ class Outcome:
     loss: Tensor
     right: Tensor
     n: int
+    weight: Tensor | float
+    """What `loss` was divided by (n, or the sum of class weights): the share that it has in a larger batch's mean."""
+
+
+@dataclass(frozen=True)
+class Validated:
+    """Mean loss and accuracy over held-out texts, and over how many texts (or tokens) these are means."""
+
+    loss: float
+    accuracy: float
+    n: int
 
 
 class Objective(Protocol):
@@ -33,8 +44,8 @@ class Objective(Protocol):
     def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         """The outcome of ids (B, T) with labels (B,), while training."""
 
-    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> tuple[float, float]:
-        """Mean loss and accuracy over held-out texts; the same for the same model whenever it is asked."""
+    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
+        """Loss and accuracy over held-out texts; the same for the same model whenever it is asked."""
 
 
 class Classify:
@@ -48,13 +59,15 @@ class Classify:
         logits = model(dropped).float()  # B C
         weights = self.class_weights.to(ids.device)
         loss = F.cross_entropy(logits, labels, weight=weights, label_smoothing=self.config.label_smoothing)
-        return Outcome(loss, (logits.detach().argmax(-1) == labels).sum(), len(labels))
+        right = (logits.detach().argmax(-1) == labels).sum()
+        return Outcome(loss, right, len(labels), weights[labels].sum())
 
-    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> tuple[float, float]:
+    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
         assert isinstance(model, TextClassifier)
         logits = predict_logits(model, texts, device=device)  # N C
         labels = torch.from_numpy(np.asarray(texts.labels, dtype=np.int64))  # N
-        return float(F.cross_entropy(logits, labels)), float((logits.argmax(-1) == labels).float().mean())
+        accuracy = float((logits.argmax(-1) == labels).float().mean())
+        return Validated(float(F.cross_entropy(logits, labels)), accuracy, len(labels))
 
 
 class _Language(ABC):
@@ -64,7 +77,7 @@ class _Language(ABC):
         return self._outcome(model, ids, None)
 
     @torch.inference_mode()
-    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> tuple[float, float]:
+    def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
         model.eval()
         random = torch.Generator().manual_seed(0)  # its own, so that asking does not change training
         order = np.argsort(texts.lengths, kind="stable")
@@ -74,7 +87,7 @@ class _Language(ABC):
             outcome = self._outcome(model, torch.from_numpy(ids).to(device), random)
             if outcome.n:
                 loss, right, n = loss + float(outcome.loss) * outcome.n, right + int(outcome.right), n + outcome.n
-        return loss / max(n, 1), right / max(n, 1)
+        return Validated(loss / max(n, 1), right / max(n, 1), n)
 
     @abstractmethod
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
@@ -90,11 +103,8 @@ class FillMasked(_Language):
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
         changed, asked = mask_tokens(ids, vocab_size=self.vocab_size, random=random)
-        targets = ids[asked]  # N
-        if not len(targets):  # a batch of very short texts: nothing to learn from it, but a gradient of zero
-            return Outcome(model.read(changed).sum() * 0.0, torch.zeros(()), 0)
         scores = model.score(model.read(changed)[:, : ids.shape[1]][asked]).float()  # N V: not of the others
-        return Outcome(F.cross_entropy(scores, targets), (scores.detach().argmax(-1) == targets).sum(), len(targets))
+        return _asked_for(scores, ids[asked])
 
 
 class SayNext(_Language):
@@ -103,11 +113,17 @@ class SayNext(_Language):
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
         real = ids[:, 1:] != PAD  # B T-1
-        targets = ids[:, 1:][real]  # N
-        if not len(targets):
-            return Outcome(model.read(ids).sum() * 0.0, torch.zeros(()), 0)
-        scores = model.score(model.read(ids[:, :-1])[:, : real.shape[1]][real]).float()  # N V
-        return Outcome(F.cross_entropy(scores, targets), (scores.detach().argmax(-1) == targets).sum(), len(targets))
+        read = model.read(ids[:, : max(real.shape[1], 1)])  # B T-1 D
+        scores = model.score(read[:, : real.shape[1]][real]).float()  # N V
+        return _asked_for(scores, ids[:, 1:][real])
+
+
+def _asked_for(scores: Tensor, targets: Tensor) -> Outcome:
+    """The outcome of scores (N, V) for the tokens that were asked for (N,)."""
+    if not len(targets):  # a batch of very short texts: nothing to learn from it, but a gradient of zero
+        return Outcome(scores.sum(), torch.zeros(()), 0, 0)
+    right = (scores.detach().argmax(-1) == targets).sum()
+    return Outcome(F.cross_entropy(scores, targets), right, len(targets), len(targets))
 
 
 def drop_tokens(ids: Tensor, probability: float) -> Tensor:

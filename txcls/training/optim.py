@@ -62,7 +62,9 @@ class AveragedWeights:
         """Go on from `state_dict()`."""
         n_updates, weights = state["n_updates"], state["weights"]
         assert isinstance(n_updates, int) and isinstance(weights, dict)
-        self.n_updates, self.weights = n_updates, weights
+        self.n_updates = n_updates
+        for name, tensor in self.weights.items():
+            tensor.copy_(weights[name])
 
 
 def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) -> torch.dtype | None:

@@ -8,7 +8,6 @@ to keep, and test texts are never read.
 """
 
 import math
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -16,15 +15,16 @@ from typing import Any
 
 import torch
 
-from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.texts import open_texts
 from txcls.errors import TrainingError
 from txcls.model import Encoder, LanguageModel
 from txcls.text.encoder import TextEncoder
+from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, SayNext
-from txcls.training.setup import check_writable, choose_device, encode_unlabelled, state_file, training_facts
+from txcls.training.setup import check_writable, choose_device, encode_unlabelled, finished, state_file, training_facts
 from txcls.training.start import add_company_vectors, other_texts
 
 
@@ -60,7 +60,8 @@ def pretrain(
     tell(f"building the vocabulary from {len(texts.training):,} training texts")
     encoder = TextEncoder.fit(texts.training, config.text, max_length=config.model.max_length, class_token=True)
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
-    train, held_out = (encode_unlabelled(encoder, part) for part in (texts.training, texts.validation))
+    with here().one_before_others():
+        train, held_out = (encode_unlabelled(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
     model = LanguageModel(config.model, vocab_size=encoder.vocab_size)
     if config.train.start_vectors == "company":
@@ -97,9 +98,8 @@ def pretrain(
         },
     }
     history = [asdict(row) for row in result.history]
-    save_checkpoint(Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history))
-    shutil.rmtree(state_file(out).parent, ignore_errors=True)
-    return load_checkpoint(out)
+    checkpoint = Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history)
+    return finished(checkpoint, state_file(out))
 
 
 def encoder_from(init: Checkpoint, config: RunConfig) -> TextEncoder:

@@ -1,6 +1,5 @@
 """From a configuration to a checkpoint folder: data, split, tokenizer, model, training, calibration, model card."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import torch
 
-from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint import Checkpoint
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
@@ -18,11 +17,12 @@ from txcls.errors import DataError, TrainingError
 from txcls.metrics import auroc, fit_calibration, scope_scores, scope_threshold
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
+from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import encoder_from, start_from
-from txcls.training.setup import check_writable, choose_device, data_facts, state_file, training_facts
+from txcls.training.setup import check_writable, choose_device, data_facts, finished, state_file, training_facts
 from txcls.training.start import add_company_vectors, other_texts
 
 
@@ -41,6 +41,8 @@ def train(
     on_validation: Callable[[HistoryRow], None] | None = None,
 ) -> Checkpoint:
     """Train what `config` describes and save it as the checkpoint folder `out`; the test split is not touched.
+
+    In a process of several (`txcls.training.distributed`) all of them call it alike, and the first one writes.
 
     While it runs, its state lies beside `out` in a folder with `.training` added, from which `resume` goes on; the
     folder goes away once the checkpoint is saved.
@@ -81,8 +83,9 @@ def train(
         encoder = encoder_from(init, config)
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     cache = cache_folder() / "tokens"
-    tokenised = TokenisedTexts.encode(encoder, training_rows, cache=cache)
-    held_out = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
+    with here().one_before_others():
+        tokenised = TokenisedTexts.encode(encoder, training_rows, cache=cache)
+        held_out = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
     torch.manual_seed(config.train.seed)
     model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(classes))
     if init is not None:
@@ -112,9 +115,7 @@ def train(
         "training": training_facts(result, config, command, chosen),
     }
     checkpoint = Checkpoint(out, config, encoder, classes, model.eval(), metrics=metrics, history=history)
-    save_checkpoint(_calibrated(checkpoint, dataset, held_out, device="cpu"))
-    shutil.rmtree(state_path.parent, ignore_errors=True)
-    return load_checkpoint(out)
+    return finished(_calibrated(checkpoint, dataset, held_out, device="cpu"), state_path)
 
 
 def evaluate(

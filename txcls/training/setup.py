@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import torch
 
 from txcls import __version__
+from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import Dataset, LabelledTexts
 from txcls.errors import TrainingError
 from txcls.text.encoder import TextEncoder
+from txcls.training.distributed import here, launcher, own_device
 from txcls.training.loop import FitResult
 
 
@@ -26,8 +29,10 @@ def state_file(out: Path) -> Path:
 def choose_device(name: str | None) -> torch.device:
     """The device of that name, checked by putting something on it."""
     if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
+        if name == "cuda" and here().size > 1:
+            return own_device()
         device = torch.device(name)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -38,6 +43,8 @@ def choose_device(name: str | None) -> torch.device:
 
 def check_writable(out: Path) -> None:
     """Fail before the training, not after it, where the checkpoint could not be written."""
+    if here().rank:
+        return  # it will not write
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         probe = out.parent / f".{out.name}-probe"
@@ -55,6 +62,15 @@ def encode_unlabelled(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTe
     """The ids of texts without labels."""
     rows = LabelledTexts(texts, [0] * len(texts), ("text",))
     return TokenisedTexts.encode(encoder, rows, cache=cache_folder() / "tokens")
+
+
+def finished(checkpoint: Checkpoint, state_path: Path) -> Checkpoint:
+    """Save what a run made and remove its state; of several processes the first one does, the others have it too."""
+    if here().rank:
+        return checkpoint
+    save_checkpoint(checkpoint)
+    shutil.rmtree(state_path.parent, ignore_errors=True)
+    return load_checkpoint(checkpoint.path)
 
 
 def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
@@ -75,15 +91,16 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
 
 def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
     """What a card says of how a model was trained, and on which machine."""
+    size = here().size
     processor = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
     return {
-        "command": command or f"python -m txcls train {config.name}",
+        "command": command or f"{launcher()} txcls train {config.name}",
         "seed": config.train.seed,
         "seconds": round(result.seconds),
         "epochs": result.history[-1].epoch,
         "steps": result.history[-1].step,
         "best_epoch": result.best.epoch,
-        "machine": f"{processor}, {torch.get_num_threads()} threads",
+        "machine": f"{processor}, {torch.get_num_threads()} threads" + (f", {size} processes" if size > 1 else ""),
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }
 

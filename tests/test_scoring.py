@@ -1,0 +1,289 @@
+"""Files of any size are classified part by part: whole rows only, gone on with after a kill, shared among processes."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.conftest import TEXTS, make_checkpoint
+from txcls import scoring
+from txcls.errors import DataError, StoppedError
+from txcls.predict import Classifier
+from txcls.scoring import BatchClassifier, Scored, score_file
+
+ROOT = Path(__file__).parent.parent
+STRANGE = ["", "  ", 'with "quotes", commas', "line\nbreak", "tab\there", "שלום", "a\u2028b"]
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "PART_ROWS", 8)
+    monkeypatch.setattr(scoring, "TOGETHER", 3)
+
+
+def texts(n: int) -> list[str]:
+    return [STRANGE[i // 5 % 7] if i % 5 == 4 else f"{TEXTS[i % 8]} {i}" for i in range(n)]
+
+
+def write(path: Path, n: int) -> Path:
+    """A table of n rows with id and body."""
+    frame = pd.DataFrame({"id": [str(i) for i in range(n)], "body": texts(n)})
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        return [
+            {name: None if value != value else value for name, value in row.items()}
+            for row in pd.read_parquet(path).to_dict("records")
+        ]
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    file = io.StringIO(raw.decode(), newline="")
+    rows = list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True))
+    return [{**row, "probability": float(row["probability"]) if row["probability"] else None} for row in rows]
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 40])
+@pytest.mark.parametrize("source", ["in.csv", "in.tsv", "in.jsonl", "in.parquet"])
+@pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.csv.gz"])
+def test_every_row_comes_back_in_order_with_its_prediction(
+    classifier: Classifier, tmp_path: Path, source: str, target: str, n: int
+) -> None:
+    seen: list[Scored] = []
+    write(tmp_path / source, n)
+    done = score_file(classifier, tmp_path / source, tmp_path / target, text_column="body", on_progress=seen.append)
+    rows = read(tmp_path / target)
+    assert [row["body"] for row in rows] == texts(n) and [row["id"] for row in rows] == [str(i) for i in range(n)]
+    for row, prediction in zip(rows, classifier.predict(texts(n)), strict=True):
+        assert list(row) == ["id", "body", "predicted_label", "probability"]
+        assert row["predicted_label"] == (prediction.label or "")
+        if prediction.label is None:
+            assert row["probability"] is None
+        else:
+            assert row["probability"] == pytest.approx(prediction.scores[0].probability, abs=1e-6)
+    assert done == Scored(n, n) and seen == [Scored(min(8 * part, n), n) for part in range(-(-n // 8) + 1)]
+    assert {path.name for path in tmp_path.iterdir()} == {source, target}
+
+
+def test_other_columns_stay_what_they_were(classifier: Classifier, tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    when = pd.to_datetime(["2020-01-01", None, "2021-05-05"])
+    frame = pd.DataFrame(
+        {"probability": ["x"] * 3, "text": TEXTS[:3], "when": when, "n": [1, 2, 3], "l": [[1], [], None]}
+    )
+    frame.to_parquet(source)
+    score_file(classifier, source, tmp_path / "out.parquet")
+    written = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(written.columns) == ["probability", "text", "when", "n", "l", "predicted_label"]
+    pd.testing.assert_frame_equal(written[["text", "when", "n"]], frame[["text", "when", "n"]])
+    assert written["probability"].dtype == np.float64
+    score_file(classifier, source, tmp_path / "out.jsonl")
+    assert [row["when"] for row in read(tmp_path / "out.jsonl")][1] is None
+
+
+def test_json_rows_keep_their_own_keys_and_a_table_gets_all(classifier: Classifier, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    lines = ['{"text": "a \\ud800 b", "n": 1}', '{"text": "c", "deep": {"x": [1]}}', '{"text": "d", "n": NaN}']
+    source.write_text("\n".join(lines), encoding="utf-8")
+    score_file(classifier, source, tmp_path / "out.jsonl")
+    first, second, third = read(tmp_path / "out.jsonl")
+    assert list(first) == ["text", "n", "predicted_label", "probability"] and first["text"] == "a \ud800 b"
+    assert second["deep"] == {"x": [1]} and "n" not in second and third["n"] is None
+    score_file(classifier, source, tmp_path / "out.csv")
+    rows = read(tmp_path / "out.csv")
+    assert list(rows[0]) == ["text", "n", "deep", "predicted_label", "probability"]
+    assert [row["n"] for row in rows] == ["1", "", ""]
+
+
+def test_stopped_work_is_kept_and_gone_on_with(classifier: Classifier, tmp_path: Path) -> None:
+    source, target, whole = write(tmp_path / "in.csv", 50), tmp_path / "out.csv", tmp_path / "whole.csv"
+    score_file(classifier, source, whole)
+    target.write_text("an older file")
+
+    def stop(state: Scored) -> None:
+        if state.done == 24:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(
+        StoppedError, match=r"stopped after 24 of 50 rows; they are kept in .*out\.csv\.parts, --resume"
+    ):
+        score_file(classifier, source, target, on_progress=stop)
+    assert target.read_text() == "an older file"
+    with pytest.raises(DataError, match=r"out\.csv\.parts holds unfinished work; go on with it by --resume"):
+        score_file(classifier, source, target)
+    seen: list[Scored] = []
+    score_file(classifier, source, target, resume=True, on_progress=seen.append)
+    assert seen[0].done == 24, "what was done is not done again"
+    assert target.read_bytes() == whole.read_bytes() and not (tmp_path / "out.csv.parts").exists()
+    with pytest.raises(DataError, match=r"nothing to resume: there is no .*out\.csv\.parts"):
+        score_file(classifier, source, target, resume=True)
+
+
+def test_work_on_another_input_or_by_another_checkpoint_is_not_gone_on_with(
+    classifier: Classifier, tmp_path: Path
+) -> None:
+    source, target = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
+
+    def stop(state: Scored) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(StoppedError):
+        score_file(classifier, source, target, on_progress=stop)
+    other = Classifier(make_checkpoint(tmp_path / "other", classes=("a", "b")))
+    with pytest.raises(DataError, match=r"by another checkpoint \(checkpoint_sha256 differ\)"):
+        score_file(other, source, target, resume=True)
+    write(source, 21)
+    with pytest.raises(DataError, match=r"another input .*\(input_bytes, input_sha256, rows differ\)"):
+        score_file(classifier, source, target, resume=True)
+    (tmp_path / "out.csv.parts" / "plan.json").write_text("{")
+    with pytest.raises(DataError, match=r"plan\.json cannot be read"):
+        score_file(classifier, source, target, resume=True)
+
+
+def test_a_bad_row_is_named_before_any_work_is_done(classifier: Classifier, tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("text,n\n" + "fine,1\n" * 100 + "one field too many,2,3\n")
+    with pytest.raises(DataError, match="line 102: 3 fields"):
+        score_file(classifier, source, tmp_path / "out.csv", on_progress=lambda state: pytest.fail("work was done"))
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("target", ["missing/out.csv", "out.xlsx"])
+def test_a_target_that_cannot_be_written_is_an_error(classifier: Classifier, tmp_path: Path, target: str) -> None:
+    with pytest.raises(DataError, match=r"cannot write|format not known"):
+        score_file(classifier, write(tmp_path / "in.csv", 9), tmp_path / target)
+
+
+def test_a_full_disk_leaves_whole_parts(
+    classifier: Classifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
+
+    def full(number: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    def fill(state: Scored) -> None:
+        if state.done == 8:
+            monkeypatch.setattr("os.fsync", full)
+
+    with pytest.raises(DataError, match="No space left"):
+        score_file(classifier, source, target, on_progress=fill)
+    assert sorted(path.name for path in (tmp_path / "out.csv.parts").iterdir()) == ["00000000", "plan.json"]
+
+
+# In processes of their own.
+
+
+def command(*arguments: str, processes: int = 0) -> list[str]:
+    run = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), "-m"] if processes else []
+    return [sys.executable, "-m", *run, "tests.small_parts", "predict", *arguments]
+
+
+def start(arguments: list[str], cwd: Path) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        arguments, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def end(process: "subprocess.Popen[str]") -> str:
+    try:
+        return process.communicate(timeout=150)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+
+
+def parts_of(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
+
+
+def until_parts(folder: Path, n: int, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 120
+    while len(parts_of(folder)) < n and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(parts_of(folder)) >= n, end(process)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a checkpoint, rows for several parts, and what one undisturbed process makes of them."""
+    folder = tmp_path_factory.mktemp("large")
+    make_checkpoint(folder / "tiny")
+    write(folder / "in.csv", 3000)
+    whole = start(command("tiny", "--input", "in.csv", "--text-column", "body", "--output", "whole.csv"), folder)
+    error = end(whole)
+    assert whole.returncode == 0 and "wrote 3,000 rows to whole.csv" in error, error
+    return folder
+
+
+def test_a_killed_process_leaves_whole_rows_and_is_gone_on_with(large: Path) -> None:
+    """SIGKILL in mid-work, twice, the second time as soon as a part is being written."""
+    arguments = ["tiny", "--input", "in.csv", "--text-column", "body", "--output", "out.csv"]
+    folder = large / "out.csv.parts"
+    whole = (large / "whole.csv").read_bytes()
+    header_end = whole.index(b"\n") + 1
+    for resume, parts in (([], 1), (["--resume"], 3)):
+        process = start(command(*arguments, *resume), large)
+        until_parts(folder, parts, process)
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL and not (large / "out.csv").exists()
+        done = b"".join((folder / name).read_bytes() for name in sorted(parts_of(folder)))
+        assert done and whole[header_end:].startswith(done), "every part is whole"
+    resumed = start(command(*arguments, "--resume"), large)
+    error = end(resumed)
+    assert resumed.returncode == 0, error
+    assert (large / "out.csv").read_bytes() == whole and not folder.exists()
+
+
+def test_two_processes_write_the_same_file(large: Path) -> None:
+    """Under torchrun; one of them is killed at first, so that the other has to say so."""
+    from tests.training.test_distributed import workers_of
+
+    arguments = ["tiny", "--input", "in.csv", "--text-column", "body", "--output", "shared.csv"]
+    process = start(command(*arguments, processes=2), large)
+    until_parts(large / "shared.csv.parts", 1, process)
+    os.kill(workers_of(process)[1], signal.SIGKILL)
+    error = end(process)
+    assert process.returncode != 0 and "--resume goes on from there" in error, error
+    resumed = start(command(*arguments, "--resume", processes=2), large)
+    error = end(resumed)
+    assert resumed.returncode == 0 and error.count("wrote 3,000 rows") == 1, error
+    assert (large / "shared.csv").read_bytes() == (large / "whole.csv").read_bytes()
+
+
+# For Ray, and for whatever else hands over batches of columns.
+
+
+def test_batches_of_columns_are_classified(classifier: Classifier) -> None:
+    batch = {"body": np.array([TEXTS[0], "", TEXTS[1]], dtype=object), "n": np.arange(3)}
+    found = BatchClassifier(classifier.checkpoint.path, text_column="body")(batch)
+    assert list(found) == ["body", "n", "predicted_label", "probability"] and found["n"] is batch["n"]
+    first, nothing, last = classifier.predict(batch["body"].tolist())
+    assert found["predicted_label"].tolist() == [first.label, "", last.label] and nothing.label is None
+    assert found["probability"][0] == pytest.approx(first.scores[0].probability, abs=1e-6)
+    assert np.isnan(found["probability"][1])
+    with pytest.raises(DataError, match=r"no column 'text' in the batch; there are body, n"):
+        BatchClassifier(classifier.checkpoint.path)(batch)
+    with pytest.raises(DataError, match=r"column 'n' holds '0', wanted texts"):
+        BatchClassifier(classifier.checkpoint.path, text_column="n")(batch)

@@ -1,0 +1,191 @@
+"""A table of any size, read a few rows at a time: CSV, TSV, JSON Lines or Parquet, in memory that does not grow.
+
+A first pass, `survey`, counts the rows and checks each of them, so that a bad one is named before any work is done. (A
+JSON file that is one array can only be read as a whole.)
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from txcls.data.rows import csv_rows, json_lines, open_text, parse_json, read_text
+from txcls.data.table import (
+    delimited_rows,
+    find_text_column,
+    is_json,
+    json_objects,
+    not_a_text,
+    open_parquet,
+    refuse_repeated,
+    sniff_delimiter,
+    table_suffix,
+)
+from txcls.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = dict[str, Any]
+SNIFFED = 100_000
+"""Characters from which the delimiter is guessed."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a table holds, after all of it was looked at once."""
+
+    rows: int
+    columns: tuple[str, ...]
+    text_column: str
+    schema: "pa.Schema"
+    """Arrow types of the columns: those of a Parquet file, strings for CSV and TSV, for JSON those of its values."""
+
+
+class TableStream:
+    """The rows of one file, from its beginning as often as they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it as far as its columns.
+
+        Raises:
+            DataError: no such file, a format not known, or no header.
+        """
+        self.path = path
+        self.suffix = table_suffix(path)
+        if not path.is_file():
+            raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
+        self._read: Callable[[], Iterator[tuple[int, Row]]]
+        if self.suffix == ".parquet":
+            self._places, self._read = "row", self._parquet_rows
+        elif is_json(self.suffix):
+            with open_text(path) as text:
+                is_array = text.read(SNIFFED).lstrip().startswith("[")
+            self._places, self._read = ("item", self._json_array) if is_array else ("line", self._json_rows)
+        else:
+            self._places, self._read = "line", self._delimited_rows
+            self._delimiter, self._quoted = self._dialect()
+
+    def rows(self) -> Iterator[Row]:
+        """All rows in their order."""
+        return (row for _, row in self._read())
+
+    def parts(self, size: int, *, wanted: Callable[[int], bool]) -> Iterator[tuple[int, list[Row]]]:
+        """(number, rows) of those pieces of `size` rows, counted from 0, that are wanted; the last may be shorter."""
+        rows = self.rows()
+        for number in itertools.count():
+            if wanted(number):
+                if not (part := list(itertools.islice(rows, size))):
+                    return
+                yield number, part
+            elif next(itertools.islice(rows, size - 1, size), None) is None:
+                return
+
+    def survey(self, *, text_column: str | None = None, typed: bool = False) -> Survey:
+        """Look at every row once.
+
+        Args:
+            text_column: the column with the texts; found by its name where None.
+            typed: also find out the Arrow types of JSON values, which takes longer.
+
+        Raises:
+            DataError: a damaged or ragged row, a row without a text, no rows, or no column that looks like texts.
+        """
+        import pyarrow as pa
+
+        if self.suffix == ".parquet":
+            file = open_parquet(self.path)
+            refuse_repeated(file.schema_arrow.names, self.path)
+            column = find_text_column(file.schema_arrow.names, path=self.path, text_column=text_column)
+            counted = 0
+            for place, row in self._parquet_rows([column]):
+                self._check_text(place, row, column)
+                counted = place
+            return self._not_empty(Survey(counted, tuple(file.schema_arrow.names), column, file.schema_arrow))
+        columns: dict[str, None] = {}  # in the order in which they are first met
+        schema = pa.schema([])
+        numbered = self._read()
+        counted, column = 0, ""
+        while piece := list(itertools.islice(numbered, 10_000)):
+            for _, row in piece if is_json(self.suffix) or not columns else ():
+                columns.update(dict.fromkeys(row))
+            column = column or find_text_column(list(columns), path=self.path, text_column=text_column)
+            for place, row in piece:
+                self._check_text(place, row, column)
+            if typed and is_json(self.suffix):
+                schema = self._widened(schema, [row for _, row in piece], piece[0][0])
+            counted += len(piece)
+        if not is_json(self.suffix):
+            schema = pa.schema([(name, pa.string()) for name in columns])
+        return self._not_empty(Survey(counted, tuple(columns), column, schema))
+
+    def _not_empty(self, survey: Survey) -> Survey:
+        if not survey.rows:
+            raise DataError(f"{self.path}: no rows")
+        return survey
+
+    def _check_text(self, place: int, row: Row, column: str) -> None:
+        value = row.get(column)
+        if not isinstance(value, str):
+            raise not_a_text(value, f"{self.path}, {self._places} {place}", column)
+
+    def _widened(self, schema: "pa.Schema", rows: list[Row], place: int) -> "pa.Schema":
+        """The types that fit both those so far and these rows."""
+        import pyarrow as pa
+
+        try:
+            own = pa.schema([(name, pa.array([row.get(name) for row in rows]).type) for name in _names(rows)])
+            return pa.unify_schemas([schema, own], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{self.path}, from {self._places} {place} on: one column holds values of different kinds "
+                f"({str(error).splitlines()[0]}), which Parquet cannot; write .jsonl instead"
+            ) from None
+
+    def _dialect(self) -> tuple[str, bool]:
+        """The delimiter, and whether quotes quote (in TSV they need not: then they are taken as they stand)."""
+        if self.suffix not in (".tsv", ".tab"):
+            with open_text(self.path) as text:
+                return sniff_delimiter(text.read(SNIFFED)), True
+        try:
+            with open_text(self.path) as text:
+                for _ in csv_rows(text, self.path, delimiter="\t"):
+                    pass
+        except DataError:
+            return "\t", False
+        return "\t", True
+
+    def _delimited_rows(self) -> Iterator[tuple[int, Row]]:
+        with open_text(self.path) as text:
+            numbered = csv_rows(text, self.path, delimiter=self._delimiter, quoted=self._quoted)
+            rows = delimited_rows(numbered, self.path)
+            _, header = next(rows)
+            refuse_repeated(header, self.path)
+            for line, fields in rows:
+                yield line, dict(zip(header, fields, strict=True))
+
+    def _json_rows(self) -> Iterator[tuple[int, Row]]:
+        with open_text(self.path, newline="\n") as text:
+            yield from json_objects(json_lines(text, self.path), self.path, "line")
+
+    def _json_array(self) -> Iterator[tuple[int, Row]]:
+        items = parse_json(read_text(self.path), str(self.path))
+        yield from json_objects(enumerate(items, start=1), self.path, "item")
+
+    def _parquet_rows(self, columns: list[str] | None = None) -> Iterator[tuple[int, Row]]:
+        import pyarrow as pa
+
+        first = 1
+        try:
+            for batch in open_parquet(self.path).iter_batches(batch_size=1024, columns=columns):
+                yield from enumerate(batch.to_pylist(), start=first)
+                first += batch.num_rows
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(
+                f"{self.path}: damaged after row {first - 1} ({str(error).splitlines()[0]}); make the file again"
+            ) from None
+
+
+def _names(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))

@@ -1,0 +1,315 @@
+"""Classify the rows of a file of any size, in memory that does not grow, and go on after being stopped.
+
+    score_file(Classifier.load("checkpoints/ag_news"), Path("big.csv"), Path("scored.csv"))
+
+The rows are worked off in parts. A part is a file of its own in a folder beside the output, written whole or not at
+all; the output appears at the end, when all parts are joined. So whatever ends the work, SIGKILL included, leaves no
+half row, and `resume` does the parts that are missing. Several processes that torchrun started share the parts.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from txcls.checkpoint import FILES
+from txcls.data.stream import Row, TableStream
+from txcls.data.table import is_json, table_suffix
+from txcls.errors import DataError, StoppedError
+from txcls.predict import Classifier, Prediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+PART_ROWS = 8192
+"""Rows of a part: what is done again at most after a stop."""
+TOGETHER = 2048
+"""Rows that are classified in one go, and how often a stop is looked for."""
+LABEL, PROBABILITY = "predicted_label", "probability"
+"""The columns that are added; those of the file with the same names are replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """How far the work on a file is: `done` of `rows`."""
+
+    done: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What all parts have in common; work that was begun with another plan is not gone on with."""
+
+    input_bytes: int
+    input_sha256: str
+    checkpoint_sha256: str
+    rows: int
+    text_column: str
+    columns: tuple[str, ...]
+    part_rows: int
+    format_version: int = 1
+
+
+def score_file(
+    classifier: Classifier,
+    source: Path,
+    target: Path,
+    *,
+    text_column: str | None = None,
+    resume: bool = False,
+    on_progress: Callable[[Scored], None] | None = None,
+) -> Scored:
+    """Write the rows of `source` with label and calibrated probability to `target`; both formats by their suffixes.
+
+    Rows without a word to classify get an empty label and no probability. Probabilities have six decimals.
+
+    Args:
+        classifier: what classifies.
+        source: CSV, TSV, JSON Lines or Parquet, text formats also gzipped.
+        target: the file to write; until it is complete, an older one stays as it is.
+        text_column: the column with the texts; found by its name where None.
+        resume: go on with the work that was stopped, with the same input and checkpoint.
+        on_progress: told how far it is, at the beginning and after each part.
+
+    Raises:
+        DataError: the table is damaged or has a row without a text (said before any work is done), the target cannot be
+            written, or there is unfinished work (without `resume`), none, or other work (with it).
+        StoppedError: Ctrl-C or SIGTERM; the parts done are kept.
+        LostProcessError: another of several processes was lost; the same.
+    """
+    from txcls.training.distributed import LostProcessError, here
+    from txcls.training.loop import stop_requests
+
+    table = TableStream(source)
+    suffix = table_suffix(target)
+    survey = table.survey(text_column=text_column, typed=suffix == ".parquet")
+    columns = tuple(dict.fromkeys((*survey.columns, LABEL, PROBABILITY)))
+    plan = _Plan(
+        input_bytes=source.stat().st_size,
+        input_sha256=_sha256([source]),
+        checkpoint_sha256=_sha256(classifier.checkpoint.path / name for name in FILES[:4]),
+        rows=survey.rows,
+        text_column=survey.text_column,
+        columns=columns,
+        part_rows=PART_ROWS,
+    )
+    form = _Form(suffix, columns, survey.schema)
+    processes = here()
+    folder = target.with_name(f"{target.name}.parts")
+    try:
+        processes.from_first(lambda: _begin(folder, plan, resume=resume))
+        n_parts = -(-survey.rows // PART_ROWS)
+        files = [folder / f"{number:08}" for number in range(n_parts)]
+
+        def progress() -> Scored:
+            return Scored(min(sum(file.exists() for file in files) * PART_ROWS, survey.rows), survey.rows)
+
+        def mine(number: int) -> bool:
+            return number % processes.size == processes.rank and number < n_parts and not files[number].exists()
+
+        with stop_requests() as stop_requested:
+            if on_progress is not None:
+                on_progress(progress())
+            for number, rows in table.parts(PART_ROWS, wanted=mine):
+                texts = [row[survey.text_column] for row in rows]
+                for start in range(0, len(rows), TOGETHER):
+                    if stop_requested():
+                        state = progress()
+                        raise StoppedError(
+                            f"stopped after {state.done:,} of {state.rows:,} rows; they are kept in {folder}, "
+                            "--resume goes on from there"
+                        )
+                    found = classifier.predict(texts[start : start + TOGETHER], top_k=1)
+                    for row, prediction in zip(rows[start : start + TOGETHER], found, strict=True):
+                        row[LABEL], row[PROBABILITY] = _label_and_probability(prediction)
+                with _written(files[number]) as file:
+                    form.write(rows, file)
+                if on_progress is not None:
+                    on_progress(progress())
+        processes.any()  # until all are done
+    except LostProcessError as error:
+        raise LostProcessError(f"{error}; the rows done are kept in {folder}, --resume goes on from there") from error
+    if not processes.rank:
+        with _written(target, via=folder / "joined") as file:
+            form.join(files, file)
+        shutil.rmtree(folder)
+    return Scored(survey.rows, survey.rows)
+
+
+class BatchClassifier:
+    """Classifies batches of columns, for `ray.data.Dataset.map_batches` and others of that form.
+
+        dataset.map_batches(BatchClassifier, fn_constructor_kwargs={"checkpoint": "checkpoints/ag_news"}, concurrency=2)
+
+    Each worker loads the checkpoint once. Ray is not needed for this class itself.
+
+    Args:
+        checkpoint: folder of the checkpoint, on every machine.
+        text_column: the column with the texts.
+
+    Raises:
+        CheckpointError: it is missing, damaged or not a classifier.
+    """
+
+    def __init__(self, checkpoint: str | Path, *, text_column: str = "text") -> None:
+        self.classifier = Classifier.load(checkpoint)
+        self.text_column = text_column
+
+    def __call__(self, batch: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[np.generic]]":
+        """The columns (N,) of a batch with label and probability added: "" and not-a-number where there is no word.
+
+        Raises:
+            DataError: there is no such column, or it holds something else than texts.
+        """
+        import numpy as np
+
+        if self.text_column not in batch:
+            raise DataError(f"no column {self.text_column!r} in the batch; there are {', '.join(sorted(batch))}")
+        texts = batch[self.text_column].tolist()
+        if strange := [value for value in texts if not isinstance(value, str)]:
+            raise DataError(f"column {self.text_column!r} holds {str(strange[0])[:40]!r}, wanted texts")
+        found = [_label_and_probability(one) for one in self.classifier.predict(texts, top_k=1)]
+        labels = np.array([label for label, _ in found], dtype=object)  # N
+        probabilities = np.array([np.nan if one is None else one for _, one in found], dtype=np.float64)  # N
+        return {**batch, LABEL: labels, PROBABILITY: probabilities}
+
+
+def _label_and_probability(prediction: Prediction) -> tuple[str, float | None]:
+    if prediction.label is None:
+        return "", None
+    return prediction.label, round(prediction.scores[0].probability, 6)
+
+
+def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
+    """Make the folder of the parts, or check that what is there may be gone on with."""
+    file, own = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
+    if not folder.exists():
+        if resume:
+            raise DataError(f"nothing to resume: there is no {folder}; start without --resume")
+        try:
+            folder.mkdir()
+            with _written(file) as written:
+                written.write(json.dumps(own).encode())
+        except OSError as error:
+            raise DataError(f"cannot write {folder}: {error.strerror or error}; choose another file") from None
+        return
+    if not resume:
+        raise DataError(f"{folder} holds unfinished work; go on with it by --resume, or remove it to start again")
+    try:
+        there = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
+    if differing := [name for name in own if not isinstance(there, dict) or there.get(name) != own[name]]:
+        raise DataError(
+            f"{folder} holds work on another input or by another checkpoint ({', '.join(differing)} differ); repeat "
+            "the command it was begun with, or remove it and start without --resume"
+        )
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How rows become bytes, and parts a file."""
+
+    suffix: str
+    columns: tuple[str, ...]
+    schema: "pa.Schema"
+
+    def write(self, rows: Sequence[Row], file: IO[bytes]) -> None:
+        """One part."""
+        if self.suffix == ".parquet":
+            self._write_parquet(rows, file)
+            return
+        # A lone half of a surrogate pair, as JSON can hold, is written as its escape: JSON reads that back.
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+        if is_json(self.suffix):
+            for row in rows:
+                values = {name: _present(value) for name, value in row.items()}
+                text.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
+        else:
+            self._table(text).writerows([_present(row.get(name)) for name in self.columns] for row in rows)
+        text.flush()
+        text.detach()
+
+    def join(self, parts: Iterable[Path], file: IO[bytes]) -> None:
+        """All parts in their order, with a header where the format has one."""
+        if self.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            with pq.ParquetWriter(file, self._parquet_schema()) as writer:
+                for part in parts:
+                    writer.write_table(pq.read_table(part))
+            return
+        if not is_json(self.suffix):
+            head = io.StringIO(newline="")
+            self._table(head).writerow(self.columns)
+            file.write(head.getvalue().encode())
+        for part in parts:
+            with part.open("rb") as read:
+                shutil.copyfileobj(read, file)
+
+    def _table(self, text: "io.TextIOBase") -> Any:
+        return csv.writer(text, delimiter="\t" if self.suffix in (".tsv", ".tab") else ",", lineterminator="\n")
+
+    def _parquet_schema(self) -> "pa.Schema":
+        import pyarrow as pa
+
+        types = {**{field.name: field.type for field in self.schema}, LABEL: pa.string(), PROBABILITY: pa.float64()}
+        return pa.schema([(name, types[name]) for name in self.columns])
+
+    def _write_parquet(self, rows: Sequence[Row], file: IO[bytes]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            pq.write_table(pa.Table.from_pylist(list(rows), schema=self._parquet_schema()), file)
+        except pa.ArrowException as error:
+            raise DataError(f"a row cannot be written as Parquet ({error}); write another format") from None
+
+
+def _present(value: Any) -> Any:
+    """None for not-a-number, which JSON cannot say and a table leaves empty."""
+    return None if isinstance(value, float) and value != value else value
+
+
+@contextmanager
+def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
+    """A file that is there whole or not at all; gzipped where its name says so.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    temporary = (via or path).with_suffix(f".{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as raw:
+            if path.name.lower().endswith(".gz"):
+                # No name and no time in it: the same rows are the same bytes.
+                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
+                    yield cast("IO[bytes]", packed)
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sha256(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
