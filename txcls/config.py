@@ -172,7 +172,11 @@ class TrainConfig(Section):
     start_vectors: Literal["random", "company"] = "random"
     """Token embeddings to start from: random, or counted from which words stand near which in the training texts."""
     start_texts: tuple[str, ...] = ()
-    """Data sets whose training texts are counted too for `company` vectors; their labels are not read."""
+    """Data sets whose training texts are counted too for `company` vectors, and whose most frequent words fill what
+    room is left in the vocabulary; their labels are not read."""
+    embedding_rate: float = Field(1.0, gt=0.0, le=1.0)
+    """Learning rate of the token embeddings, as a share of the others'. Words that only `start_texts` hold stay where
+    they start, and the less the others move away from them, the more the model can make of them."""
     epochs: int = Field(5, ge=1, le=10_000)
     """Passes over the training rows, unless early stopping ends sooner."""
     batch_size: int = Field(64, ge=1, le=65536)

@@ -15,7 +15,7 @@ from txcls.errors import TrainingError
 from txcls.model import TextClassifier
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit, predict_logits
 from txcls.training.objectives import drop_tokens
-from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer
+from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
 
 VOCAB = 40
 
@@ -195,6 +195,21 @@ def test_norms_and_biases_are_not_decayed() -> None:
         expected = parameter.ndim > 1 and "positional" not in name
         assert (id(parameter) in decayed) == expected, name
     assert sum(len(group["params"]) for group in optimizer.param_groups) == len(list(network.parameters()))
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adam"])
+def test_token_embeddings_can_learn_more_slowly(optimizer: str) -> None:
+    network = model()
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    made = make_optimizer(network, config(optimizer=optimizer, embedding_rate=0.25, weight_decay=0.0))
+    set_learning_rate(made, 1e-3)
+    for parameter in network.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    made.step()
+    # The first step of Adam is as long as the rate, whatever the gradient.
+    moved = {name: float((tensor - before[name]).abs().mean()) for name, tensor in network.state_dict().items()}
+    assert moved["embeddings.token.weight"] == pytest.approx(0.25e-3, rel=1e-2)
+    assert moved["head.weight"] == pytest.approx(1e-3, rel=1e-2)
 
 
 def test_the_learning_rate_rises_and_falls() -> None:

@@ -2,15 +2,27 @@
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 from scipy.sparse import csr_matrix
 
 from txcls.config import DataConfig, RunConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
+from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError, DataError
 from txcls.text.encoder import TextEncoder
-from txcls.training.start import OWN_WEIGHT, SPREAD, WINDOW, _pair_counts, _ppmi, company_vectors, other_texts
+from txcls.training.start import (
+    OWN_WEIGHT,
+    SPREAD,
+    WINDOW,
+    _pair_counts,
+    _ppmi,
+    add_company_vectors,
+    company_vectors,
+    other_texts,
+)
 
 
 def texts(*rows: list[int]) -> TokenisedTexts:
@@ -59,7 +71,7 @@ def test_other_texts_count_less_than_the_training_texts_own() -> None:
     counts = OWN_WEIGHT * _pair_counts(own, 30).toarray() + _pair_counts(other, 30).toarray()
     left, singular, _ = np.linalg.svd(_ppmi(csr_matrix(counts)).toarray())
     expected = left[:, :20] * np.sqrt(singular[:20])
-    found = company_vectors(own, vocab_size=30, d_model=20, others=[other])
+    found = company_vectors(own, vocab_size=30, d_model=20, others=other)
     np.testing.assert_allclose(unit_products(found[4:]), unit_products(expected[4:]), atol=1e-3)
     alone = company_vectors(own, vocab_size=30, d_model=20)
     assert np.abs(unit_products(found[4:]) - unit_products(alone[4:])).max() > 0.05
@@ -71,13 +83,24 @@ def unit_products(vectors: np.ndarray) -> np.ndarray:
     return products / np.abs(products).max()
 
 
-def test_other_sets_texts_are_read_in_the_encoders_ids_and_whole() -> None:
-    config = RunConfig(name="x", text=TextConfig(min_frequency=1))
-    encoder = TextEncoder.fit(["when does the train leave"], config.text, max_length=2)
-    [read] = other_texts(["sample"], encoder)
+def test_other_sets_texts_are_their_training_texts() -> None:
     rows, _ = training_and_validation(open_dataset(DataConfig()), DataConfig())
-    assert len(read) == len(rows) and read.lengths.max() > 2
-    assert read[0].tolist() == TextEncoder.from_dict({**encoder.to_dict(), "max_length": 99}).encode(rows.texts[0]).ids
+    assert other_texts(["sample"]) == list(rows.texts)
+    assert other_texts([]) == []
+
+
+def test_words_of_other_texts_alone_start_near_those_they_keep_company_with() -> None:
+    pairs = (("red", "apple"), ("red", "cherry"), ("fast", "train"), ("fast", "coach"))
+    own = [f"{left} {right}" for left, right in pairs for _ in range(9) if right != "cherry"]
+    others = [f"{left} {right}" for left, right in pairs for _ in range(9)]
+    encoder = TextEncoder.fit(own, TextConfig(), max_length=2, others=others)
+    tokenised = TokenisedTexts.encode(encoder, LabelledTexts(own, [0] * len(own), ("a",)))
+    embedding = torch.nn.Embedding(encoder.vocab_size, 2, _weight=torch.zeros(encoder.vocab_size, 2))
+    add_company_vectors(embedding, tokenised, others=others, encoder=encoder)
+    tokens = encoder.vocabulary.tokens
+    vector = {token: F.normalize(row, dim=0) for token, row in zip(tokens, embedding.weight, strict=True)}
+    assert tokens[-1] == "cherry"
+    assert vector["cherry"] @ vector["apple"] > 0.9 > 0.5 > vector["cherry"] @ vector["train"]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +117,5 @@ def test_sets_to_count_must_make_sense(train: dict[str, object], message: str) -
 
 
 def test_an_unknown_set_to_count_is_refused() -> None:
-    encoder = TextEncoder.fit(["a word a word"], TextConfig(), max_length=4)
     with pytest.raises(DataError, match="no data set named 'nowhere'"):
-        other_texts(["nowhere"], encoder)
+        other_texts(["nowhere"])

@@ -81,12 +81,12 @@ class _Words:
         self._ids = {token: index for index, token in enumerate(vocabulary.tokens) if index >= len(SPECIAL_TOKENS)}
 
     @classmethod
-    def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
-        counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(words(text, config.tokenizer))
+    def fit(cls, texts: Iterable[str], config: TextConfig, others: Iterable[str]) -> Self:
+        counts, other_counts = (
+            Counter(token for text in part for token in words(text, config.tokenizer)) for part in (texts, others)
+        )
         vocabulary = Vocabulary.from_counts(counts, max_size=config.max_vocabulary, min_frequency=config.min_frequency)
-        return cls(vocabulary, config.tokenizer)
+        return cls(vocabulary.extended(other_counts, max_size=config.max_vocabulary), config.tokenizer)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -128,7 +128,13 @@ class TextEncoder:
 
     @classmethod
     def fit(
-        cls, texts: Iterable[str], config: TextConfig, *, max_length: int, class_token: bool = False
+        cls,
+        texts: Iterable[str],
+        config: TextConfig,
+        *,
+        max_length: int,
+        class_token: bool = False,
+        others: Iterable[str] = (),
     ) -> "TextEncoder":
         """Learn the vocabulary (or the byte pairs to merge) from the training texts.
 
@@ -137,13 +143,15 @@ class TextEncoder:
             config: steps, tokenizer, size of the vocabulary.
             max_length: longest encoding in tokens, class token included.
             class_token: begin every text with `<cls>`.
+            others: further texts, whose most frequent words get what room is left in the vocabulary; byte pairs can
+                spell every word and are not learned from them.
 
         Raises:
             ConfigError: `max_vocabulary` is too small for the tokenizer.
         """
-        cleaned = (clean(text, config.cleaning) for text in texts)
-        kind = BytePairs if config.tokenizer == "bpe" else _Words
-        return cls(kind.fit(cleaned, config), config, max_length=max_length, class_token=class_token)
+        cleaned, others = ((clean(text, config.cleaning) for text in part) for part in (texts, others))
+        learned = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config, others)
+        return cls(learned, config, max_length=max_length, class_token=class_token)
 
     @property
     def vocabulary(self) -> Vocabulary:

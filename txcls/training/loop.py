@@ -26,7 +26,7 @@ from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.training.distributed import LostProcessError, here
 from txcls.training.objectives import Classify, Objective, class_weights
-from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer
+from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 3
 
@@ -236,8 +236,7 @@ class _Fit:
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
         rate = learning_rate(self.step, total=self.total_steps, config=self.config)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        set_learning_rate(self.optimizer, rate)
         with self._autocast():
             outcome = self.learner(ids, labels)
         whole = self.processes.whole(outcome, n_rows=len(indices))

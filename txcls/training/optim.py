@@ -13,15 +13,26 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimiz
 
     Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to
     zero would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
+    Token embeddings are a group of their own where they are to learn more slowly than the rest.
     """
-    if config.optimizer == "adam":
-        return torch.optim.Adam(model.parameters(), lr=config.learning_rate)
-    decayed: list[nn.Parameter] = []
-    kept: list[nn.Parameter] = []
+    groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        (kept if parameter.ndim < 2 or name.endswith("positional") else decayed).append(parameter)
-    groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": kept, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
+        is_decayed = parameter.ndim >= 2 and not name.endswith("positional")
+        share = config.embedding_rate if name == "embeddings.token.weight" else 1.0
+        groups.setdefault((is_decayed, share), []).append(parameter)
+    options = [
+        {"params": parameters, "weight_decay": config.weight_decay * is_decayed, "share": share}
+        for (is_decayed, share), parameters in groups.items()
+    ]
+    if config.optimizer == "adam":
+        return torch.optim.Adam([{**one, "weight_decay": 0.0} for one in options], lr=config.learning_rate)
+    return torch.optim.AdamW(options, lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Let the next step use this rate, each group its share of it."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group["share"]
 
 
 def learning_rate(step: int, *, total: int, config: TrainConfig) -> float:

@@ -57,8 +57,11 @@ def pretrain(
     check_writable(out)
     tell(f"reading {config.data.dataset}")
     texts = open_texts(config.data, path=data_path)
+    others = other_texts(config.train.start_texts)
     tell(f"building the vocabulary from {len(texts.training):,} training texts")
-    encoder = TextEncoder.fit(texts.training, config.text, max_length=config.model.max_length, class_token=True)
+    encoder = TextEncoder.fit(
+        texts.training, config.text, max_length=config.model.max_length, class_token=True, others=others
+    )
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     with here().one_before_others():
         train, held_out = (encode_unlabelled(encoder, part) for part in (texts.training, texts.validation))
@@ -66,8 +69,7 @@ def pretrain(
     model = LanguageModel(config.model, vocab_size=encoder.vocab_size)
     if config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
-        others = other_texts(config.train.start_texts, encoder)
-        add_company_vectors(model.embeddings.token, train, others=others)
+        add_company_vectors(model.embeddings.token, train, others=others, encoder=encoder)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,

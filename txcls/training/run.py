@@ -71,6 +71,7 @@ def train(
     dataset = open_dataset(config.data, path=data_path)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
     classes = dataset.classes
+    others = [] if init is not None else other_texts(config.train.start_texts)
     if init is None:
         tell(f"building the vocabulary from {len(training_rows):,} training texts")
         encoder = TextEncoder.fit(
@@ -78,6 +79,7 @@ def train(
             config.text,
             max_length=config.model.max_length,
             class_token=config.reads_class_token,
+            others=others,
         )
     else:
         encoder = encoder_from(init, config)
@@ -92,8 +94,7 @@ def train(
         start_from(model, init)
     elif config.train.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
-        others = other_texts(config.train.start_texts, encoder)
-        add_company_vectors(model.embeddings.token, tokenised, others=others)
+        add_company_vectors(model.embeddings.token, tokenised, others=others, encoder=encoder)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,

@@ -32,7 +32,7 @@ LONGEST = 512
 
 
 def company_vectors(
-    texts: TokenisedTexts, *, vocab_size: int, d_model: int, others: Sequence[TokenisedTexts] = ()
+    texts: TokenisedTexts, *, vocab_size: int, d_model: int, others: TokenisedTexts | None = None
 ) -> NDArray[np.float32]:
     """Vectors (V, D) from positive pointwise mutual information and a truncated singular value decomposition.
 
@@ -52,10 +52,8 @@ def company_vectors(
 
     vectors = np.zeros((vocab_size, d_model), dtype=np.float32)
     counts = _pair_counts(texts, vocab_size)
-    if others:
-        counts = counts * np.float32(OWN_WEIGHT)
-    for more in others:
-        counts = counts + _pair_counts(more, vocab_size)
+    if others is not None:
+        counts = np.float32(OWN_WEIGHT) * counts + _pair_counts(others, vocab_size)
     information = _ppmi(counts)
     if vocab_size - len(SPECIAL_TOKENS) <= d_model or not information.nnz:
         return vectors
@@ -67,22 +65,33 @@ def company_vectors(
 
 
 def add_company_vectors(
-    embedding: nn.Embedding, texts: TokenisedTexts, *, others: Sequence[TokenisedTexts] = ()
+    embedding: nn.Embedding, texts: TokenisedTexts, *, others: Sequence[str], encoder: TextEncoder
 ) -> None:
-    """Add the company vectors of these texts to token embeddings (V, width), whatever their width."""
-    size, width = embedding.num_embeddings, embedding.embedding_dim
-    vectors = company_vectors(texts, vocab_size=size, d_model=width, others=others)
+    """Add the company vectors of these texts to token embeddings (V, width), whatever their width.
+
+    Args:
+        embedding: changed in place.
+        texts: the training texts.
+        others: further texts to count, their first `LONGEST` tokens each.
+        encoder: what turns these into ids.
+    """
+    reader = TextEncoder.from_dict({**encoder.to_dict(), "max_length": LONGEST})
+    vectors = company_vectors(
+        texts,
+        vocab_size=embedding.num_embeddings,
+        d_model=embedding.embedding_dim,
+        others=encode_unlabelled(reader, others) if others else None,
+    )
     embedding.weight.data += torch.from_numpy(vectors)
 
 
-def other_texts(names: Sequence[str], encoder: TextEncoder) -> list[TokenisedTexts]:
-    """The training texts of other data sets in the encoder's ids, their first `LONGEST` tokens each.
+def other_texts(names: Sequence[str]) -> list[str]:
+    """The training texts of other data sets, one set after the other.
 
     Raises:
         DataError: there is no such data set, or it is not on this machine.
     """
-    reader = TextEncoder.from_dict({**encoder.to_dict(), "max_length": LONGEST})
-    return [encode_unlabelled(reader, open_texts(DataConfig(dataset=name)).training) for name in names]
+    return [text for name in names for text in open_texts(DataConfig(dataset=name)).training]
 
 
 def _pair_counts(texts: TokenisedTexts, vocab_size: int) -> Any:  # scipy has no types
