@@ -111,9 +111,9 @@ def test_special_tokens_cannot_be_typed(tokenizer: str, typed: str) -> None:
 def test_a_megabyte_or_one_endless_word_is_encoded_at_once(tokenizer: str, text: str) -> None:
     encoder = fit(tokenizer, max_length=128)
     encoder.encode("warm up")
-    began = time.perf_counter()
+    began = time.process_time()  # not what other processes take
     encoding = encoder.encode(text)
-    assert time.perf_counter() - began < 2.0  # 0.1 s on an idle core
+    assert time.process_time() - began < 2.0  # a few tenths at most
     assert encoder.encode_ids([text])[0].tolist() == encoding.ids
 
 
