@@ -28,6 +28,7 @@ def main() -> None:
         st.caption("This text is too long for the address bar: a link to this page opens without it.")
     with st.expander(f"How {page.plain(classifier.name)} was trained"):
         _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
+    page.parameters(classifier.checkpoint.model, classifier.name)
     _test_texts(opened, classifier)
     page.close_page(opened, LINKS)
 
