@@ -22,7 +22,6 @@ from txcls.errors import StoppedError, TxclsError
 
 if TYPE_CHECKING:
     from txcls.config import RunConfig
-    from txcls.model import Encoder
     from txcls.predict import Prediction
     from txcls.training import HistoryRow, Progress
 
@@ -463,8 +462,10 @@ def sizes(
     as_json: JsonOption = False,
 ) -> None:
     """Count the parameters of a preset or checkpoint part by part; of a preset nothing is built, however large."""
+    from txcls.checkpoint import find_checkpoint, load_checkpoint
     from txcls.config import load_preset, preset_names
-    from txcls.errors import ConfigError
+    from txcls.errors import CheckpointError, ConfigError
+    from txcls.gpt2 import load_gpt2
     from txcls.inspection import build_on_paper, part_sizes
 
     if name in preset_names() or name.endswith(".toml"):
@@ -473,12 +474,17 @@ def sizes(
         model = build_on_paper(config, vocab_size=size, n_classes=classes or 2)
         of = f"preset {name} with {size:,} tokens"
         of += f" and {classes or 2} classes" if config.objective == "classify" else ""
-    elif settings or vocabulary or classes is not None:
-        raise ConfigError(
-            f"{name} is no preset; --set, --vocabulary and --classes are for one: {', '.join(preset_names())}"
-        )
     else:
-        model, of = _any_model(name), f"checkpoint {name}"
+        if settings or vocabulary or classes is not None:
+            raise ConfigError(f"{name} is no preset; --set, --vocabulary and --classes are for presets")
+        try:
+            folder = find_checkpoint(name)
+        except CheckpointError as error:
+            known = ", ".join(preset_names())
+            raise ConfigError(f"no preset is named {name!r} (there are {known}), and {error}") from None
+        published = (folder / "merges.txt").is_file()
+        model = load_gpt2(folder).model if published else load_checkpoint(folder).model
+        of = f"checkpoint {name}"
     parts = part_sizes(model)
     total = sum(part.total for part in parts)
     if as_json:
@@ -498,15 +504,6 @@ def sizes(
     table.add_section()
     table.add_row("all", "", "", f"{total:,}", "")
     _console().print(table)
-
-
-def _any_model(path_or_name: str) -> "Encoder":
-    """The model of a checkpoint, or of a folder with a published GPT-2."""
-    from txcls.checkpoint import find_checkpoint, load_checkpoint
-    from txcls.gpt2 import load_gpt2
-
-    folder = find_checkpoint(path_or_name)
-    return load_gpt2(folder).model if (folder / "merges.txt").is_file() else load_checkpoint(folder).model
 
 
 @data_app.command("list")
