@@ -119,6 +119,21 @@ def test_what_was_added_is_of_one_text_and_one_model() -> None:
 def test_a_continuation_of_another_vocabulary_is_left_out_with_a_note() -> None:
     app = open_language(part="continue", text="the bank", added="20.99999")
     assert any("not of this model" in warning.value for warning in app.warning)
+    app.button(key="sample_1").click().run()
+    assert not app.warning and len(app.query_params["added"].split(".")) == 1
+
+
+def test_what_follows_a_token_that_was_gone_back_to_takes_the_place_of_the_rest() -> None:
+    app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3", added="7.9")
+    assert [token["kind"] for token in strips_of(app)[0]] == ["fixed", "", "", "added", "added"]
+    shown = model(SAYS_WORDS).written([], [7, 9])
+    assert f"the bank<ins>{shown}</ins>" in html_of(app)
+
+
+def test_an_unknown_word_is_said_to_be_read_as_the_unknown_token() -> None:
+    app = open_language(part="continue", text="the zyzzyva raised", causal=SAYS_WORDS, upto="2")
+    assert "**zyzzyva \\(read as \\<unk\\>\\)** was typed there: rank" in words_of(app)
+    assert "counts as \\<unk\\>" in words_of(app)
 
 
 def test_a_full_model_says_that_it_cannot_go_on() -> None:

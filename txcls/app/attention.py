@@ -14,6 +14,7 @@ LINKS = {
     page.CLASSIFY: "← What is this text about?",
     page.TOKENS: "← How does a text become numbers?",
     page.POSITIONS: "How does word order get in? →",
+    page.LANGUAGE: "What is missing, and what comes next? →",
 }
 LAYER_NORM = r"""
 \mathrm{LayerNorm}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \odot \gamma + \beta

@@ -17,6 +17,7 @@ LINKS = {
     page.TOKENS: "How did the text become numbers? →",
     page.ATTENTION: "Where did the heads look? →",
     page.POSITIONS: "How did word order get in? →",
+    page.LANGUAGE: "What could come next? →",
 }
 
 

@@ -1,22 +1,24 @@
 """What language models expect: fillers of a blank, the next token and the one after, and who may look at whom."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from txcls.app import loaders, page, state, tokens
 from txcls.app.browser import StripToken, token_strip
 from txcls.errors import TxclsError
-from txcls.figures import attention_map, label, mask_map, percent, surprise_bars, token_bars, visible
+from txcls.figures import attention_map, mask_map, percent, surprise_bars, token_bars, visible
 from txcls.text.encoder import Encoding, Token
 
 if TYPE_CHECKING:
     from txcls.generation import Sampling, TextModel
-    from txcls.inspection import NextTokens, RankedTokens, Sight
+    from txcls.inspection import NextTokens, RankedTokens, Sight, Surprise
 
+FloatArray = NDArray[np.float32]
 LINKS = {
     page.CLASSIFY: "← What is this text about?",
     page.TOKENS: "← How does a text become numbers?",
@@ -141,6 +143,7 @@ def _fill(opened: page.Opened) -> None:
         return
     encoding = chosen.model.read(opened.view.text)
     words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
+    number_of = {place: number for number, place in enumerate(words, start=1)}
     if not words:
         page.nothing_to_read()
         return
@@ -151,7 +154,7 @@ def _fill(opened: page.Opened) -> None:
         [
             StripToken(
                 text="▁▁▁▁" if at == place else chosen.name_of(token),
-                number=None if token.is_special else words.index(at) + 1,
+                number=number_of.get(at),
                 title=f"token {at + 1}" + (", not in the vocabulary" if token.is_unknown else ""),
                 kind="fixed" if token.is_special else "unknown" if token.is_unknown else "",
                 pressed=at == place,
@@ -182,7 +185,7 @@ def _blank_chosen(number: int) -> None:
 
 def _truth(ranked: "RankedTokens", name: str, n_tokens: int, *, is_unknown: bool) -> str:
     """Where the token that was typed stands among the guesses, in words."""
-    shown = page.plain(name[:60])
+    shown = page.plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
         return f"**{shown}** was typed there. It is not in the vocabulary, so that no guess can be right."
     mark = "✓ " if ranked.true_rank == 1 else ""
@@ -206,7 +209,7 @@ def _ranking(
     **options: Any,
 ) -> None:
     names = [chosen.names[index] for index in ranked.ids]
-    words = ", ".join(f"{label(name)} {p:.1%}" for name, p in zip(names, ranked.probabilities, strict=True))
+    words = ", ".join(f"{visible(name)[:20]} {p:.1%}" for name, p in zip(names, ranked.probabilities, strict=True))
     page.chart(
         token_bars(
             names,
@@ -235,11 +238,11 @@ def _continue(opened: page.Opened) -> None:
     if not typed:
         page.nothing_to_read()
         return
-    upto = view.upto if 0 < view.upto < len(typed) else len(typed)
-    added = view.added
-    if any(not 0 <= index < len(chosen.names) for index in added):
+    if any(not 0 <= index < len(chosen.names) for index in view.added):
         st.warning("The continuation in the link is not of this model; it was left out.")
-        added = ()
+        view = replace(view, added=())
+        state.publish(view)
+    upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
     surprise = loaders.surprise(chosen.source, ids)
@@ -249,7 +252,7 @@ def _continue(opened: page.Opened) -> None:
     )
     token_strip(
         [
-            *_typed_strip(typed, surprise.bits, upto if upto < len(typed) else None, chosen),
+            *_typed_strip(typed[:upto] if added else typed, surprise.bits, upto, chosen),
             *(
                 StripToken(visible(chosen.names[index]), None, f"added token {n}", "added")
                 for n, index in enumerate(added, start=1)
@@ -280,16 +283,16 @@ def _continue(opened: page.Opened) -> None:
                 "cannot go on. Undo, start again, or go back to an earlier token."
             )
         else:
-            truth = ids[upto] if upto < len(typed) and not added else None
-            expected = loaders.expect(chosen.source, prompt, sampling, truth)
-            _next(expected, chosen, sampling, truth)
+            true = typed[upto] if upto < len(typed) and not added else None
+            expected = loaders.expect(chosen.source, prompt, sampling, None if true is None else true.id)
+            _next(expected, chosen, sampling, true)
             filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
-    _surprise(chosen, typed, surprise.bits, surprise.mean, surprise.perplexity)
+    _surprise(chosen, typed, surprise)
     page.parameters(model.model, model.name)
 
 
-def _typed_strip(typed: Sequence[Token], bits: Any, upto: int | None, chosen: Chosen) -> list[StripToken]:
-    """The typed tokens, the colour full where a blind guess would have done as well; `upto` is the one asked for."""
+def _typed_strip(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Chosen) -> list[StripToken]:
+    """The typed tokens, the colour full where a blind guess would have done as well; place `upto` is asked for."""
     strip = []
     blind = float(np.log2(len(chosen.names)))
     for place, token in enumerate(typed):
@@ -300,7 +303,7 @@ def _typed_strip(typed: Sequence[Token], bits: Any, upto: int | None, chosen: Ch
                 text=chosen.name_of(token),
                 number=place if place and not token.is_special else None,
                 title=f"token {place + 1}" + (f": {bits[place]:.1f} bits" if known else ""),
-                kind="later" if upto is not None and place > upto else kind,
+                kind="later" if place > upto else kind,
                 pressed=place == upto,
                 shade=round(min(float(bits[place]) / blind, 1.0), 3) if known else 0.0,
             )
@@ -397,11 +400,12 @@ def _filters(sampling: "Sampling") -> bool:
     return sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
 
 
-def _next(expected: "NextTokens", chosen: Chosen, sampling: "Sampling", truth: int | None) -> None:
+def _next(expected: "NextTokens", chosen: Chosen, sampling: "Sampling", true: Token | None) -> None:
     ranked = expected.ranked
     st.subheader("What comes next?", anchor=False)
-    if truth is not None:
-        st.markdown(_truth(ranked, chosen.names[truth], len(chosen.names), is_unknown=False))
+    if true is not None:
+        read = f" (read as {chosen.names[true.id]})" if true.is_unknown else ""
+        st.markdown(_truth(ranked, chosen.name_of(true) + read, len(chosen.names), is_unknown=False))
     st.markdown("Choose one to add it, here or in the chart:")
     token_strip(
         [
@@ -440,22 +444,25 @@ def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sam
     )
 
 
-def _surprise(chosen: Chosen, typed: Sequence[Token], bits: Any, mean: float | None, perplexity: float | None) -> None:
+def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprise") -> None:
     st.subheader("How surprising was each token?", anchor=False)
-    if mean is None or perplexity is None:
+    bits = found.bits
+    if found.mean is None or found.perplexity is None:
         st.markdown("This text has no token that something came before: there is nothing to measure yet.")
         return
+    unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
     st.markdown(
-        f"On average **{mean:.2f} bits** per token, −log₂ of the probability it had. That is a perplexity of 2 to this "
-        f"power, **{perplexity:,.1f}**: the model was as unsure as if choosing among so many tokens, all alike."
+        f"On average **{found.mean:.2f} bits** per token, −log₂ of the probability it had. That is a perplexity of 2 "
+        f"to this power, **{found.perplexity:,.1f}**: the model was as unsure as if choosing among so many tokens, "
+        f"all alike.{page.plain(unknown)}"
     )
     shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
     most = max(shown, key=lambda place: bits[place])
     page.chart(
-        surprise_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=mean),
+        surprise_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=found.mean),
         key="chart_surprise",
         alt=f"Bar chart of the surprise of {len(shown)} tokens in bits; highest: "
-        f"{label(chosen.name_of(typed[most]))} with {bits[most]:.1f}",
+        f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
         file_name=f"{chosen.source.name}-surprise",
     )
 
