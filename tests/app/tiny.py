@@ -37,7 +37,9 @@ def save_tiny_checkpoints(root: Path) -> None:
     }
     for name, settings in made_of.items():
         made = make_checkpoint(root / name, max_length=24, **settings)
-        save_checkpoint(replace(made, metrics={"test": figures}, history=history))
+        n = len(made.classes)
+        details = {"confusion": [[10 * (true == given) for given in range(n)] for true in range(n)], "reliability": []}
+        save_checkpoint(replace(made, metrics={"test": {**figures, **details}}, history=history))
     small = {"max_length": 24, "n_heads": 4}
     make_language_model(root / FILLS, objective="masked", **small)
     make_language_model(root / SAYS, text=pairs, n_layers=3, **small)
