@@ -10,6 +10,7 @@ page = st.navigation(
         st.Page("txcls/app/tokens_page.py", title="Tokens", url_path="tokens"),
         st.Page("txcls/app/attention.py", title="Attention", url_path="attention"),
         st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
+        st.Page("txcls/app/language.py", title="Language model", url_path="language"),
     ],
     position="top",
 )

@@ -74,9 +74,11 @@ def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
 
 
 def _is_language_model(config: Path) -> bool:
-    """Whether a config.json names a language objective; a damaged one counts as a classifier's, to be refused later."""
+    """Whether a config.json names a language objective, or is a published GPT-2's; a damaged one counts as a
+    classifier's, to be refused later."""
     try:
-        return bool(json.loads(config.read_text(encoding="utf-8")).get("objective", "classify") != "classify")
+        values = json.loads(config.read_text(encoding="utf-8"))
+        return bool(values.get("objective", "classify") != "classify" or values.get("model_type") == "gpt2")
     except (OSError, ValueError, AttributeError, RecursionError):
         return False
 

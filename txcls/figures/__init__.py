@@ -1,6 +1,15 @@
 """Plotly figures from plain arrays and tokens; they know nothing of models, nor of Streamlit."""
 
-from txcls.figures.attention import Arcs, attention_arcs, attention_grid, attention_map, choose_arcs, pooling_bars
+from txcls.figures.attention import (
+    Arcs,
+    attention_arcs,
+    attention_grid,
+    attention_map,
+    choose_arcs,
+    mask_map,
+    pooling_bars,
+)
+from txcls.figures.language import surprise_bars, token_bars
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
 from txcls.figures.style import label, percent, visible
@@ -13,6 +22,7 @@ __all__ = [
     "attention_map",
     "choose_arcs",
     "label",
+    "mask_map",
     "percent",
     "pooling_bars",
     "position_curves",
@@ -20,6 +30,8 @@ __all__ = [
     "position_products_map",
     "probability_bars",
     "shuffle_bars",
+    "surprise_bars",
+    "token_bars",
     "training_curves",
     "visible",
 ]
