@@ -92,7 +92,7 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
 def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
     """What a card says of how a model was trained, and on which machine."""
     size = here().size
-    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     return {
         "command": command or f"{launcher()} txcls train {config.name}",
         "seed": config.train.seed,
@@ -105,7 +105,7 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
     }
 
 
-def _processor() -> str:
+def processor_name() -> str:
     """The processor's name where the system tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,99 @@
+"""Prediction speed: one headline against its bare forward pass, many against TF-IDF with a linear SVM.
+
+    python -m benchmarks.prediction_speed [--headlines 200] [--rounds 5] [--rows 76666]
+
+Both ends of a ratio are measured in turns. AG News must be on this machine (`txcls data list`); the linear model learns
+from `--rows` of its training texts, and both classify its 7,600 test texts.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from benchmarks._side_by_side import alternate, machine, median_ratio
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.errors import DataError
+from txcls.predict import Classifier
+
+AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def one_headline(classifier: Classifier, texts: list[str]) -> None:
+    """Text to ranked classes, beside the forward pass of the same tokens, headline by headline."""
+    pairs = []
+    for text in [texts[0], *texts]:
+        ids = torch.tensor([classifier.encoder.encode(text).ids])
+        whole = seconds(lambda text=text: classifier.predict([text]))  # type: ignore[misc]
+        bare = seconds(lambda ids=ids: classifier.logits(ids))  # type: ignore[misc]
+        pairs.append((whole, bare))
+    whole, bare = (statistics.median(side) * 1000 for side in zip(*pairs[1:], strict=True))
+    print(
+        f"\n{f'one headline, ms (medians of {len(texts)})':<50}{'end to end':>11}{'forward':>9}{'ratio':>7}{'aim':>6}"
+    )
+    print(f"{classifier.name:<50}{whole:>11.2f}{bare:>9.2f}{whole / bare:>7.2f}{AIM_ONE:>6g}")
+
+
+def many(classifier: Classifier, texts: list[str], linear: object, *, rounds: int) -> None:
+    """All texts end to end, in turns with the linear model."""
+    measures = {
+        "txcls": lambda: seconds(lambda: classifier.probabilities(texts)),
+        "txcls, float32": lambda: seconds(lambda: classifier.probabilities(texts, precision="float32")),
+        "txcls, predict": lambda: seconds(lambda: classifier.predict(texts, top_k=1)),
+        "linear": lambda: seconds(lambda: linear.predict(texts)),  # type: ignore[attr-defined]
+    }
+    found = alternate(measures, rounds=rounds)
+    title = f"{len(texts):,} texts, per second (medians of {rounds})"
+    print(f"\n{title:<50}{'texts/s':>11}{'time, times that of the linear model':>38}")
+    for name, label in (
+        ("linear", "TF-IDF of 1- and 2-grams + LinearSVC"),
+        ("txcls", f"Classifier.probabilities (aim {AIM_PER_SECOND:,}, {AIM_MANY:g})"),
+        ("txcls, float32", 'the same with precision="float32"'),
+        ("txcls, predict", "Classifier.predict, with tokens and their places"),
+    ):
+        rate = len(texts) / statistics.median(found[name])
+        print(f"{label:<50}{rate:>11,.0f}{median_ratio(found[name], found['linear']):>38.2f}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--headlines", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=100_000, help="training texts of the linear model")
+    options = parser.parse_args()
+    classifier = Classifier.load("ag_news")
+    try:
+        dataset = open_dataset(DataConfig(dataset="ag_news"))
+        training, texts = dataset.load("train"), list(dataset.load("test").texts)
+    except DataError as error:
+        print(error)
+        return 2
+    print(machine())
+    one_headline(classifier, texts[: options.headlines])
+    exact, rounded = (classifier.probabilities(texts, precision=kind) for kind in ("float32", "auto"))
+    linear = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC(C=0.5))
+    step = max(1, len(training) // options.rows)
+    linear.fit(training.texts[::step], training.labels[::step])
+    many(classifier, texts, linear, rounds=options.rounds)
+    same = (exact.argmax(1) == rounded.argmax(1)).mean()
+    print(f"\nbfloat16 against float32: largest change of a probability {np.abs(exact - rounded).max():.4f}, ", end="")
+    print(f"mean {np.abs(exact - rounded).mean():.5f}, same class for {same:.2%}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
