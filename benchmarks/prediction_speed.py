@@ -1,9 +1,9 @@
 """Prediction speed: one headline against its bare forward pass, many against TF-IDF with a linear SVM.
 
-    python -m benchmarks.prediction_speed [--headlines 200] [--rounds 5] [--rows 76666]
+    python -m benchmarks.prediction_speed [--headlines 200] [--texts 7600] [--rounds 5] [--rows 100000]
 
 Both ends of a ratio are measured in turns. AG News must be on this machine (`txcls data list`); the linear model learns
-from `--rows` of its training texts, and both classify its 7,600 test texts.
+from at most `--rows` of its training texts, and both classify `--texts` of its test texts.
 """
 
 import argparse
@@ -72,13 +72,14 @@ def many(classifier: Classifier, texts: list[str], linear: object, *, rounds: in
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--headlines", type=int, default=200)
+    parser.add_argument("--texts", type=int, default=7600, help="test texts that both classify")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=100_000, help="training texts of the linear model")
     options = parser.parse_args()
     classifier = Classifier.load("ag_news")
     try:
         dataset = open_dataset(DataConfig(dataset="ag_news"))
-        training, texts = dataset.load("train"), list(dataset.load("test").texts)
+        training, texts = dataset.load("train"), list(dataset.load("test").texts)[: options.texts]
     except DataError as error:
         print(error)
         return 2
