@@ -132,8 +132,8 @@ class SelfAttention(nn.Module):
             k, v = cache.extend(k, v)  # B H (earlier + T) E
         drop = self.drop if self.training else 0.0
         if tracing() or (self.training and x.device.type == "cpu" and x.shape[1] <= SHORT):
-            # Written out where somebody looks, and to train on short texts without a GPU. Divided by sqrt(E): a sum of E
-            # products of unit variance has variance E, and softmax would saturate.
+            # Written out where somebody looks, and to train on short texts without a GPU. Divided by sqrt(E): a sum of
+            # E products of unit variance has variance E, and softmax would saturate.
             scores = q @ k.mT / math.sqrt(self.d_head)  # B H T T
             if allowed is not None:
                 scores = scores.masked_fill(~allowed, -math.inf)  # B H T T
