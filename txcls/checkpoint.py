@@ -388,8 +388,8 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
     return [
         "## Model",
         "",
-        f"{model.n_layers} layer{'s' * (model.n_layers != 1)}, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, "
-        f"{model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
+        f"{model.n_layers} layer{'s' * (model.n_layers != 1)}, {model.n_heads} heads, d_model {model.d_model}, "
+        f"d_ff {model.d_ff}, {model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
         f"at most {model.max_length} tokens; {text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
         f"{bigrams}; {checkpoint.n_parameters:,} parameters, stored as float16.",
         "",
@@ -406,8 +406,8 @@ def _start_lines(train: TrainConfig) -> list[str]:
         return []
     sets = ", ".join(train.start_texts)
     return [
-        f"- start vectors: counted from the training texts, and from the training texts of {sets} without their labels; "
-        "the most frequent words of these fill the vocabulary's room"
+        f"- start vectors: counted from the training texts, and without their labels from those of {sets}; the most "
+        "frequent words of these fill the vocabulary's room"
     ]
 
 
