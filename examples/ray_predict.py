@@ -1,6 +1,6 @@
 """Classify a folder of Parquet files on a Ray cluster (or on all cores of one machine), with Ray Data.
 
-    pip install "ray[data]"
+    pip install "ray[data]>=2.51"
     python examples/ray_predict.py INPUT_FOLDER OUTPUT_FOLDER --checkpoint checkpoints/ag_news --workers 4
 
 Each worker loads the checkpoint once and is handed batch after batch; Ray reads, shares out and writes the rows,
@@ -26,7 +26,7 @@ def main() -> None:
     classified = rows.map_batches(
         BatchClassifier,
         fn_constructor_kwargs={"checkpoint": options.checkpoint, "text_column": options.text_column},
-        concurrency=options.workers,
+        compute=ray.data.ActorPoolStrategy(size=options.workers),
         batch_size=1024,
     )
     classified.write_parquet(options.output)

@@ -150,9 +150,10 @@ def score_file(
 class BatchClassifier:
     """Classifies batches of columns, for `ray.data.Dataset.map_batches` and others of that form.
 
-        dataset.map_batches(BatchClassifier, fn_constructor_kwargs={"checkpoint": "checkpoints/ag_news"}, concurrency=2)
+        dataset.map_batches(BatchClassifier, fn_constructor_kwargs={"checkpoint": "checkpoints/ag_news"},
+                            compute=ray.data.ActorPoolStrategy(size=4))
 
-    Each worker loads the checkpoint once. Ray is not needed for this class itself.
+    Each worker loads the checkpoint once; examples/ray_predict.py is the whole recipe. This class itself needs no Ray.
 
     Args:
         checkpoint: folder of the checkpoint, on every machine.
