@@ -207,7 +207,7 @@ def start(arguments: list[str], cwd: Path) -> "subprocess.Popen[str]":
 
 def end(process: "subprocess.Popen[str]") -> str:
     try:
-        return process.communicate(timeout=150)[1]
+        return process.communicate(timeout=300)[1]
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
@@ -218,7 +218,7 @@ def parts_of(folder: Path) -> set[str]:
 
 
 def until_parts(folder: Path, n: int, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while len(parts_of(folder)) < n and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(parts_of(folder)) >= n, end(process)
@@ -236,6 +236,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.timeout(900)
 def test_a_killed_process_leaves_whole_rows_and_is_gone_on_with(large: Path) -> None:
     """SIGKILL in mid-work, twice, the second time as soon as a part is being written."""
     arguments = ["tiny", "--input", "in.csv", "--text-column", "body", "--output", "out.csv"]
@@ -256,6 +257,7 @@ def test_a_killed_process_leaves_whole_rows_and_is_gone_on_with(large: Path) -> 
     assert (large / "out.csv").read_bytes() == whole and not folder.exists()
 
 
+@pytest.mark.timeout(900)
 def test_two_processes_write_the_same_file(large: Path) -> None:
     """Under torchrun; one of them is killed at first, so that the other has to say so."""
     from tests.training.test_distributed import workers_of

@@ -19,6 +19,8 @@ from txcls.training.distributed import ALONE, here, launcher
 
 ROOT = Path(__file__).parent.parent.parent
 
+pytestmark = pytest.mark.timeout(900)  # three processes that import torch, several times over
+
 
 def torchrun(*arguments: str, cwd: Path, n: int = 2) -> "subprocess.Popen[str]":
     """Start `n` processes; in a session of their own, so that signals reach torchrun alone."""
@@ -36,7 +38,7 @@ def torchrun(*arguments: str, cwd: Path, n: int = 2) -> "subprocess.Popen[str]":
 
 def finish(process: "subprocess.Popen[str]") -> tuple[str, str]:
     try:
-        return process.communicate(timeout=150)
+        return process.communicate(timeout=300)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
@@ -116,7 +118,7 @@ def settings(*more: str) -> list[str]:
 def until(there: Path, process: "subprocess.Popen[str]", *, changes: int = 1) -> None:
     """Wait until the file was written so many times."""
     seen: set[int] = set()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while len(seen) < changes and process.poll() is None and time.monotonic() < deadline:
         if there.exists():
             seen.add(there.stat().st_mtime_ns)
@@ -173,6 +175,6 @@ def test_a_stopped_pretraining_goes_on_in_one_process(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT), "TXCLS_CACHE": str(tmp_path / "cache")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert resumed.returncode == 0 and "validation perplexity" in resumed.stderr, resumed.stderr

@@ -1,0 +1,162 @@
+"""How the cost of training grows with rows, length and width, over a decade each.
+
+    python -m benchmarks.growth [--seconds 1.5] [--plot benchmarks/growth.svg]
+
+An epoch of `txcls.training.fit` on made-up ids: two layers, float32, 16 texts a batch; 32 tokens, 64 wide and 16 rows
+where nothing else is said. Cost is processor time of one thread, which other work on the machine hardly changes, and a
+point is the best of at least three tries. The exponent k of cost ~ size^k is the slope of a straight line through the
+logarithms: 1 where cost grows in proportion.
+"""
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+from plotly.subplots import make_subplots
+
+from tests.browser.chromium import find_chromium
+from txcls.config import ModelConfig, TrainConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.figures.style import OKABE_ITO
+from txcls.model import TextClassifier
+from txcls.training import fit
+
+VOCAB, CLASSES = 5_000, 4
+"""Sizes that stay the same."""
+DECADE = (1.0, 10**0.25, 10**0.5, 10**0.75, 10.0)
+"""Five points of a decade, evenly spaced on a logarithmic axis."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Processor seconds at each size, along one of rows, length and width."""
+
+    what: str
+    unit: str
+    sizes: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def exponents(self) -> tuple[float, float]:
+        """k of cost ~ size^k over the whole decade, and over its upper half alone."""
+        x, y = np.log(self.sizes), np.log(self.seconds)
+        half = len(x) // 2
+        return float(np.polyfit(x, y, 1)[0]), float(np.polyfit(x[half:], y[half:], 1)[0])
+
+
+def texts(n: int, length: int) -> TokenisedTexts:
+    """n texts of `length` random ids."""
+    random = np.random.default_rng(0)
+    ids = random.integers(4, VOCAB, size=n * length, dtype=np.int32)
+    return TokenisedTexts(ids, np.arange(n + 1, dtype=np.int64) * length, random.integers(0, CLASSES, size=n))
+
+
+def epoch(*, rows: int = 16, length: int = 32, width: int = 64) -> Callable[[], float]:
+    """What trains an epoch, with one validation on 16 texts, and returns the processor seconds it took."""
+    shape = ModelConfig(d_model=width, n_heads=4, d_ff=4 * width, max_length=length)
+    settings = TrainConfig(epochs=1, batch_size=16, precision="float32")
+    train, validation = texts(rows, length), texts(16, length)
+
+    def run() -> float:
+        torch.manual_seed(0)
+        model = TextClassifier(shape, vocab_size=VOCAB, n_classes=CLASSES)
+        started = time.process_time()
+        fit(model, train, validation, settings)
+        return time.process_time() - started
+
+    return run
+
+
+def best(run: Callable[[], float], *, seconds: float) -> float:
+    """The least of several tries, after one that is not counted."""
+    run()
+    tries: list[float] = []
+    started = time.perf_counter()
+    while len(tries) < 3 or time.perf_counter() - started < seconds:
+        tries.append(run())
+    return min(tries)
+
+
+def measure(seconds: float) -> list[Growth]:
+    """All three, each with the other two held."""
+    along: tuple[tuple[str, str, int, int, Callable[[int], Callable[[], float]]], ...] = (
+        ("rows", "rows", 64, 16, lambda n: epoch(rows=n)),
+        ("length", "tokens per text", 24, 1, lambda n: epoch(length=n)),
+        ("width", "d_model", 32, 4, lambda n: epoch(width=n)),
+    )
+    found = []
+    for what, unit, first, multiple, make in along:
+        sizes = tuple(round(first * factor / multiple) * multiple for factor in DECADE)
+        found.append(Growth(what, unit, sizes, tuple(best(make(size), seconds=seconds) for size in sizes)))
+    return found
+
+
+def plot(found: list[Growth]) -> go.Figure:
+    """Milliseconds against size, both logarithmic, beside the line of proportion through the first point."""
+    titles = [f"{one.what}: exponent {one.exponents[0]:.2f}" for one in found]
+    figure = make_subplots(1, len(found), subplot_titles=titles)
+    for column, one in enumerate(found, start=1):
+        proportion = [1000 * one.seconds[0] * size / one.sizes[0] for size in one.sizes]
+        for name, values, line in (
+            ("measured", [1000 * value for value in one.seconds], {"color": OKABE_ITO[0], "width": 2}),
+            ("in proportion", proportion, {"color": OKABE_ITO[7], "width": 1, "dash": "dash"}),
+        ):
+            mode = "lines+markers" if name == "measured" else "lines"
+            trace = go.Scatter(x=one.sizes, y=values, mode=mode, name=name, line=line, showlegend=column == 1)
+            figure.add_trace(trace, 1, column)
+        figure.update_xaxes(type="log", title=one.unit, tickvals=one.sizes[::2], row=1, col=column)
+        figure.update_yaxes(type="log", title="processor ms" if column == 1 else None, dtick="D2", row=1, col=column)
+    figure.update_layout(template="plotly_white", width=960, height=340, margin={"t": 50, "b": 50, "l": 70, "r": 20})
+    return figure.update_layout(legend={"orientation": "h", "y": -0.25})
+
+
+def write_svg(figure: go.Figure, path: Path) -> None:
+    """Let a browser draw the figure and keep what it drew."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page_file = Path(folder) / "figure.html"
+        figure.write_html(page_file, include_plotlyjs=True)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        page.set_default_timeout(300_000)
+        page.goto(page_file.as_uri())
+        image = page.evaluate(
+            "Plotly.toImage(document.querySelector('.js-plotly-plot'), {format: 'svg', width: 960, height: 340})"
+        )
+        browser.close()
+    path.write_text(unquote(image.partition(",")[2]) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seconds", type=float, default=1.5, help="least time to spend on a point")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw it as SVG; needs a Chromium")
+    options = parser.parse_args()
+    torch.set_num_threads(1)  # one thread: how work grows, not how it is shared
+    found = measure(options.seconds)
+    print(f"{platform.processor() or platform.machine()}, one thread, load {os.getloadavg()[0]:.1f}")
+    for one in found:
+        whole, upper = one.exponents
+        ratio = one.seconds[-1] / one.seconds[0]
+        print(f"\n{one.what}: {ratio:.1f} x the cost for {one.sizes[-1] / one.sizes[0]:.1f} x the size;", end=" ")
+        print(f"exponent {whole:.2f}, {upper:.2f} in the upper half")
+        print(f"{one.unit:>16}" + "".join(f"{size:>9}" for size in one.sizes))
+        print(f"{'ms':>16}" + "".join(f"{1000 * value:>9.1f}" for value in one.seconds))
+    if options.plot is not None:
+        write_svg(plot(found), options.plot)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

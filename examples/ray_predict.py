@@ -1,0 +1,36 @@
+"""Classify a folder of Parquet files on a Ray cluster (or on all cores of one machine), with Ray Data.
+
+    pip install "ray[data]>=2.51"
+    python examples/ray_predict.py INPUT_FOLDER OUTPUT_FOLDER --checkpoint checkpoints/ag_news --workers 4
+
+Each worker loads the checkpoint once and is handed batch after batch; Ray reads, shares out and writes the rows,
+however many there are. The checkpoint folder has to be on every machine.
+"""
+
+import argparse
+
+import ray
+
+from txcls.scoring import BatchClassifier
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("input", help="folder or URL that ray.data.read_parquet reads")
+    parser.add_argument("output", help="folder or URL to write Parquet files to")
+    parser.add_argument("--checkpoint", default="checkpoints/ag_news")
+    parser.add_argument("--text-column", default="text")
+    parser.add_argument("--workers", type=int, default=2, help="processes that classify")
+    options = parser.parse_args()
+    rows = ray.data.read_parquet(options.input)
+    classified = rows.map_batches(
+        BatchClassifier,
+        fn_constructor_kwargs={"checkpoint": options.checkpoint, "text_column": options.text_column},
+        compute=ray.data.ActorPoolStrategy(size=options.workers),
+        batch_size=1024,
+    )
+    classified.write_parquet(options.output)
+
+
+if __name__ == "__main__":
+    main()

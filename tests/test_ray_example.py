@@ -1,0 +1,47 @@
+"""The Ray Data recipe, run as it stands where Ray is installed; the class it uses is tested in test_scoring.py."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.predict import Classifier
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason='Ray is not installed: pip install "ray[data]"')
+@pytest.mark.timeout(600)  # Ray starts a cluster of its own
+def test_ray_classifies_a_folder_of_parquet_files(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny")
+    (tmp_path / "in").mkdir()
+    texts = [f"{TEXTS[n % 8]} {n}" for n in range(60)]
+    for first in (0, 30):
+        frame = pd.DataFrame({"n": range(first, first + 30), "body": texts[first : first + 30]})
+        frame.to_parquet(tmp_path / "in" / f"{first}.parquet")
+    arguments = ["in", "out", "--checkpoint", str(checkpoint.path), "--text-column", "body", "--workers", "1"]
+    ran = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "ray_predict.py"), *arguments],
+        cwd=tmp_path,
+        # PYTHONPATH reaches the workers too; without a network there is nobody to send usage statistics to.
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+            "RAY_USAGE_STATS_ENABLED": "0",
+        },
+        capture_output=True,
+        text=True,
+        timeout=580,
+    )
+    assert ran.returncode == 0, ran.stderr
+    written = pd.read_parquet(tmp_path / "out").sort_values("n")
+    expected = Classifier(checkpoint).predict(texts)
+    assert written["body"].tolist() == texts
+    assert written["predicted_label"].tolist() == [prediction.label for prediction in expected]
+    probabilities = [prediction.scores[0].probability for prediction in expected]
+    assert written["probability"].tolist() == pytest.approx(probabilities, abs=1e-6)
