@@ -10,6 +10,7 @@ from txcls.inspection.positions import (
     shuffle_words,
     sinusoids,
 )
+from txcls.inspection.steps import Question, Snippet, Step
 from txcls.inspection.tracing import Stage, TracedText, trace_text
 from txcls.inspection.vocabulary import (
     Tokenizers,
@@ -19,15 +20,20 @@ from txcls.inspection.vocabulary import (
     search_vocabulary,
     spellings,
 )
+from txcls.inspection.walk import Walk, walk_through
 
 __all__ = [
     "DrawnText",
     "PositionEncoding",
+    "Question",
     "ShuffledPredictions",
+    "Snippet",
     "Stage",
+    "Step",
     "Tokenizers",
     "TracedText",
     "VocabularySearch",
+    "Walk",
     "compare_tokenizers",
     "draw_texts",
     "nearest_tokens",
@@ -38,4 +44,5 @@ __all__ = [
     "sinusoids",
     "spellings",
     "trace_text",
+    "walk_through",
 ]
