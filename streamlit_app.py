@@ -8,6 +8,7 @@ page = st.navigation(
     [
         st.Page("txcls/app/classify.py", title="Classify", url_path="classify", default=True),
         st.Page("txcls/app/tokens_page.py", title="Tokens", url_path="tokens"),
+        st.Page("txcls/app/steps.py", title="Step by step", url_path="steps"),
         st.Page("txcls/app/attention.py", title="Attention", url_path="attention"),
         st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
     ],

@@ -57,7 +57,7 @@ def test_the_arithmetic_of_every_number_comes_to_that_number(tmp_path: Path, rec
 def test_the_walk_ends_at_the_answer_that_predict_gives(tmp_path: Path, recipe: str) -> None:
     for classifier, text, walk in walks(tmp_path, recipe):
         [plain] = classifier.predict([text])
-        shares = dict(zip(classifier.classes, walk.steps[-1].cells()[0], strict=True))
+        shares = dict(zip(classifier.classes, walk.steps[-1].cells()[:, 0], strict=True))
         assert shares == pytest.approx({score.label: score.probability for score in plain.scores}, abs=1e-6)
         best = walk.steps[walk.find("logits", 0)].question()
         assert best is not None and best.options[best.answer] == plain.label
@@ -89,7 +89,7 @@ def test_shapes_are_those_of_the_letters_and_questions_have_one_right_answer(tmp
             )
             assert len(step.values) == (walk.sizes["H"] if step.by_head else 1)
             if step.share:
-                np.testing.assert_allclose(step.values.sum(-1), 1.0, atol=1e-5)
+                np.testing.assert_allclose(step.values.sum(1 if step.columns.what == "text" else 2), 1.0, atol=1e-5)
         with pytest.raises(KeyError):
             walk.find("no such step", 0)
 

@@ -1,4 +1,4 @@
-"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer and head.
+"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head and step.
 
 One `View` per browser session; widgets change it through callbacks, pages read it, `publish` writes it to the URL.
 Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in code.
@@ -21,7 +21,7 @@ MOST_ROWS = 20
 @dataclass(frozen=True, slots=True)
 class View:
     """The state that matters; `versus` is the checkpoint to compare with, "" for none; `layer` and `head` count from
-    0."""
+    0; `step` is a step of the forward pass by name, "" for the first."""
 
     checkpoint: str = ""
     versus: str = ""
@@ -29,6 +29,7 @@ class View:
     k: int = 4
     layer: int = 0
     head: int = 0
+    step: str = ""
 
 
 def sendable(text: str) -> str:
@@ -54,6 +55,8 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
         view = replace(view, text=sendable(params["text"]))
+    if "step" in params:
+        view = replace(view, step=sendable(params["step"])[:40])
     for name, low, offset in (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1)):
         raw = params.get(name, params.get("topk") if name == "k" else None)
         if raw is None:
@@ -82,6 +85,8 @@ def params_from_view(view: View) -> dict[str, str]:
         params["layer"] = str(view.layer + 1)
     if view.head != default.head:
         params["head"] = str(view.head + 1)
+    if view.step:
+        params["step"] = view.step
     return params
 
 

@@ -3,6 +3,7 @@
 from txcls.figures.attention import Arcs, attention_arcs, attention_grid, attention_map, choose_arcs, pooling_bars
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
+from txcls.figures.steps import number_map
 from txcls.figures.style import label, percent, visible
 from txcls.figures.training import training_curves
 
@@ -13,6 +14,7 @@ __all__ = [
     "attention_map",
     "choose_arcs",
     "label",
+    "number_map",
     "percent",
     "pooling_bars",
     "position_curves",

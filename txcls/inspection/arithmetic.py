@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating]
-LONGEST_SUM = 3
-"""Terms of a sum that are written out; of a longer one the first two and the last."""
+LONGEST_SUM = 2
+"""Terms of a sum that are written out; of a longer one the first and the last."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def number(value: float) -> str:
     if value and abs(value) < 0.00005:
         mantissa, exponent = f"{value:.1e}".split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
-    return f"{value:.4f}"
+    return f"{value + 0.0:.4f}"  # no minus zero
 
 
 def _factor(value: float) -> str:
@@ -49,7 +49,7 @@ def _factor(value: float) -> str:
 def _written(parts: Sequence[str]) -> str:
     """Terms joined by plus signs, a long sum shortened in its middle."""
     if len(parts) > LONGEST_SUM:
-        parts = [*parts[:2], r"\dots", parts[-1]]
+        parts = [parts[0], r"\dots", parts[-1]]
     return " + ".join(parts)
 
 

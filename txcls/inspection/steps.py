@@ -63,7 +63,7 @@ class Step:
         rows, columns: the axes of `values`.
         values: (H, rows, columns), or (1, rows, columns) where heads play no part; None for text, tokens and ids.
         by_head: whether there is one matrix per head.
-        share: whether the numbers are shares from 0 to 1, not signed ones.
+        share: whether the numbers are shares that add up to 1, in each row, or in the one column there is.
         reads: titles of the steps whose numbers go in.
     """
 

@@ -335,7 +335,6 @@ class _Walker(LayerSteps):
         pool, kind = self.model.pool, self.config.pooling
         masks = self.config.mask_padding and not self.config.pool_padding
         real = np.array([index != PAD or not masks for index in self.ids])  # T
-        common: dict[str, Any] = {"rows": self.text}
         steps: list[Step] = []
         if weights is None:
             which = "class token" if kind == "class_token" else "first token"
@@ -347,6 +346,7 @@ class _Walker(LayerSteps):
                     "the others.",
                     r"t = x_1",
                     (snippet(Pooling.forward, "if self.kind in", "return"),),
+                    rows=self.text,
                     columns=self.wide,
                     values=pooled[None, None],
                     reads=(before.title,),
@@ -356,7 +356,6 @@ class _Walker(LayerSteps):
                         [1.0, *[0.0] * (len(self.names) - 1)],
                         lambda _: "The first one, whatever it is.",
                     ),
-                    **common,
                 )
             ]
         if kind == "attention":
@@ -370,10 +369,11 @@ class _Walker(LayerSteps):
                     "A trained vector asks each token how much it has to say about the class.",
                     r"a_i = w \cdot y_i",
                     (snippet(Pooling.forward, "weights = self.score"),),
-                    columns=self.tokens,
-                    values=raw[None, None],
+                    rows=self.tokens,
+                    columns=self.text,
+                    values=raw[None, :, None],
                     reads=(before.title,),
-                    _explain=lambda _, __, i: (
+                    _explain=lambda _, i, __: (
                         summed_products(
                             f"a_{{{i + 1}}}",
                             rf"\textstyle\sum_d w_d\,y_{{{i + 1},d}}",
@@ -388,10 +388,9 @@ class _Walker(LayerSteps):
                     _ask=lambda _: self.which_token(
                         "Which token gets the highest score?", raw.tolist(), lambda n: f"It gets {raw[n]:.4f}."
                     ),
-                    **common,
                 )
             )
-        scores = steps[-1].cells()[0] if steps else np.where(real, 0.0, -np.inf).astype(np.float32)
+        scores = steps[-1].cells()[:, 0] if steps else np.where(real, 0.0, -np.inf).astype(np.float32)
         steps.append(
             Step(
                 "pool_weights",
@@ -403,11 +402,12 @@ class _Walker(LayerSteps):
                 if kind == "attention"
                 else r"\alpha_i = \frac{e^0}{\sum_m e^0} = \frac{1}{n}",
                 (snippet(Pooling.forward, "if real is not None", "pattern = "),),
-                columns=self.tokens,
-                values=weights[None, None],
+                rows=self.tokens,
+                columns=self.text,
+                values=weights[None, :, None],
                 share=True,
                 reads=(steps[-1].title if steps else before.title,),
-                _explain=lambda _, __, i: softmax_share(
+                _explain=lambda _, i, __: softmax_share(
                     rf"\alpha_{{{i + 1}}}",
                     rf"\frac{{e^{{a_{{{i + 1}}}}}}}{{\sum_m e^{{a_m}}}}",
                     scores,
@@ -415,7 +415,6 @@ class _Walker(LayerSteps):
                     labels=self.token_labels(),
                 ),
                 _ask=lambda _: self.share_question(weights, whole=True) if kind == "attention" else None,
-                **common,
             )
         )
         steps.append(
@@ -426,6 +425,7 @@ class _Walker(LayerSteps):
                 "text is forgotten.",
                 r"t = \sum_i \alpha_i\,y_i",
                 (snippet(Pooling.forward, "mean: Tensor"),),
+                rows=self.text,
                 columns=self.wide,
                 values=pooled[None, None],
                 reads=(before.title, steps[-1].title),
@@ -443,7 +443,6 @@ class _Walker(LayerSteps):
                     (len(self.names) * self.config.d_model, len(self.names), self.classes.size),
                     f"D = {self.config.d_model}, for a text of any length.",
                 ),
-                **common,
             )
         )
         return steps
@@ -461,7 +460,7 @@ class _Walker(LayerSteps):
         plain = torch.softmax(torch.from_numpy(logits).double(), dim=0).numpy()  # C
         best = int(np.argmax(logits))
         line = snippet(Classifier.calibrated, "return torch.softmax")
-        axes: dict[str, Any] = {"rows": self.text, "columns": self.classes}
+        axes: dict[str, Any] = {"rows": self.classes, "columns": self.text}
 
         def percent(value: float) -> str:
             return f"{value:.1%}".replace("%", " %")
@@ -469,7 +468,7 @@ class _Walker(LayerSteps):
         def probability(temperature: float | None) -> Explain:
             exponent = r"\ell_{%s}" if temperature is None else r"\ell_{%s}/\tau"
 
-            def explain(_: int, __: int, c: int) -> Arithmetic:
+            def explain(_: int, c: int, __: int) -> Arithmetic:
                 formula = rf"\frac{{e^{{{exponent % (c + 1)}}}}}{{\sum_m e^{{{exponent % 'm'}}}}}"
                 return softmax_share(f"P_{{{c + 1}}}", formula, logits, c, labels=classes, temperature=temperature)
 
@@ -483,9 +482,9 @@ class _Walker(LayerSteps):
                 "score of the class, any number from minus to plus infinity.",
                 r"\ell_c = W_c \cdot t + b_c",
                 (snippet(TextClassifier.forward, "logits: Tensor"),),
-                values=logits[None, None],
+                values=logits[None, :, None],
                 reads=(before.title,),
-                _explain=lambda _, __, c: summed_products(
+                _explain=lambda _, c, __: summed_products(
                     rf"\ell_{{{c + 1}}}",
                     rf"\textstyle\sum_d W_{{{c + 1},d}}\,t_d + b_{{{c + 1}}}",
                     weight[c],
@@ -505,7 +504,7 @@ class _Walker(LayerSteps):
                 "The scores become shares that add up to 1 over all classes, here still without calibration (τ = 1).",
                 r"P_c = \frac{e^{\ell_c}}{\sum_m e^{\ell_m}}",
                 (line,),
-                values=plain.astype(np.float32)[None, None],
+                values=plain.astype(np.float32)[None, :, None],
                 share=True,
                 reads=("Logits",),
                 _explain=probability(None),
@@ -523,7 +522,7 @@ class _Walker(LayerSteps):
                 else "This checkpoint was not calibrated: its temperature is 1. This is the answer.",
                 rf"P_c = \frac{{e^{{\ell_c/\tau}}}}{{\sum_m e^{{\ell_m/\tau}}}}, \qquad \tau = {temperature:.4f}",
                 (line,),
-                values=calibrated.astype(np.float32)[None, None],
+                values=calibrated.astype(np.float32)[None, :, None],
                 share=True,
                 reads=("Logits",),
                 _explain=probability(temperature),
