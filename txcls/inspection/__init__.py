@@ -10,7 +10,8 @@ from txcls.inspection.positions import (
     shuffle_words,
     sinusoids,
 )
-from txcls.inspection.steps import Question, Snippet, Step
+from txcls.inspection.source import Source, source_of
+from txcls.inspection.steps import Question, Step
 from txcls.inspection.tracing import Stage, TracedText, trace_text
 from txcls.inspection.vocabulary import (
     Tokenizers,
@@ -27,7 +28,7 @@ __all__ = [
     "PositionEncoding",
     "Question",
     "ShuffledPredictions",
-    "Snippet",
+    "Source",
     "Stage",
     "Step",
     "Tokenizers",
@@ -42,6 +43,7 @@ __all__ = [
     "search_vocabulary",
     "shuffle_words",
     "sinusoids",
+    "source_of",
     "spellings",
     "trace_text",
     "walk_through",

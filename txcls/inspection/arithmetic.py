@@ -124,28 +124,26 @@ def summed_products(
 
 
 def softmax_share(
-    symbol: str, formula: str, scores: Floats, place: int, *, labels: Sequence[str], temperature: float | None = None
+    symbol: str, formula: str, scores: Floats, place: int, *, labels: Sequence[str], header: str = "score"
 ) -> Arithmetic:
-    """One entry of a softmax over n scores, each divided by a temperature where there is one.
+    """One entry of a softmax over n scores, which are called `header` in the table.
 
     The largest score is taken from all of them first, as libraries do: the shares stay as they are, and no power gets
     too large to compute.
     """
     given = np.asarray(scores, dtype=np.float64)
-    warm = given if temperature is None else given / temperature
-    largest = float(warm.max())
-    powers = np.exp(warm - largest)
+    largest = float(given.max())
+    powers = np.exp(given - largest)
     total = float(powers.sum())
     value = float(powers[place] / total)
-    own = number(float(given[place])) if temperature is None else f"{_factor(float(given[place]))} / {temperature:.4f}"
     steps = (
-        rf"\frac{{e^{{{own} - {_factor(largest)}}}}}{{{_written([f'e^{{{number(v - largest)}}}' for v in warm])}}}",
+        rf"\frac{{e^{{{number(float(given[place]))} - {_factor(largest)}}}}}"
+        rf"{{{_written([f'e^{{{number(v - largest)}}}' for v in given])}}}",
         rf"\frac{{{number(float(powers[place]))}}}{{{number(total)}}}",
         number(value),
     )
-    headers = ("score", "power", "share") if temperature is None else ("score", "divided", "power", "share")
-    columns = [given, powers, powers / total] if temperature is None else [given, warm, powers, powers / total]
-    return Arithmetic(equals(symbol, formula, *steps), value, headers, tuple(labels), np.stack(columns, axis=1))
+    terms = np.stack([given, powers, powers / total], axis=1)
+    return Arithmetic(equals(symbol, formula, *steps), value, (header, "power", "share"), tuple(labels), terms)
 
 
 def normalised(symbol: str, row: Floats, place: int, *, weight: float, bias: float) -> Arithmetic:

@@ -4,31 +4,20 @@
 dimensions, counted from 0.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from txcls.inspection.arithmetic import Arithmetic
+from txcls.inspection.source import Source, source_of
 from txcls.inspection.tracing import FloatArray, TracedText
 from txcls.predict import Classifier
 
 Explain = Callable[[int, int, int], Arithmetic]
 Ask = Callable[[int], "Question | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """Lines of this package as they stand in its source: `file` from the package's folder on, `line` the first one's
-    number."""
-
-    file: str
-    line: int
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +60,7 @@ class Step:
     title: str
     says: str
     formula: str
-    code: tuple[Snippet, ...]
+    code: tuple[Source, ...]
     layer: int | None = None
     rows: Axis | None = None
     columns: Axis | None = None
@@ -111,20 +100,10 @@ class Step:
 
 
 @cache
-def snippet(of: Callable[..., Any], start: str, end: str | None = None) -> Snippet:
-    """The lines of a function's source from the first with `start` in it to the first after that with `end`.
-
-    Raises:
-        LookupError: the source has no such line (any more).
-    """
-    lines, first = inspect.getsourcelines(of)
-    begin = next((n for n, line in enumerate(lines) if start in line), None)
-    last = next((n for n in range(begin, len(lines)) if end in lines[n]), None) if begin is not None and end else begin
-    if begin is None or last is None:
-        raise LookupError(f"no line with {start!r} and then {end!r} in the source of {of.__qualname__}")
-    package = Path(__file__).parents[1]
-    file = Path(inspect.getsourcefile(of) or "").resolve().relative_to(package.parent).as_posix()
-    return Snippet(file, first + begin, inspect.cleandoc("\n" + "".join(lines[begin : last + 1])))
+def snippet(of: Callable[..., Any], first: str, last: str = "") -> Source:
+    """The lines of a function's source from the first that holds `first` to the next that holds `last`, or that one
+    alone; TraceError where there is no such line (any more)."""
+    return source_of(of, first=first, last=last or first)
 
 
 class Reading:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from txcls.inspection.arithmetic import Arithmetic, added, equals, normalised, number, softmax_share, summed_products
-from txcls.inspection.steps import Axis, Question, Reading, Snippet, Step, array, dimensions, of_numbers, snippet, which
+from txcls.inspection.source import Source
+from txcls.inspection.steps import Axis, Question, Reading, Step, array, dimensions, of_numbers, snippet, which
 from txcls.inspection.tracing import FloatArray
 
 
@@ -218,7 +219,7 @@ class LayerSteps(Reading):
         read: FloatArray,
         reads: str,
         values: FloatArray,
-        split: Snippet,
+        split: Source,
     ) -> Step:
         from txcls.model import SelfAttention
 
