@@ -11,6 +11,7 @@ page = st.navigation(
         st.Page("txcls/app/steps.py", title="Step by step", url_path="steps"),
         st.Page("txcls/app/attention.py", title="Attention", url_path="attention"),
         st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
+        st.Page("txcls/app/whatif.py", title="What if", url_path="whatif"),
     ],
     position="top",
 )

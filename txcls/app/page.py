@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS = (
-    f"txcls/app/{name}.py" for name in ("classify", "tokens_page", "steps", "attention", "positions")
+CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS, WHAT_IF, NEIGHBOURHOOD = (
+    f"txcls/app/{name}.py"
+    for name in ("classify", "tokens_page", "steps", "attention", "positions", "whatif", "neighbourhood")
 )
 
 STYLE = """

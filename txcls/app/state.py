@@ -21,7 +21,8 @@ MOST_ROWS = 20
 @dataclass(frozen=True, slots=True)
 class View:
     """The state that matters; `versus` is the checkpoint to compare with, "" for none; `layer` and `head` count from
-    0; `step` is a step of the forward pass by name, "" for the first."""
+    0; `step` is a step of the forward pass by name, "" for the first; `changed` is the second version of the text on
+    the page What if, "" where it is the same."""
 
     checkpoint: str = ""
     versus: str = ""
@@ -30,6 +31,7 @@ class View:
     layer: int = 0
     head: int = 0
     step: str = ""
+    changed: str = ""
 
 
 def sendable(text: str) -> str:
@@ -57,6 +59,8 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         view = replace(view, text=sendable(params["text"]))
     if "step" in params:
         view = replace(view, step=sendable(params["step"])[:40])
+    if "changed" in params:
+        view = replace(view, changed=sendable(params["changed"]))
     for name, low, offset in (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1)):
         raw = params.get(name, params.get("topk") if name == "k" else None)
         if raw is None:
@@ -87,6 +91,8 @@ def params_from_view(view: View) -> dict[str, str]:
         params["head"] = str(view.head + 1)
     if view.step:
         params["step"] = view.step
+    if view.changed and len(view.text) + len(view.changed) <= LONGEST_LINKED_TEXT:
+        params["changed"] = view.changed
     return params
 
 
@@ -115,8 +121,9 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
 
 def change_view(**changes: Any) -> None:
     """Change fields of this session's view; for callbacks, which run before the page is drawn."""
-    if "text" in changes:
-        changes["text"] = sendable(changes["text"])
+    for field in ("text", "changed"):
+        if field in changes:
+            changes[field] = sendable(changes[field])
     st.session_state["_view"] = replace(st.session_state.get("_view", View()), **changes)
     st.session_state["_touched"] = True
 

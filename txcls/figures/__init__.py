@@ -6,6 +6,7 @@ from txcls.figures.prediction import probability_bars, shuffle_bars
 from txcls.figures.steps import number_map
 from txcls.figures.style import label, percent, visible
 from txcls.figures.training import training_curves
+from txcls.figures.whatif import compared_bars, compared_effects
 
 __all__ = [
     "Arcs",
@@ -13,6 +14,8 @@ __all__ = [
     "attention_grid",
     "attention_map",
     "choose_arcs",
+    "compared_bars",
+    "compared_effects",
     "label",
     "number_map",
     "percent",

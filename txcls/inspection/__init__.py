@@ -22,9 +22,14 @@ from txcls.inspection.vocabulary import (
     spellings,
 )
 from txcls.inspection.walk import Walk, walk_through
+from txcls.inspection.whatif import Comparison, Flip, FlipSearch, Pair, align_tokens, compare_texts, search_flips
 
 __all__ = [
+    "Comparison",
     "DrawnText",
+    "Flip",
+    "FlipSearch",
+    "Pair",
     "PositionEncoding",
     "Question",
     "ShuffledPredictions",
@@ -35,11 +40,14 @@ __all__ = [
     "TracedText",
     "VocabularySearch",
     "Walk",
+    "align_tokens",
+    "compare_texts",
     "compare_tokenizers",
     "draw_texts",
     "nearest_tokens",
     "position_encoding",
     "position_products",
+    "search_flips",
     "search_vocabulary",
     "shuffle_words",
     "sinusoids",
