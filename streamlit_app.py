@@ -12,6 +12,7 @@ page = st.navigation(
         st.Page("txcls/app/attention.py", title="Attention", url_path="attention"),
         st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
         st.Page("txcls/app/whatif.py", title="What if", url_path="whatif"),
+        st.Page("txcls/app/neighbourhood.py", title="Neighbourhood", url_path="neighbourhood"),
     ],
     position="top",
 )

@@ -1,6 +1,7 @@
 """Plotly figures from plain arrays and tokens; they know nothing of models, nor of Streamlit."""
 
 from txcls.figures.attention import Arcs, attention_arcs, attention_grid, attention_map, choose_arcs, pooling_bars
+from txcls.figures.neighbourhood import text_scatter, token_scatter
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
 from txcls.figures.steps import number_map
@@ -25,6 +26,8 @@ __all__ = [
     "position_products_map",
     "probability_bars",
     "shuffle_bars",
+    "text_scatter",
+    "token_scatter",
     "training_curves",
     "visible",
 ]
