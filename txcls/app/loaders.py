@@ -121,7 +121,7 @@ def is_loaded(source: Source) -> bool:
     return source in _loaded
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _load(name: str, stamp: float) -> "Classifier":
     from txcls.predict import Classifier
 
