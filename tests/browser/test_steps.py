@@ -1,4 +1,4 @@
-"""Step by step in a real browser: keys, clicks, and every number on the page against the library's."""
+"""Step by step, What if and Neighbourhood in a real browser: keys, clicks, and every number against the library's."""
 
 import re
 
@@ -9,12 +9,13 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.test_app import CHART, query, settle, text_box, visit
-from txcls.inspection import Walk, walk_through
+from txcls.inspection import Walk, compare_texts, search_flips, token_plane, walk_through
 from txcls.inspection.arithmetic import number
 from txcls.predict import Classifier
 
 TEXT = "the bank raised its rates again"
 CELLS = "[...document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData[0].z].map((row) => [...row])"
+BARS = "[...document.querySelector('.st-key-{} .js-plotly-plot')._fullData[{}].{}]"
 SOURCES = "[...document.querySelectorAll('.katex annotation')].map((one) => one.textContent)"
 
 
@@ -91,4 +92,65 @@ def test_steps_open_without_sideways_scrolling(
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 850})
     visit(page, server, "steps", wait_for="pre", step=step)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+
+
+def test_a_changed_text_is_compared_and_a_search_ends(page: Page, server: Server) -> None:
+    visit(page, server, "whatif", text=TEXT)
+    box = page.locator('[class*="st-key-text_box_changed"] textarea')
+    box.fill("the club raised its rates again")
+    expect(page.locator(".txcls-pair.changed")).to_have_count(1)
+    expect(page.locator(".txcls-pair.changed ins")).to_have_text("club")
+    settle(page)
+    assert query(page)["changed"] == "the club raised its rates again"
+    classifier = Classifier.load(server.log.parent / "checkpoints" / PLAIN)
+    made = compare_texts(classifier, TEXT, "the club raised its rates again")
+    order = [score.label for score in made.before.scores]
+    for trace, prediction in ((0, made.before), (1, made.after)):
+        known = {score.label: score.probability for score in prediction.scores}
+        shown = page.evaluate(BARS.format("chart_compared", trace, "x"))
+        np.testing.assert_allclose(shown, [known[label] for label in order], atol=1e-6)
+    for trace, effects in ((0, made.effects_before), (1, made.effects_after)):
+        np.testing.assert_allclose(page.evaluate(BARS.format("chart_effects", trace, "y")), effects, atol=1e-6)
+    *_, last = search_flips(classifier, TEXT)
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_text(f"{last.total} of {last.total} changes tried")).to_be_visible()
+    settle(page)
+    rows = page.locator("table tbody tr").evaluate_all(
+        "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    assert rows == [
+        [f"{flip.size:.3f}", f"{flip.word} → {flip.replacement}" if flip.replacement else flip.word, flip.label,
+         f"{flip.probability:.1%}"]
+        for flip in last.flips[:12]
+    ]  # fmt: skip
+
+
+def test_neighbours_shown_are_the_librarys(page: Page, server: Server) -> None:
+    visit(page, server, "neighbourhood", text=TEXT)
+    classifier = Classifier.load(server.log.parent / "checkpoints" / PLAIN)
+    made = token_plane(classifier, TEXT)
+    page.locator(f".st-key-chart_words {CHART}").wait_for()
+    np.testing.assert_allclose(page.evaluate(BARS.format("chart_words", 1, "x")), made.own_points[:, 0], atol=1e-6)
+    spelled = classifier.encoder.vocabulary.token_of
+    lines = (
+        page.locator("table")
+        .first.locator("tbody tr")
+        .evaluate_all("(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))")
+    )
+    assert lines == [
+        [spelled(index), ", ".join(f"{spelled(one)} {cosine:.2f}" for one, cosine in made.nearest[index])]
+        for index in made.own
+    ]
+
+
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize("path", ["whatif", "neighbourhood"])
+def test_both_pages_open_without_sideways_scrolling(
+    context: BrowserContext, server: Server, path: str, scheme: str, width: int
+) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 850})
+    visit(page, server, path)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
