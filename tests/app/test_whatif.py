@@ -48,7 +48,7 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     assert not app.exception
     *_, last = computed_steps.flips(loaders.source(name), TEXT)
     if not last.flips:
-        assert f"None of all {last.total}" in words_of(app)
+        assert f"None of the {last.total}" in words_of(app)
         return
     assert f"**{len(last.flips):,}** of the {last.total:,} changes" in words_of(app)
     app.button(key="flip_use").click().run()

@@ -241,8 +241,8 @@ def _progress(bar: "st.delta_generator.DeltaGenerator", found: "FlipSearch") -> 
 
 def _flips(found: "FlipSearch", *, choose: bool) -> None:
     if not found.flips:
-        done = found.done == found.total
-        st.markdown(f"None of {'all' if done else 'the first'} {found.done:,} changes of one word flips the class.")
+        first = "" if found.done == found.total else "first "
+        st.markdown(f"None of the {first}{found.done:,} changes of one word flips the class.")
         return
     more = f", the {MOST_FLIPS} smallest" if len(found.flips) > MOST_FLIPS else ""
     st.markdown(f"**{len(found.flips):,}** of the {found.done:,} changes tried flip the class{more}:")
