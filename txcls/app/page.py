@@ -34,8 +34,8 @@ STYLE = """
 .txcls-answer small {font-weight: 400; font-size: 0.62em; opacity: 0.85; padding-left: 0.4em;}
 .txcls-strip {font-size: 1.15rem; line-height: 2.3rem; min-height: 2.3rem;}
 [class*="st-key-text_box"] textarea {font-size: 1.15rem; line-height: 1.5;}
-.stPlotlyChart :is(.xtick, .x2tick, .ytick, .cbaxis, .g-xtitle, .g-ytitle, .legend, .bars, .annotation, .textpoint) text,
-.stPlotlyChart .colorbar text {fill: currentColor !important; opacity: 0.9;}
+.stPlotlyChart :is(.xtick, .x2tick, .ytick, .cbaxis, .g-xtitle, .g-ytitle, .legend, .bars, .annotation) text,
+.stPlotlyChart :is(.textpoint, .colorbar) text {fill: currentColor !important; opacity: 0.9;}
 </style>
 """
 
