@@ -108,6 +108,11 @@ def shift(opened: page.Page, *, d_model: int, max_length: int, kind: str) -> Non
         "a matrix. The errors are those of the best linear map, fitted on every other position and tried on the rest: "
         "0 is exact, 1 is no better than always guessing the mean."
     )
+    st.latex(
+        r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
+        r"\sin\omega k \\ -\sin\omega k & \cos\omega k \end{pmatrix} \begin{pmatrix} \sin\omega t \\ "
+        r"\cos\omega t \end{pmatrix}"
+    )
     k = st.slider("k", 1, min(32, length - 8), 1, key=f"lab_k_{length}", width=420)
     left, right = st.columns([2, 3], gap="large")
     with left:
@@ -118,11 +123,6 @@ def shift(opened: page.Page, *, d_model: int, max_length: int, kind: str) -> Non
         lines = ["| positions | error where fitted | error elsewhere |", "|---|---:|---:|"]
         lines += [f"| {name} | {fitted.fitted:.3f} | {fitted.held_out:.3f} |" for name, fitted in rows]
         st.markdown("\n".join(lines))
-        st.latex(
-            r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
-            r"\sin\omega k \\ -\sin\omega k & \cos\omega k \end{pmatrix} \begin{pmatrix} \sin\omega t \\ "
-            r"\cos\omega t \end{pmatrix}"
-        )
         st.caption(f"{length} positions of {width} numbers.")
     with right:
         shown = min(SHOWN_DIMENSIONS, width)
