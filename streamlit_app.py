@@ -13,6 +13,7 @@ page = st.navigation(
         st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
         st.Page("txcls/app/whatif.py", title="What if", url_path="whatif"),
         st.Page("txcls/app/neighbourhood.py", title="Neighbourhood", url_path="neighbourhood"),
+        st.Page("txcls/app/language.py", title="Language model", url_path="language"),
     ],
     position="top",
 )

@@ -13,7 +13,7 @@ import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
-from txcls.model import TextClassifier
+from txcls.model import LanguageModel, TextClassifier
 from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
 
@@ -66,6 +66,24 @@ def make_checkpoint(
             parameter.add_(torch.randn_like(parameter) * 0.1)
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
+    return load_checkpoint(path)
+
+
+def make_language_model(
+    path: Path, *, objective: str = "causal", text: Mapping[str, object] | None = None, **model: object
+) -> Checkpoint:
+    """Save and return an untrained language model with lively weights."""
+    changes = {"objective": objective, "title": f"a test of {objective}"}
+    settings = {"causal": objective == "causal", "positions": "learned", **model}
+    config = RunConfig.model_validate({**tiny_config(text=text, **settings).model_dump(), **changes})
+    encoder = TextEncoder.fit(TEXTS, config.text, max_length=config.model.max_length, class_token=True)
+    torch.manual_seed(0)
+    network = LanguageModel(config.model, vocab_size=encoder.vocab_size)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    record = {"training": {"seed": 0}, "language": {"loss": 3.0, "perplexity": 20.0855, "accuracy": 0.1}}
+    save_checkpoint(Checkpoint(path, config, encoder, (), network, Calibration(), record, [{"epoch": 1}]))
     return load_checkpoint(path)
 
 

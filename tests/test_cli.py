@@ -179,6 +179,19 @@ def test_inspect_lists_every_stage(run, tmp_path: Path) -> None:  # type: ignore
     assert all(name in table for name in shapes)
 
 
+def test_sizes_of_presets_and_checkpoints_add_up(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    *parts, whole = run("sizes", "gpt2", "--json").objects
+    assert whole == {"part": "all", "parameters": 124_439_808} == {"part": "all", "parameters": total(parts)}
+    made = make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    assert run("sizes", "tiny", "--json").objects[-1]["parameters"] == made.n_parameters
+    shown = run("sizes", "sample", "--classes", "6", "--vocabulary", "500", "--set", "model.n_layers=7").out
+    assert "500 tokens and 6 classes" in shown and "layers.*.attn.query" in shown and " 7 " in shown
+
+
+def total(parts: Sequence[dict[str, object]]) -> int:
+    return sum(int(str(part["parameters"])) for part in parts)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_a_file_is_classified_row_by_row(run, tmp_path: Path, suffix: str) -> None:  # type: ignore[no-untyped-def]
     make_checkpoint(tmp_path / "checkpoints" / "tiny")
@@ -234,6 +247,8 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "import nothing": (["import", "no-such-folder/at/all"], "cannot get config.json of 'no-such-folder/at/all'"),
         "unknown set": (["data", "fetch", "reuters"], "reuters"),
         "unknown table": (["data", "show", "reuters"], "reuters"),
+        "sizes of nothing": (["sizes", "gtp2"], "no preset is named 'gtp2' (there are ag_news,"),
+        "sizes of a checkpoint": (["sizes", "tiny", "--classes", "3"], "tiny is no preset"),
         "unknown option": (["predict", "tiny", "text", "--colour"], "--colour"),
         "top-k": (["predict", "tiny", "text", "--top-k", "0"], "--top-k"),
         "missing argument": (["predict"], "CHECKPOINT"),
@@ -289,7 +304,8 @@ def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Pa
     assert made.code == 0 and "validation perplexity" in made.err, made.err
     [first], [again] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
     assert first == again and len(first["probabilities"]) == 6
-    assert run("generate", "lm", "the train", "--tokens", "3", "--temperature", "0").out.startswith("the train ")
+    printed = run("generate", "lm", "the train", "--tokens", "6").out
+    assert printed == f"the train{first['continuation']}\n", "sub-words are joined as they are spelled"
     for text in ("", "\0", "שלום", "word " * 500):
         assert run("generate", "lm", text, "--tokens", "2").code in (0, 2)
     masked = run("pretrain", "masked_lm", "--out", "masked", *small, "--set", "model.ngram_buckets=0")

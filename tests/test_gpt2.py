@@ -8,9 +8,11 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from txcls.checkpoint import checkpoint_names
 from txcls.errors import CheckpointError
-from txcls.generation import Sampling, generate
+from txcls.generation import END_OF_TEXT, Sampling, TextModel, generate
 from txcls.gpt2 import FILES, load_gpt2
+from txcls.inspection import surprise
 
 TEXTS = ["the cat sat on the mat", "a dog — naïve, 狗! — ran", "the end of the 2nd day"] * 20
 
@@ -67,6 +69,45 @@ def test_the_greedy_continuation_is_the_originals(made: tuple[Path, GPT2LMHeadMo
 def test_text_survives_the_tokenizer(made: tuple[Path, GPT2LMHeadModel], text: str) -> None:
     tokenizer = load_gpt2(made[0]).tokenizer
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+def test_a_published_folder_is_a_language_model_like_any_other(
+    made: tuple[Path, GPT2LMHeadModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(made[0].parent))
+    assert made[0].name in checkpoint_names(language_models=True) and checkpoint_names() == ()
+    model, theirs = TextModel.load(made[0].name), made[1]
+    text = "the cat — naïve, 狗! — ran"
+    read = model.read(text)
+    assert read.ids == model.encode(text) == load_gpt2(made[0]).tokenizer.encode(text).ids
+    assert "".join(text[t.start : t.end] for t in read.tokens if t.start >= 15)[-6:] == " — ran"
+    with torch.no_grad():
+        loss = theirs(torch.tensor([read.ids]), labels=torch.tensor([read.ids])).loss
+    assert surprise(model, read.ids).perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
+    assert model.written(read.ids, model.encode(" the cat")) == " the cat"
+    assert model.start == () and model.encode("") == [], "this vocabulary has no token between texts"
+
+
+@pytest.mark.parametrize("text", ["the cat " * 40, "the cat " * 40_000, "狗" * 50_000])
+def test_a_published_model_reads_as_much_as_it_has_places_for(made: tuple[Path, GPT2LMHeadModel], text: str) -> None:
+    model = TextModel.load(made[0])
+    read = model.read(text)
+    assert len(read.tokens) == 64 and read.truncated_at is not None
+    assert read.ids == load_gpt2(made[0]).tokenizer.encode(text[:2000]).ids[:64]
+
+
+def test_the_token_between_texts_begins_an_empty_one(made: tuple[Path, GPT2LMHeadModel], tmp_path: Path) -> None:
+    for name in FILES:
+        (tmp_path / name).write_bytes((made[0] / name).read_bytes())
+    vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
+    last = max(vocabulary, key=vocabulary.__getitem__)
+    vocabulary[END_OF_TEXT] = vocabulary.pop(last)
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    merges = (tmp_path / "merges.txt").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in merges if line.replace(" ", "") != last]
+    (tmp_path / "merges.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    model = TextModel.load(tmp_path)
+    assert model.encode("") == [vocabulary[END_OF_TEXT]]
 
 
 def set_config(**changes: object) -> Callable[[Path], object]:

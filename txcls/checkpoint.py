@@ -74,9 +74,11 @@ def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
 
 
 def _is_language_model(config: Path) -> bool:
-    """Whether a config.json names a language objective; a damaged one counts as a classifier's, to be refused later."""
+    """Whether a config.json names a language objective, or is a published GPT-2's; a damaged one counts as a
+    classifier's, to be refused later."""
     try:
-        return bool(json.loads(config.read_text(encoding="utf-8")).get("objective", "classify") != "classify")
+        values = json.loads(config.read_text(encoding="utf-8"))
+        return bool(values.get("objective", "classify") != "classify" or values.get("model_type") == "gpt2")
     except (OSError, ValueError, AttributeError, RecursionError):
         return False
 
@@ -322,7 +324,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         *rows,
         "",
         f"{_validation_rows(checkpoint)} The test rows were read by `evaluate` alone."
-        " Weights, calibration and threshold were chosen on validation rows, settings on held-out training rows.",
+        " Weights, calibration and threshold were chosen on validation rows.",
         "",
         "## Results",
         "",
@@ -386,7 +388,7 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
     return [
         "## Model",
         "",
-        f"{model.n_layers} layers, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, "
+        f"{model.n_layers} layer{'s' * (model.n_layers != 1)}, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}, "
         f"{model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
         f"at most {model.max_length} tokens; {text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
         f"{bigrams}; {checkpoint.n_parameters:,} parameters, stored as float16.",
@@ -403,7 +405,10 @@ def _start_lines(train: TrainConfig) -> list[str]:
     if not train.start_texts:
         return []
     sets = ", ".join(train.start_texts)
-    return [f"- start vectors: counted from the training texts, and from the unlabelled training texts of {sets}"]
+    return [
+        f"- start vectors: counted from the training texts, and from the training texts of {sets} without their labels; "
+        "the most frequent words of these fill the vocabulary's room"
+    ]
 
 
 _HOW = (

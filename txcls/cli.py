@@ -1,4 +1,4 @@
-"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, generate, import, data.
+"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, sizes, generate, import, data.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -167,14 +167,15 @@ def generate(
     text_model = TextModel.load(checkpoint)
     try:
         sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-        steps = list(continued(text_model.model, text_model.encode(prompt), n=tokens, sampling=sampling))
+        ids = text_model.encode(prompt)
+        steps = list(continued(text_model.model, ids, n=tokens, sampling=sampling))
     except ValueError as error:
         raise DataError(str(error)) from None
-    written = text_model.decode([step.id for step in steps])
+    written = text_model.written(ids, [step.id for step in steps])
     if as_json:
         _print_json({"prompt": prompt, "continuation": written, "probabilities": [step.probability for step in steps]})
     else:
-        print(f"{prompt} {written}" if text_model.spaced else prompt + written)
+        print(prompt + written)
 
 
 @app.command("import")
@@ -441,6 +442,68 @@ def inspect(
     _console().print(Text(shown), soft_wrap=True)
     _console().print(table)
     _print_prediction(traced.prediction)
+
+
+@app.command()
+def sizes(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A preset's name or TOML file, or a checkpoint's folder or name."),
+    ],
+    settings: SettingsOption = None,
+    vocabulary: Annotated[
+        int | None,
+        typer.Option("--vocabulary", metavar="N", min=5, help="Tokens, for a preset [default: text.max_vocabulary]."),
+    ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option("--classes", metavar="N", min=2, help="Classes, for a preset that classifies [default: 2]."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count the parameters of a preset or checkpoint part by part; of a preset nothing is built, however large."""
+    from txcls.checkpoint import find_checkpoint, load_checkpoint
+    from txcls.config import load_preset, preset_names
+    from txcls.errors import CheckpointError, ConfigError
+    from txcls.gpt2 import load_gpt2
+    from txcls.inspection import build_on_paper, part_sizes
+
+    if name in preset_names() or name.endswith(".toml"):
+        config = load_preset(name).with_settings(settings or ())
+        size = vocabulary or config.text.max_vocabulary
+        model = build_on_paper(config, vocab_size=size, n_classes=classes or 2)
+        of = f"preset {name} with {size:,} tokens"
+        of += f" and {classes or 2} classes" if config.objective == "classify" else ""
+    else:
+        if settings or vocabulary or classes is not None:
+            raise ConfigError(f"{name} is no preset; --set, --vocabulary and --classes are for presets")
+        try:
+            folder = find_checkpoint(name)
+        except CheckpointError as error:
+            known = ", ".join(preset_names())
+            raise ConfigError(f"no preset is named {name!r} (there are {known}), and {error}") from None
+        published = (folder / "merges.txt").is_file()
+        model = load_gpt2(folder).model if published else load_checkpoint(folder).model
+        of = f"checkpoint {name}"
+    parts = part_sizes(model)
+    total = sum(part.total for part in parts)
+    if as_json:
+        for part in parts:
+            shapes = [list(shape) for shape in part.shapes]
+            _print_json({"part": part.name, "shapes": shapes, "times": part.times, "parameters": part.total})
+        _print_json({"part": "all", "parameters": total})
+        return
+    from rich.table import Table
+
+    table = Table("part", "shape", title=of)
+    for column in ("times", "parameters", "share"):
+        table.add_column(column, justify="right")
+    for part in parts:
+        shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
+        table.add_row(part.name, shape, str(part.times), f"{part.total:,}", f"{part.total / total:.1%}")
+    table.add_section()
+    table.add_row("all", "", "", f"{total:,}", "")
+    _console().print(table)
 
 
 @data_app.command("list")

@@ -43,7 +43,7 @@ class Section(BaseModel):
 class ModelConfig(Section):
     """What `txcls.model.TextClassifier` is built from; vocabulary size and classes come with the data."""
 
-    d_model: int = Field(128, ge=1, le=8192)
+    d_model: int = Field(128, ge=1, le=16384)
     """D: width of the residual stream."""
     n_heads: int = Field(4, ge=1, le=256)
     """H: attention heads per layer; each is E = d_model / n_heads wide."""

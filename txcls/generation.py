@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,6 +12,10 @@ from txcls.checkpoint import find_checkpoint, load_checkpoint
 from txcls.errors import CheckpointError
 from txcls.gpt2 import load_gpt2
 from txcls.model import LanguageModel
+from txcls.text.encoder import Encoding, Token
+
+END_OF_TEXT = "<|endoftext|>"
+"""Stands between the texts that the published GPT-2 models were trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +44,109 @@ class Sampling:
 
 @dataclass(frozen=True)
 class TextModel:
-    """A causal language model with what turns text into its ids and back.
+    """A language model with what turns text into its tokens and ids back into text.
 
-    `spaced` says that its tokens are words, to be written with a space between them.
+    Attributes:
+        name: its folder's name.
+        title: what it says of which texts, in a few words.
+        model: causal or not, as `model.config.causal` says.
+        read: a typed text as its tokens, as many as the model reads.
+        decode: ids to text, special tokens left out.
+        tokens: the V tokens by id, as the vocabulary holds them.
+        kind: what a token is, as `text.tokenizer` says; published GPT-2 models read byte pairs too.
+        start: the tokens that a text begins with even where nothing was typed.
+        perplexity: on validation texts, None where it was not measured here.
     """
 
+    name: str
+    title: str
     model: LanguageModel
-    encode: Callable[[str], list[int]]
+    read: Callable[[str], Encoding]
     decode: Callable[[Sequence[int]], str]
-    spaced: bool
+    tokens: Sequence[str]
+    kind: str
+    start: tuple[Token, ...]
+    perplexity: float | None = None
 
     @classmethod
-    def load(cls, path_or_name: str | Path) -> "TextModel":
-        """A checkpoint made by `pretrain`, or a folder with a published GPT-2.
+    def load(cls, path_or_name: str | Path, *, objective: Literal["masked", "causal"] = "causal") -> "TextModel":
+        """A checkpoint made by `pretrain`, or (causal) a folder with a published GPT-2.
 
         Raises:
-            CheckpointError: it is missing or damaged, or no causal language model.
+            CheckpointError: it is missing or damaged, or no language model of that objective.
         """
         folder = find_checkpoint(path_or_name)
-        if (folder / "merges.txt").is_file():
-            decoder = load_gpt2(folder)
-            tokenizer = decoder.tokenizer
-            return cls(decoder.model, lambda text: list(tokenizer.encode(text).ids), tokenizer.decode, spaced=False)
+        if objective == "causal" and (folder / "merges.txt").is_file():
+            return _published(folder)
         checkpoint = load_checkpoint(folder)
-        model = checkpoint.model
-        if checkpoint.config.objective != "causal":
+        model, encoder = checkpoint.model, checkpoint.encoder
+        if checkpoint.config.objective != objective:
+            cannot = "continue a text" if objective == "causal" else "fill in a masked token"
             raise CheckpointError(
-                f"{checkpoint.name} cannot continue a text: its objective is {checkpoint.config.objective}, "
-                "wanted causal"
+                f"{checkpoint.name} cannot {cannot}: its objective is {checkpoint.config.objective}, wanted {objective}"
             )
         assert isinstance(model, LanguageModel)
-        encoder = checkpoint.encoder
-        return cls(model, lambda text: encoder.encode(text).ids, encoder.decode, spaced=True)
+        return cls(
+            name=checkpoint.name,
+            title=checkpoint.config.title,
+            model=model,
+            read=encoder.encode,
+            decode=encoder.decode,
+            tokens=encoder.vocabulary.tokens,
+            kind=encoder.config.tokenizer,
+            start=encoder.encode("").tokens,
+            perplexity=checkpoint.metrics.get("language", {}).get("perplexity"),
+        )
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained numbers in the model."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; where it is empty, of what texts begin with."""
+        return self.read(text).ids or [token.id for token in self.start]
+
+    def written(self, ids: Sequence[int], added: Sequence[int]) -> str:
+        """What the ids `added` after `ids` write behind the text so far, with the space before it if there is one."""
+        if self.kind != "bpe":
+            return "".join(f" {self.tokens[index]}" for index in added)
+        # Bytes of one character may lie on both sides, and a space belongs to the word after it: so all is decoded.
+        before, whole = self.decode(ids), self.decode([*ids, *added])
+        return whole[len(before) :] if whole.startswith(before) else self.decode(added)
+
+
+def _published(folder: Path) -> TextModel:
+    """A published GPT-2 folder; it was trained on texts with `<|endoftext|>` between them, which can begin one."""
+    decoder = load_gpt2(folder)
+    tokenizer, model = decoder.tokenizer, decoder.model
+    most = model.config.max_length
+    end = tokenizer.token_to_id(END_OF_TEXT)
+
+    def read(text: str) -> Encoding:
+        # Of long texts a prefix that holds enough tokens, unless they are uncommonly long.
+        for prefix in (text[: 32 * most], text):
+            encoding = tokenizer.encode(prefix)
+            if len(encoding.ids) > most or len(prefix) == len(text):
+                break
+        places = list(zip(encoding.ids, encoding.offsets, strict=True))
+        tokens = tuple(
+            Token(text[start:end], index, start, end, is_unknown=False, is_special=False)
+            for index, (start, end) in places[:most]
+        )
+        return Encoding(text, tokens, places[most][1][0] if len(places) > most else None)
+
+    vocabulary = {index: token for token, index in tokenizer.get_vocab().items()}
+    return TextModel(
+        name=folder.name,
+        title="next token (a published GPT-2)",
+        model=model,
+        read=read,
+        decode=tokenizer.decode,
+        tokens=[vocabulary.get(index, "") for index in range(model.embeddings.token.num_embeddings)],
+        kind="bpe",
+        start=() if end is None else (Token(END_OF_TEXT, end, 0, 0, is_unknown=False, is_special=True),),
+    )
 
 
 @dataclass(frozen=True)
@@ -107,6 +183,7 @@ def generate(
     sampling: Sampling | None = None,
     use_cache: bool = True,
     stop_id: int | None = None,
+    drawn: int = 0,
 ) -> Iterator[Step]:
     """Continue `ids` token by token, at most `n` of them; what would pass the model's max_length ends it.
 
@@ -118,6 +195,8 @@ def generate(
         use_cache: keep keys and values of earlier tokens; without, all are read again for each new token, to the same
             effect.
         stop_id: end after this token.
+        drawn: how many tokens at the end of `ids` were drawn before with this seed: chance goes on after theirs, so
+            that one token at a time gives the same text as all at once.
 
     Raises:
         ValueError: the prompt is empty or longer than the model reads, or the model is not causal.
@@ -127,6 +206,8 @@ def generate(
         raise ValueError(f"got a prompt of {len(ids)} tokens; wanted 1 to {model.config.max_length}")
     cache = model.new_cache()
     random = torch.Generator().manual_seed(chosen.seed)
+    for _ in range(drawn):  # a draw takes as many random numbers as there are tokens, whatever their probabilities
+        torch.multinomial(torch.ones(model.embeddings.token.num_embeddings), 1, generator=random)
     text = list(ids)
     for _ in range(min(n, model.config.max_length - len(ids) + 1)):
         with torch.inference_mode():

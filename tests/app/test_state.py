@@ -1,14 +1,23 @@
 """The view and the URL that stands for it."""
 
+from dataclasses import fields
 from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.app.state import LONGEST_LINKED_TEXT, View, params_from_view, sendable, view_from_params
+from txcls.app.state import (
+    LONGEST_LINKED_CONTINUATION,
+    LONGEST_LINKED_TEXT,
+    View,
+    params_from_view,
+    sendable,
+    view_from_params,
+)
 
 NAMES = ("ag_news", "learned")
+FIELDS = ("topk", *(field.name for field in fields(View)))
 
 
 def test_view_survives_the_way_through_a_url() -> None:
@@ -58,7 +67,33 @@ def test_long_text_stays_out_of_the_url() -> None:
     assert "text" not in params_from_view(View(text="x" * (LONGEST_LINKED_TEXT + 1)))
 
 
-@given(st.dictionaries(st.sampled_from(["checkpoint", "versus", "text", "k", "topk", "layer", "head"]), st.text()))
+def test_what_is_sampled_survives_the_way_through_a_url() -> None:
+    view = View(
+        checkpoint="learned", part="continue", masked="a", causal="b", blank=3, upto=4, added=(7, 0, 12),
+        temperature=0.35, top_k=50, top_p=0.9, seed=11,
+    )  # fmt: skip
+    assert view_from_params(params_from_view(view), checkpoints=NAMES) == (view, [])
+    assert params_from_view(View(checkpoint="learned")).keys() == {"checkpoint", "text"}
+
+
+def test_a_long_continuation_stays_out_of_the_url() -> None:
+    assert "added" not in params_from_view(View(added=tuple(range(LONGEST_LINKED_CONTINUATION + 1))))
+
+
+def test_settings_of_sampling_out_of_range_become_the_nearest() -> None:
+    view, notes = view_from_params({"temperature": "9", "top_p": "0", "seed": "-1", "top_k": "-3"}, checkpoints=NAMES)
+    assert (view.temperature, view.top_p, view.seed, view.top_k, notes) == (2.0, 0.05, 0, 0, [])
+    view, notes = view_from_params({"temperature": "nan", "top_p": "much", "seed": "1.5"}, checkpoints=NAMES)
+    assert (view.temperature, view.top_p, view.seed, len(notes)) == (1.0, 1.0, 0, 3)
+
+
+@pytest.mark.parametrize("raw", ["x.y", "1..-", "1,2", "½", "9" * 6000, "\ud800"])
+def test_a_continuation_that_cannot_be_read_is_left_out_with_a_note(raw: str) -> None:
+    view, notes = view_from_params({"added": raw}, checkpoints=NAMES)
+    assert view.added == () and "continuation" in notes[0]
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), st.text()))
 def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> None:
     view, _ = view_from_params(params, checkpoints=NAMES)
     assert view.checkpoint in NAMES

@@ -1,15 +1,17 @@
-"""Four untrained checkpoints, small enough to make in a moment, for tests of the app."""
+"""Untrained checkpoints, small enough to make in a moment, for tests of the app."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import CLASSES, make_checkpoint
+from tests.conftest import CLASSES, make_checkpoint, make_language_model
 from txcls.checkpoint import save_checkpoint
 from txcls.config import ScopeRule
 
 PLAIN, LEARNED, PAIRS, MANY = "ag_news", "learned", "pairs", "many"
 """Their names; they differ in everything that the pages treat differently."""
+FILLS, SAYS, SAYS_WORDS = "fills", "says", "says_words"
+"""Language models: masked over words, causal over byte pairs, causal over words."""
 SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
 """The classes of the sample set, whose texts `MANY` can therefore draw from; it has many others too."""
 
@@ -36,5 +38,9 @@ def save_tiny_checkpoints(root: Path) -> None:
     for name, settings in made_of.items():
         made = make_checkpoint(root / name, max_length=24, **settings)
         n = len(made.classes)
-        tables = {"confusion": [[0] * n for _ in range(n)], "reliability": []}
-        save_checkpoint(replace(made, metrics={"test": figures | tables}, history=history))
+        details = {"confusion": [[10 * (true == given) for given in range(n)] for true in range(n)], "reliability": []}
+        save_checkpoint(replace(made, metrics={"test": {**figures, **details}}, history=history))
+    small = {"max_length": 24, "n_heads": 4}
+    make_language_model(root / FILLS, objective="masked", **small)
+    make_language_model(root / SAYS, text=pairs, n_layers=3, **small)
+    make_language_model(root / SAYS_WORDS, **small)

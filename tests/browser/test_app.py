@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Download, Page, expect
 
-from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN, SAYS, SAYS_WORDS
 from tests.browser.conftest import Server, Watch
 from txcls.app.examples import EXAMPLES
 from txcls.predict import Classifier
@@ -131,9 +131,9 @@ def test_state_is_carried_through_the_menu_and_back_again(page: Page, server: Se
     visit(page, server)
     text_box(page).fill("a new chip doubles the speed of phones")
     expect(page.locator(".txcls-text")).to_have_text("a new chip doubles the speed of phones")
-    for name in ("Tokens", "Attention", "Positions", "Classify"):
+    for name in ("Tokens", "Attention", "Positions", "Language model", "Classify"):
         page.get_by_role("link", name=name, exact=True).click()
-        page.wait_for_url(re.compile(r"/(\?|$)" if name == "Classify" else f"/{name.lower()}"))
+        page.wait_for_url(re.compile(r"/(\?|$)" if name == "Classify" else f"/{name.split()[0].lower()}"))
         settle(page)
         expect(text_box(page)).to_have_value("a new chip doubles the speed of phones")
     page.wait_for_url(re.compile("text=a"))
@@ -250,6 +250,93 @@ def test_second_checkpoint_is_picked_shared_and_put_away(page: Page, server: Ser
     expect(page.locator(".txcls-answer")).to_have_count(1)
     settle(page)
     assert "versus" not in query(page)
+
+
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize("part", ["fill", "continue", "masks"])
+def test_language_page_opens_without_sideways_scrolling(
+    context: BrowserContext, server: Server, part: str, scheme: str, width: int
+) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 850})
+    visit(page, server, "language", part=part, added="20.21.22", top_k=5)
+    expect(page.locator("h1")).to_contain_text("what comes next")
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+
+
+def test_a_word_is_blanked_by_a_click_and_by_the_keyboard(page: Page, server: Server) -> None:
+    visit(page, server, "language", text="the goalkeeper saved a late penalty")
+    strip = page.locator(".st-key-strip_fill")
+    strip.get_by_role("button", name="saved", exact=True).click()
+    expect(page.get_by_text("saved was typed there")).to_be_visible()
+    expect(strip.locator("[aria-pressed=true]")).to_have_text("▁▁▁▁")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("late was typed there")).to_be_visible()
+    settle(page)
+    assert query(page)["blank"] == "5"
+    assert strip.locator("button[tabindex='0']").count() == 1, "one tab stop, the arrows do the rest"
+    page.reload()
+    expect(page.get_by_text("late was typed there")).to_be_visible()
+    text_box(page).fill("<b>shares</b> fell")
+    expect(strip.locator("button")).to_have_count(2)
+    expect(page.get_by_text("shares was typed there")).to_be_visible()
+    settle(page)
+
+
+def test_a_text_grows_by_chips_bars_and_sampling_and_shrinks_again(page: Page, server: Server) -> None:
+    visit(page, server, "language", part="continue", text="the bank", causal=SAYS_WORDS)
+    added = page.locator(".st-key-strip_continue .added")
+    offered = page.locator(".st-key-strip_next button")
+    first = offered.nth(1).text_content()
+    offered.nth(1).click()
+    expect(added).to_have_text([first or ""])
+    settle(page)
+    for n in (2, 3):  # the same bar twice: the second click is no undoing of the first
+        best = offered.first.text_content() or ""
+        bar = page.locator(f".st-key-chart_next {CHART} .bars .point path").first.bounding_box()
+        assert bar
+        page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+        expect(added).to_have_count(n)
+        expect(added.last).to_have_text(best)
+        settle(page)
+    page.get_by_role("button", name="Sample 10").click()
+    expect(added).to_have_count(13)
+    page.get_by_role("button", name="Undo").click()
+    expect(added).to_have_count(12)
+    settle(page)
+    assert len(query(page)["added"].split(".")) == 12
+    page.reload()
+    expect(added).to_have_count(12)
+    page.locator(".st-key-strip_continue").get_by_role("button", name="bank", exact=True).click()
+    expect(page.get_by_text("bank was typed there")).to_be_visible()
+    expect(added).to_have_count(0)
+    page.get_by_role("button", name="Start again").click()
+    expect(page.get_by_text("bank was typed there")).to_have_count(0)
+    settle(page)
+    assert "added" not in query(page) and "upto" not in query(page)
+
+
+def test_language_models_are_picked_and_masks_compared(page: Page, server: Server) -> None:
+    visit(page, server, "language", text="the bank raised")
+    page.get_by_text("Two masks", exact=True).click()
+    expect(page.get_by_text("9 of 16 looks")).to_have_count(0)
+    expect(page.get_by_text("16 of 16 looks are allowed")).to_be_visible()
+    page.locator(".st-key-causal_box input").click()
+    page.get_by_role("option", name=re.compile(f"^{SAYS_WORDS} ")).click()
+    expect(page.get_by_text("10 of 16 looks are allowed")).to_be_visible()
+    settle(page)
+    assert query(page)["causal"] == SAYS_WORDS != SAYS and query(page)["part"] == "masks"
+
+
+def test_layer_norms_code_stands_under_its_formula(page: Page, server: Server) -> None:
+    visit(page, server, "attention")
+    page.get_by_text("LayerNorm").click()
+    expect(page.locator("code", has_text="class LayerNorm(nn.Module):")).to_be_visible()
+    expect(page.locator(".katex").first).to_be_visible()
+    settle(page)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -13,6 +13,7 @@ from txcls.figures import (
     attention_map,
     choose_arcs,
     label,
+    mask_map,
     percent,
     pooling_bars,
     position_curves,
@@ -20,6 +21,8 @@ from txcls.figures import (
     position_products_map,
     probability_bars,
     shuffle_bars,
+    surprise_bars,
+    token_bars,
     training_curves,
     visible,
 )
@@ -56,6 +59,59 @@ def test_long_names_stand_above_their_bars_in_full() -> None:
 def test_many_bars_are_drawn_closer() -> None:
     few, many = (probability_bars(["a"] * n, [0.1] * n).layout.height for n in (5, 20))
     assert many < 4 * few
+
+
+def test_ranked_tokens_have_bars_and_the_others_a_number() -> None:
+    figure = token_bars(["the", "a"], [0.2, 0.1], other=(998, 0.7), true=1)
+    [bars] = figure.data
+    assert list(bars.x) == [0.2, 0.1] and list(bars.text) == ["20.0 %", "10.0 % ◀ in the text"]
+    assert list(bars.marker.line.width) == [0, 4]
+    assert figure.layout.annotations[0].text == "998 others hold 70.0 % together"
+
+
+@pytest.mark.parametrize(
+    "best, filtered, top", [(0.02, None, 0.1), (0.1, None, 0.1), (0.11, None, 0.25), (0.9, None, 1.0), (0.02, 0.4, 0.5)]
+)
+def test_the_scale_of_token_bars_ends_above_the_longest(best: float, filtered: float | None, top: float) -> None:
+    drawn = None if filtered is None else [filtered, 0.0]
+    figure = token_bars(["x", "y"], [best, 0.01], other=(5, 0.1), filtered=drawn)
+    assert tuple(figure.layout.xaxis.range) == (0, top)
+
+
+def test_tokens_that_cannot_be_drawn_are_said_to_be_left_out() -> None:
+    figure = token_bars(["x", "y"], [0.4, 0.3], other=(5, 0.3), filtered=[1.0, 0.0])
+    plain, drawn = figure.data
+    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "left out"]
+    gaps = np.array(drawn.y) - np.array(plain.y)
+    assert (gaps >= (plain.width + drawn.width) / 2).all(), "they do not overlap"
+
+
+def test_surprise_is_drawn_with_its_mean_and_without_what_was_not_asked_for() -> None:
+    figure = surprise_bars(np.array([np.nan, 3.0, 6.0]), ["<cls>", "the", "the"], mean=4.5)
+    assert figure.layout.shapes[0].y0 == 4.5 and np.isnan(figure.data[0].y[0])
+    assert len(set(figure.data[0].x)) == 3
+    assert not surprise_bars(np.array([np.nan]), ["x"], mean=None).layout.shapes
+
+
+def test_the_mask_has_two_values_on_a_fixed_scale() -> None:
+    allowed = np.tril(np.ones((4, 4), dtype=bool))
+    heat = mask_map(allowed, ["a", "b", "c", "c"]).data[0]
+    np.testing.assert_array_equal(heat.z, allowed)
+    assert (heat.zmin, heat.zmax) == (0, 1)
+    assert heat.text[0][1] == "must not look at" and heat.text[1][0] == "may look at"
+
+
+@pytest.mark.parametrize("figure", ["tokens", "surprise", "mask"])
+def test_language_figures_take_odd_tokens(figure: str) -> None:
+    n = len(ODD_TOKENS)
+    made = {
+        "tokens": lambda: token_bars(ODD_TOKENS, [0.05] * n, other=(3, 0.5), filtered=[0.1] * n),
+        "surprise": lambda: surprise_bars(np.arange(n, dtype=float), ODD_TOKENS, mean=2.0),
+        "mask": lambda: mask_map(np.ones((n, n), dtype=bool), ODD_TOKENS),
+    }[figure]()
+    sent = made.to_json()
+    sent.encode("utf-8")
+    assert "<b>bold" not in sent
 
 
 def test_bars_keep_their_height_when_probabilities_change() -> None:

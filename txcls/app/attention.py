@@ -1,7 +1,5 @@
 """Where every head looks: all heads at a glance, the chosen one as a map and as arcs, and what counts in the end."""
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -16,7 +14,13 @@ LINKS = {
     page.CLASSIFY: "← What is this text about?",
     page.TOKENS: "← How does a text become numbers?",
     page.POSITIONS: "How does word order get in? →",
+    page.LANGUAGE: "What is missing, and what comes next? →",
 }
+LAYER_NORM = r"""
+\mathrm{LayerNorm}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \odot \gamma + \beta
+\qquad \mu = \frac{1}{D}\sum_{i=1}^{D} x_i
+\qquad \sigma^2 = \frac{1}{D}\sum_{i=1}^{D} (x_i - \mu)^2
+"""
 
 
 def main() -> None:
@@ -37,7 +41,7 @@ def main() -> None:
         return
     opened.answer.html(page.answer_html(prediction))
     model = classifier.checkpoint.config.model
-    opened = page.fit_view(opened, layer=model.n_layers - 1, head=model.n_heads - 1)
+    opened = page.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     looks = loaders.look(opened.source, opened.view.text)
     _draw(opened, looks)
     page.close_page(opened, LINKS)
@@ -70,7 +74,7 @@ def _draw(opened: page.Page, looks: loaders.Looks) -> None:
             file_name=f"{view.checkpoint}-all-heads",
             on_select=_grid_clicked,
         )
-        _choose_head(view, n_layers, n_heads)
+        page.choose_head(view, n_layers, n_heads)
         st.info(CAVEAT)
         page.link_to(opened, page.POSITIONS, "Test it: shuffle the words →")
     with detail:
@@ -97,6 +101,7 @@ def _draw(opened: page.Page, looks: loaders.Looks) -> None:
     _arcs(pattern, names, where, file_name)
     if looks.pooling is not None:
         _pooling(looks.pooling[kept], names, hide, view)
+    _layer_norm()
 
 
 def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> None:
@@ -142,19 +147,18 @@ def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View
         st.caption(f"The hidden tokens hold {1.0 - float(weights.sum()):.0%} of this weight.")
 
 
-def _choose_head(view: state.View, n_layers: int, n_heads: int) -> None:
-    for field, n in (("layer", n_layers), ("head", n_heads)):
-        key = f"{field}_box"
-        st.session_state[key] = getattr(view, field) + 1
-        change: dict[str, Any] = {"args": (field,), "on_change": _box_changed}
-        if n <= 12:
-            st.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
-        else:
-            st.number_input(field.capitalize(), 1, n, key=key, **change)
+def _layer_norm() -> None:
+    with st.expander("What happens to the tokens before and after: LayerNorm", on_change="rerun") as section:
+        if not section.open:
+            return
+        from txcls.model import LayerNorm
 
-
-def _box_changed(field: str) -> None:
-    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1})
+        st.markdown(
+            "Every layer moves each token's D numbers x to mean 0 and variance 1, then stretches and shifts them by "
+            "two learned vectors γ and β (`weight` and `bias`). ε keeps numbers that are all alike from dividing by "
+            "zero."
+        )
+        page.code(LayerNorm, formula=LAYER_NORM)
 
 
 def _grid_clicked() -> None:

@@ -1,6 +1,8 @@
-"""Small pieces of browser code for what Streamlit has no command for; they work on what is already on the page."""
+"""Small pieces of browser code that Streamlit has no command for: typing that answers, charts that save, tokens to
+click."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,39 @@ def _component(name: str, **parts: str) -> Any:
 _live = _component("live_text", js="live_text.js")
 _cell = _component("cell_click", js="cell_click.js")
 _save = _component("save_chart", html="save_chart.html", js="save_chart.js", css="save_chart.css")
+_strip = _component("token_strip", html="token_strip.html", js="token_strip.js", css="token_strip.css")
+
+
+@dataclass(frozen=True, slots=True)
+class StripToken:
+    """A token of a strip.
+
+    Attributes:
+        text: what is on it; must be fit to be shown (`txcls.figures.visible`).
+        number: what a click on it sends; None for a token that cannot be chosen.
+        title: shown while the pointer rests on it.
+        kind: how it looks: "", "fixed" (added by the model), "unknown", "added" (to the text), "later" (not read).
+        pressed: whether it is the chosen one.
+        shade: 0 to 1, how strongly it is coloured.
+    """
+
+    text: str
+    number: int | None
+    title: str = ""
+    kind: str = ""
+    pressed: bool = False
+    shade: float = 0.0
+
+
+def token_strip(tokens: Sequence[StripToken], *, label: str, key: str, on_choose: Callable[[int], None]) -> None:
+    """Tokens in a row, as buttons; `on_choose` is told the number of the one that was clicked, before the next run."""
+
+    def chosen() -> None:
+        number = st.session_state[key]["chosen"]
+        if isinstance(number, int):
+            on_choose(number)
+
+    _strip(data={"label": label, "tokens": [asdict(token) for token in tokens]}, key=key, on_chosen_change=chosen)
 
 
 def answer_while_typing(key_start: str, *, pause_ms: int = 250) -> None:

@@ -17,6 +17,7 @@ LINKS = {
     page.TOKENS: "How did the text become numbers? →",
     page.ATTENTION: "Where did the heads look? →",
     page.POSITIONS: "How did word order get in? →",
+    page.LANGUAGE: "What could come next? →",
 }
 
 
@@ -28,6 +29,7 @@ def main() -> None:
         st.caption("This text is too long for the address bar: a link to this page opens without it.")
     with st.expander(f"How {page.plain(classifier.name)} was trained"):
         _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
+    page.parameters(classifier.checkpoint.model, classifier.name)
     _test_texts(opened, classifier)
     page.close_page(opened, LINKS)
 

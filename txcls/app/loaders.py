@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import streamlit as st
@@ -22,7 +22,18 @@ from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
     from txcls.data.datasets import Dataset, LabelledTexts
-    from txcls.inspection import DrawnText, PositionEncoding, ShuffledPredictions, Tokenizers, VocabularySearch
+    from txcls.generation import Sampling, TextModel
+    from txcls.inspection import (
+        DrawnText,
+        NextTokens,
+        PositionEncoding,
+        RankedTokens,
+        ShuffledPredictions,
+        Sight,
+        Surprise,
+        Tokenizers,
+        VocabularySearch,
+    )
     from txcls.predict import Classifier, Prediction
 
 one_at_a_time = threading.Lock()
@@ -59,6 +70,15 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(checkpoint_names(), key=lambda name: (name != "ag_news", name)))
 
 
+Objective = Literal["masked", "causal"]
+
+
+def language_names(objective: Objective) -> tuple[str, ...]:
+    """The language models there are that were trained so; published GPT-2 folders are causal."""
+    known = ((name, summary(name).objective) for name in checkpoint_names(language_models=True))
+    return tuple(name for name, found in known if found == objective)
+
+
 def source(name: str) -> Source:
     """The cache key of a checkpoint; CheckpointError where there is none of that name."""
     path = find_checkpoint(name)
@@ -68,29 +88,40 @@ def source(name: str) -> Source:
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What a checkpoint is for, as far as its small files tell: `accuracy` is of the test texts, else of the validation
-    texts, None where neither was measured."""
+    texts, None where neither was measured; `perplexity` is a language model's on validation texts."""
 
     name: str
-    title: str
-    dataset: str
-    n_classes: int
-    accuracy: float | None
+    title: str = ""
+    dataset: str = ""
+    n_classes: int = 0
+    accuracy: float | None = None
+    objective: str = "classify"
+    perplexity: float | None = None
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _summary(name: str, stamp: float) -> Summary:
     path = find_checkpoint(name)
     config, metrics = (_fields(path / file) for file in ("config.json", "metrics.json"))
+    if config.get("model_type") == "gpt2":
+        return Summary(name, title="next token (a published GPT-2)", objective="causal")
     data, figures = config.get("data"), metrics.get("test") or metrics.get("validation")
-    accuracy = figures.get("accuracy") if isinstance(figures, dict) else None
+    accuracy, perplexity = _number(figures, "accuracy"), _number(metrics.get("language"), "perplexity")
     labels = _json(path / "labels.json")
     return Summary(
         name=name,
         title=str(config.get("title", "")),
         dataset=str(data.get("dataset", "")) if isinstance(data, dict) else "",
         n_classes=len(labels) if isinstance(labels, list) else 0,
-        accuracy=float(accuracy) if isinstance(accuracy, int | float) else None,
+        accuracy=accuracy,
+        objective=str(config.get("objective", "classify")),
+        perplexity=perplexity,
     )
+
+
+def _number(figures: Any, key: str) -> float | None:
+    value = figures.get(key) if isinstance(figures, dict) else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _json(path: Path) -> Any:
@@ -110,7 +141,7 @@ def summary(name: str) -> Summary:
     try:
         return _summary(name, source(name).stamp)
     except TxclsError:
-        return Summary(name, "", "", 0, None)
+        return Summary(name)
 
 
 _loaded: set[Source] = set()
@@ -291,6 +322,90 @@ def _draw(name: str, stamp: float, n: int, seed: int, with_outside: bool) -> "li
 def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[DrawnText]":
     """Random test texts with their predictions; DataError where they cannot be read or have other classes."""
     return _draw(source.name, source.stamp, n, seed, with_outside)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _language(name: str, stamp: float, objective: Objective) -> "Language":
+    from txcls.generation import TextModel
+    from txcls.inspection import token_names
+
+    loaded = TextModel.load(name, objective=objective)
+    ready = Language(loaded, token_names(loaded))
+    if loaded.start:
+        _warm_up(loaded)
+    _loaded.add(Source(name, stamp))
+    return ready
+
+
+def _warm_up(model: "TextModel") -> None:
+    import torch
+
+    with torch.inference_mode():  # the first forward pass of a process is slow: not the visitor's
+        model.model(torch.tensor([[token.id for token in model.start]]))
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A loaded language model, and its V tokens as people read them."""
+
+    model: "TextModel"
+    names: tuple[str, ...]
+
+
+def language(source: Source, objective: Objective) -> Language:
+    """The loaded language model, shared by all sessions; CheckpointError where it is damaged."""
+    return _language(source.name, source.stamp, objective)
+
+
+Ids = tuple[int, ...]
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _fill(name: str, stamp: float, ids: Ids, place: int) -> "RankedTokens":
+    from txcls.inspection import fill_blank
+
+    return fill_blank(_language(name, stamp, "masked").model, ids, place)
+
+
+def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
+    """What the masked-token model expects at a place of the text that it does not see."""
+    return _fill(source.name, source.stamp, ids, place)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _expect(name: str, stamp: float, ids: Ids, sampling: "Sampling", truth: int | None) -> "NextTokens":
+    from txcls.inspection import next_tokens
+
+    return next_tokens(_language(name, stamp, "causal").model, ids, sampling=sampling, truth=truth)
+
+
+def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) -> "NextTokens":
+    """The ranked next tokens, what sampling leaves of them, and where the token is that does come next."""
+    return _expect(source.name, source.stamp, ids, sampling, truth)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _surprise(name: str, stamp: float, ids: Ids) -> "Surprise":
+    from txcls.inspection import surprise
+
+    return surprise(_language(name, stamp, "causal").model, ids)
+
+
+def surprise(source: Source, ids: Ids) -> "Surprise":
+    """How unexpected each token was to the causal model."""
+    return _surprise(source.name, source.stamp, ids)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _sight(name: str, stamp: float, objective: Objective, ids: Ids) -> "Sight":
+    from txcls.inspection import sight
+
+    return sight(_language(name, stamp, objective).model, ids)
+
+
+def sight(source: Source, objective: Objective, ids: Ids) -> "Sight":
+    """Which token may look at which, and how every head does."""
+    return _sight(source.name, source.stamp, objective, ids)
 
 
 ICON = str(Path(__file__).parent / "icon.png")

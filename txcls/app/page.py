@@ -3,7 +3,7 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -16,12 +16,13 @@ from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
+    from txcls.model import Encoder
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS, WHAT_IF, NEIGHBOURHOOD = (
+CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS, WHAT_IF, NEIGHBOURHOOD, LANGUAGE = (
     f"txcls/app/{name}.py"
-    for name in ("classify", "tokens_page", "steps", "attention", "positions", "whatif", "neighbourhood")
+    for name in ("classify", "tokens_page", "steps", "attention", "positions", "whatif", "neighbourhood", "language")
 )
 
 STYLE = """
@@ -40,19 +41,25 @@ STYLE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The view to draw, the checkpoint's cache key, and the places that wait for it: its line, and its answer."""
+@dataclass(frozen=True)
+class Opened:
+    """A page with its text box: the view to draw."""
 
     view: state.View
-    source: loaders.Source
-    facts: DeltaGenerator
-    answer: DeltaGenerator
 
     @property
     def has_text(self) -> bool:
         """Whether there is anything but white space in the box."""
         return bool(self.view.text.strip())
+
+
+@dataclass(frozen=True)
+class Page(Opened):
+    """A classifier's page: also its cache key, and the places that wait for it: its line, and its answer."""
+
+    source: loaders.Source
+    facts: DeltaGenerator
+    answer: DeltaGenerator
 
 
 def open_page(
@@ -67,11 +74,8 @@ def open_page(
 
     Where there is no checkpoint, it says how to make one and ends the run.
     """
-    st.html(STYLE)
     names = loaders.names()
-    text_box = f"{TEXT_BOX}_{name}"  # a key of its own per page: Streamlit drops a box when its page is left
-    view = state.current_view(names, text_box=text_box)
-    st.title(heading, anchor=False)
+    view, text_box = _begin(name, heading, names)
     if not names:
         st.error(
             "There is no trained checkpoint yet. Train one with `python -m txcls train sample` (a few minutes) or "
@@ -80,38 +84,62 @@ def open_page(
         st.stop()
     line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if len(names) > 1:
-        st.session_state["checkpoint_box"] = view.checkpoint
-        line.selectbox(
-            "Checkpoint",
-            names,
-            key="checkpoint_box",
-            format_func=_describe,
-            on_change=_follow("checkpoint", "checkpoint_box"),
-            label_visibility="collapsed",
-            width=460,
-        )
+        picker(line, "checkpoint", names, view.checkpoint)
         if compare:
-            st.session_state["versus_box"] = view.versus or None
-            line.selectbox(
-                "Compare with",
-                [other for other in names if other != view.checkpoint],
-                index=None,
-                key="versus_box",
-                format_func=_describe,
-                on_change=_follow("versus", "versus_box"),
-                placeholder="Compare with another checkpoint",
-                label_visibility="collapsed",
-                width=460,
-            )
+            others = [other for other in names if other != view.checkpoint]
+            picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
     try:
         source = loaders.source(view.checkpoint)
     except TxclsError as error:
         stop_with(error)
     facts = line.empty()
     if not loaders.is_loaded(source):
-        facts.html(_facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
+        facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
+    answer = _ask(view, text_box, loaders.summary(view.checkpoint).dataset, box_height=box_height, examples=examples)
+    return Page(view, source, facts, answer)
+
+
+def open_language_page(name: str, heading: str, *, dataset: str) -> Opened:
+    """Draw the heading, the text box and texts of the kind in `dataset`; the page picks its own checkpoints."""
+    view, text_box = _begin(name, heading, loaders.names())
+    _ask(view, text_box, dataset, box_height=84, examples="menu")
+    return Opened(view)
+
+
+def _begin(name: str, heading: str, names: Sequence[str]) -> tuple[state.View, str]:
+    """Draw the heading; the view, and the key of the page's text box."""
+    st.html(STYLE)
+    text_box = f"{TEXT_BOX}_{name}"  # a key of its own per page: Streamlit drops a box when its page is left
+    view = state.current_view(names, text_box=text_box)
+    st.title(heading, anchor=False)
+    return view, text_box
+
+
+def picker(
+    place: DeltaGenerator, field: str, names: Sequence[str], chosen: str | None, *, placeholder: str | None = None
+) -> None:
+    """A box that picks the checkpoint in a field of the view; with a placeholder it may stay empty."""
+    key = f"{field}_box"
+    st.session_state[key] = chosen
+    place.selectbox(
+        placeholder or "Checkpoint",
+        names,
+        index=None if placeholder else 0,
+        key=key,
+        format_func=_describe,
+        on_change=_follow(field, key),
+        placeholder=placeholder,
+        label_visibility="collapsed",
+        width=460,
+    )
+
+
+def _ask(
+    view: state.View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
+) -> DeltaGenerator:
+    """Draw the text box, the examples, and what a link asked for in vain; returns the place beside the examples."""
     st.text_area(
-        "Text to classify",
+        "Text",
         key=text_box,
         height=box_height,
         placeholder="Type or paste a text here …",
@@ -121,7 +149,7 @@ def open_page(
     row = st.container(
         horizontal=True, vertical_alignment="center", gap="xsmall" if examples == "buttons" else "medium"
     )
-    offered = examples_for(loaders.summary(view.checkpoint).dataset)
+    offered = examples_for(dataset)
     if examples == "buttons":
         for example in offered:
             row.button(
@@ -136,10 +164,10 @@ def open_page(
     for note in state.take_notes():
         st.warning(plain(note))
     state.publish(view)
-    return Page(view, source, facts, answer)
+    return answer
 
 
-def close_page(page: Page, links: Mapping[str, str]) -> None:
+def close_page(page: Opened, links: Mapping[str, str]) -> None:
     """Draw the end of a page: links to others (path to label; phones hide the menu), and what listens to typing."""
     with st.container(horizontal=True, gap="medium"):
         for path, label in links.items():
@@ -147,7 +175,7 @@ def close_page(page: Page, links: Mapping[str, str]) -> None:
     answer_while_typing(TEXT_BOX)
 
 
-def link_to(page: Page, path: str, label: str) -> None:
+def link_to(page: Opened, path: str, label: str) -> None:
     """A link to another page with the same view."""
     st.page_link(path, label=label, query_params=state.params_from_view(page.view))
 
@@ -171,7 +199,7 @@ def load(page: Page) -> "Classifier":
         classifier = loaders.classifier(page.source)
     except TxclsError as error:
         stop_with(error)
-    page.facts.html(_facts_html(facts(classifier)))
+    page.facts.html(facts_html(facts(classifier)))
     return classifier
 
 
@@ -190,7 +218,8 @@ def facts(classifier: "Classifier") -> str:
     return " · ".join(parts)
 
 
-def _facts_html(line: str) -> str:
+def facts_html(line: str) -> str:
+    """One line about a checkpoint, small."""
     return f'<div class="txcls-facts">{line}</div>'
 
 
@@ -257,6 +286,8 @@ def _describe(name: str) -> str:
     parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
     if known.accuracy is not None:
         parts.append(f"{known.accuracy:.1%}".replace("%", " %"))
+    if known.perplexity is not None:
+        parts.append(f"perplexity {known.perplexity:,.1f}")
     return " · ".join(filter(None, parts))
 
 
@@ -265,24 +296,73 @@ def _choose_example(text: str, text_box: str) -> None:
     st.session_state[text_box] = text
 
 
-def fit_view(page: Page, **most: int) -> Page:
+AnyPage = TypeVar("AnyPage", bound=Opened)
+
+
+def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
     """The page with numbers of its view cut to what the checkpoint has, and a note on each that was out of range.
 
     Args:
+        of: whose layers and heads they are, for the note.
         most: the largest value per field, for example `layer=1` for two layers.
     """
     view = page.view
     for field, largest in most.items():
         value = getattr(view, field)
         if value > largest:
-            st.warning(
-                f"There is no {field} {value + 1} in {plain(view.checkpoint)}; this is {field} {largest + 1}, its last."
-            )
+            st.warning(f"There is no {field} {value + 1} in {plain(of)}; this is {field} {largest + 1}, its last.")
             change: dict[str, Any] = {field: largest}
             view = replace(view, **change)
     if view is not page.view:
         state.publish(view)
     return replace(page, view=view)
+
+
+def choose_head(view: state.View, n_layers: int, n_heads: int) -> None:
+    """The two boxes that pick the layer and the head of the view."""
+    for field, n in (("layer", n_layers), ("head", n_heads)):
+        key = f"{field}_box"
+        st.session_state[key] = getattr(view, field) + 1
+        change: dict[str, Any] = {"args": (field,), "on_change": _box_changed}
+        if n <= 12:
+            st.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
+        else:
+            st.number_input(field.capitalize(), 1, n, key=key, **change)
+
+
+def _box_changed(field: str) -> None:
+    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1})
+
+
+def parameters(model: "Encoder", name: str) -> None:
+    """A model's parameters, part by part, for whoever opens them."""
+    from txcls.inspection import part_sizes
+
+    with st.expander(
+        f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"
+    ) as opened:
+        if not opened.open:
+            return
+        parts = part_sizes(model)
+        total = sum(part.total for part in parts)
+        rows = ["| part | shape | times | parameters | share |", "|---|---|---:|---:|---:|"]
+        for part in parts:
+            shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
+            share = f"{part.total / total:.1%}".replace("%", " %")
+            rows.append(f"| {plain(part.name)} | {shape} | {part.times} | {part.total:,} | {share} |")
+        rows.append(f"| **all** | | | **{total:,}** | |")
+        st.markdown("\n".join(rows))
+        st.caption("Names are those in txcls/model.py; \\* stands for each of the layers, which are all alike.")
+
+
+def code(thing: type | Callable[..., Any], *, formula: str) -> None:
+    """A formula, and the lines of this project's own code that compute it."""
+    from txcls.inspection import source_of
+
+    found = source_of(thing)
+    st.latex(formula)
+    st.code(found.code, language="python")
+    st.caption(f"{plain(found.file)}, from line {found.line} on: read from the file that runs here.")
 
 
 def chart(

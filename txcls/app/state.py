@@ -1,4 +1,4 @@
-"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head and step.
+"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head, step, sampling.
 
 One `View` per browser session; widgets change it through callbacks, pages read it, `publish` writes it to the URL.
 Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in code.
@@ -6,7 +6,7 @@ Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import streamlit as st
 
@@ -14,15 +14,29 @@ from txcls.app.examples import EXAMPLES
 
 LONGEST_LINKED_TEXT = 2000
 """Longer texts stay out of the URL: browsers and proxies cut long addresses."""
+LARGEST_SEED = 999_999
 MOST_ROWS = 20
 """Most classes that are listed by name."""
+
+
+LONGEST_LINKED_CONTINUATION = 200
+"""Longer continuations, in tokens, stay out of the URL too."""
+
+Part = Literal["fill", "continue", "masks"]
+"""The parts of the Language model page."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """The state that matters; `versus` is the checkpoint to compare with, "" for none; `layer` and `head` count from
     0; `step` is a step of the forward pass by name, "" for the first; `changed` is the second version of the text on
-    the page What if, "" where it is the same."""
+    the page What if, "" where it is the same.
+
+    Of the Language model page: `masked` and `causal` are its checkpoints, "" for the first there is; `blank` is the
+    word that is blanked out, counted from 1, 0 for one of the page's choice; `upto` says how many of the text's tokens
+    are read before the next one is asked for, 0 for all; `added` are the ids of the continuation; the rest is how it is
+    sampled, `top_k` 0 for all tokens.
+    """
 
     checkpoint: str = ""
     versus: str = ""
@@ -32,6 +46,20 @@ class View:
     head: int = 0
     step: str = ""
     changed: str = ""
+    part: Part = "fill"
+    masked: str = ""
+    causal: str = ""
+    blank: int = 0
+    upto: int = 0
+    added: tuple[int, ...] = ()
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+_NUMBERS = (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1), ("blank", 0, 0), ("upto", 0, 0), ("top_k", 0, 0))
+"""Whole numbers in the URL: name, least value, and what is taken off it in code."""
 
 
 def sendable(text: str) -> str:
@@ -57,22 +85,46 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
         view = replace(view, text=sendable(params["text"]))
-    if "step" in params:
-        view = replace(view, step=sendable(params["step"])[:40])
-    if "changed" in params:
-        view = replace(view, changed=sendable(params["changed"]))
-    for name, low, offset in (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1)):
+    changes: dict[str, Any] = {name: sendable(params[name]) for name in ("step", "changed") if name in params}
+    for name, low, offset in _NUMBERS:
         raw = params.get(name, params.get("topk") if name == "k" else None)
-        if raw is None:
-            continue
+        if (number := _number(name, raw, notes, whole=True)) is not None:
+            changes[name] = int(min(max(number, low), 10_000)) - offset
+    return replace(view, **changes, **_language_params(params, notes)), notes
+
+
+def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    """The fields of the Language model page; its checkpoints are looked for when it is drawn."""
+    changes: dict[str, Any] = {name: sendable(params[name]) for name in ("masked", "causal") if name in params}
+    if params.get("part") in get_args(Part):
+        changes["part"] = params["part"]
+    for name, low, high in (("temperature", 0.0, 2.0), ("top_p", 0.05, 1.0)):
+        if (number := _number(name, params.get(name), notes)) is not None:
+            changes[name] = round(min(max(number, low), high), 2)
+    if (number := _number("seed", params.get("seed"), notes, whole=True)) is not None:
+        changes["seed"] = int(min(max(number, 0), LARGEST_SEED))
+    if "added" in params:
         try:
-            number = int(raw)
+            ids = tuple(int(part) for part in params["added"].split(".") if part)[:LONGEST_LINKED_CONTINUATION]
         except ValueError:
-            notes.append(f"“{name}={sendable(raw)[:20]}” in the link is not a number; it was ignored.")
-            continue
-        change: dict[str, Any] = {name: min(max(number, low), 10_000) - offset}
-        view = replace(view, **change)
-    return view, notes
+            notes.append("The continuation in the link cannot be read; it was left out.")
+        else:
+            changes["added"] = ids
+    return changes
+
+
+def _number(name: str, raw: str | None, notes: list[str], *, whole: bool = False) -> float | None:
+    """What a parameter says, None with a note where that is no number."""
+    if raw is None:
+        return None
+    try:
+        number = int(raw) if whole else float(raw)
+        if number == number:
+            return number
+    except ValueError:
+        pass
+    notes.append(f"“{name}={sendable(raw)[:20]}” in the link is not a number; it was ignored.")
+    return None
 
 
 def params_from_view(view: View) -> dict[str, str]:
@@ -83,12 +135,14 @@ def params_from_view(view: View) -> dict[str, str]:
         params["versus"] = view.versus
     if len(view.text) <= LONGEST_LINKED_TEXT:
         params["text"] = view.text
-    if view.k != default.k:
-        params["k"] = str(view.k)
-    if view.layer != default.layer:
-        params["layer"] = str(view.layer + 1)
-    if view.head != default.head:
-        params["head"] = str(view.head + 1)
+    for name, _, offset in _NUMBERS:
+        if getattr(view, name) != getattr(default, name):
+            params[name] = str(getattr(view, name) + offset)
+    for name in ("part", "masked", "causal", "temperature", "top_p", "seed"):
+        if getattr(view, name) != getattr(default, name):
+            params[name] = str(getattr(view, name))
+    if view.added and len(view.added) <= LONGEST_LINKED_CONTINUATION:
+        params["added"] = ".".join(map(str, view.added))
     if view.step:
         params["step"] = view.step
     if view.changed and len(view.text) + len(view.changed) <= LONGEST_LINKED_TEXT:
@@ -120,10 +174,15 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
 
 
 def change_view(**changes: Any) -> None:
-    """Change fields of this session's view; for callbacks, which run before the page is drawn."""
+    """Change fields of this session's view; for callbacks, which run before the page is drawn.
+
+    What was added to another text, or by another model, is no continuation of this one.
+    """
     for field in ("text", "changed"):
         if field in changes:
             changes[field] = sendable(changes[field])
+    if "text" in changes or "causal" in changes:
+        changes = {"upto": 0, "added": (), **changes}
     st.session_state["_view"] = replace(st.session_state.get("_view", View()), **changes)
     st.session_state["_touched"] = True
 

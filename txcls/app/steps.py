@@ -76,7 +76,7 @@ def main() -> None:
         return
     opened.answer.html(page.answer_html(prediction))
     model = classifier.checkpoint.config.model
-    opened = page.fit_view(opened, layer=model.n_layers - 1, head=model.n_heads - 1)
+    opened = page.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     st.html(STYLE + tokens.STYLE)
     walk = computed_steps.walk(opened.source, opened.view.text)
     place = _place(opened.view, walk)

@@ -1,6 +1,15 @@
 """Plotly figures from plain arrays and tokens; they know nothing of models, nor of Streamlit."""
 
-from txcls.figures.attention import Arcs, attention_arcs, attention_grid, attention_map, choose_arcs, pooling_bars
+from txcls.figures.attention import (
+    Arcs,
+    attention_arcs,
+    attention_grid,
+    attention_map,
+    choose_arcs,
+    mask_map,
+    pooling_bars,
+)
+from txcls.figures.language import surprise_bars, token_bars
 from txcls.figures.neighbourhood import text_scatter, token_scatter
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
@@ -18,6 +27,7 @@ __all__ = [
     "compared_bars",
     "compared_effects",
     "label",
+    "mask_map",
     "number_map",
     "percent",
     "pooling_bars",
@@ -26,7 +36,9 @@ __all__ = [
     "position_products_map",
     "probability_bars",
     "shuffle_bars",
+    "surprise_bars",
     "text_scatter",
+    "token_bars",
     "token_scatter",
     "training_curves",
     "visible",

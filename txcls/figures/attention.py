@@ -1,4 +1,4 @@
-"""Figures of attention: every head at a glance, one head as a map and as arcs, and the pooling weights.
+"""Figures of attention: every head at a glance, one head as a map and as arcs, its mask, and the pooling weights.
 
 Rows are the tokens that look (queries), columns the tokens they look at (keys); weights are on a fixed 0–1 scale.
 """
@@ -103,10 +103,48 @@ def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Fi
         hovertemplate="<b>%{y}</b> looks at <b>%{x}</b><br>weight %{z:.3f}<extra></extra>",
     )
     figure.update_layout(coloraxis=share_colours())
+    _query_key_axes(figure)
+    return figure
+
+
+def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
+    """Who may look at whom: each row a token, filled cells those that it may look at.
+
+    Args:
+        allowed: (T, T), True where the row may look at the column.
+        tokens: T tokens.
+    """
+    names = categories(tokens)
+    n = len(tokens)
+    figure = new_figure(height=int(np.clip(190 + 17 * n, 430, 900)))
+    figure.add_heatmap(
+        z=np.asarray(allowed, dtype=np.uint8),
+        x=names,
+        y=names,
+        zmin=0,
+        zmax=1,
+        colorscale=[(0.0, "rgba(138,138,138,0.18)"), (0.5, "rgba(138,138,138,0.18)"), (0.5, BAR), (1.0, BAR)],
+        colorbar={
+            "tickvals": [0.25, 0.75],
+            "ticktext": ["hidden", "seen"],
+            "thickness": 12,
+            "xpad": 4,
+            "len": 0.5,
+            "outlinewidth": 0,
+        },
+        xgap=1 if n <= 40 else 0,
+        ygap=1 if n <= 40 else 0,
+        text=np.where(allowed, "may look at", "must not look at"),
+        hovertemplate="<b>%{y}</b> %{text} <b>%{x}</b><extra></extra>",
+    )
+    _query_key_axes(figure)
+    return figure
+
+
+def _query_key_axes(figure: go.Figure) -> None:
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
     figure.update_xaxes(title={"text": "… looks at this token (key)", "standoff": 8}, side="top", tickangle=-60, **axis)
     figure.update_yaxes(title={"text": "this token … (query)", "standoff": 16}, autorange="reversed", **axis)
-    return figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,19 @@
-"""Looking inside a classifier: every step of the forward pass, attention, positions, vocabulary; plain arrays, no
-plots."""
+"""Looking inside: every step of the forward pass, attention, positions, vocabulary, what language models expect, where
+the parameters are; plain arrays, no plots."""
 
 from txcls.inspection.draws import DrawnText, draw_texts
+from txcls.inspection.language import (
+    NextTokens,
+    RankedTokens,
+    Sight,
+    Surprise,
+    continue_ids,
+    fill_blank,
+    next_tokens,
+    sight,
+    surprise,
+    token_names,
+)
 from txcls.inspection.neighbourhood import (
     Plane,
     PooledTexts,
@@ -13,6 +25,7 @@ from txcls.inspection.neighbourhood import (
     token_plane,
     vocabulary_plane,
 )
+from txcls.inspection.parameters import PartSize, build_on_paper, part_sizes
 from txcls.inspection.positions import (
     FittedShift,
     PositionEncoding,
@@ -46,15 +59,20 @@ __all__ = [
     "FittedShift",
     "Flip",
     "FlipSearch",
+    "NextTokens",
     "Pair",
+    "PartSize",
     "Plane",
     "PooledTexts",
     "PositionEncoding",
     "Question",
+    "RankedTokens",
     "ShuffledPredictions",
+    "Sight",
     "Source",
     "Stage",
     "Step",
+    "Surprise",
     "TextPlane",
     "TokenPlane",
     "Tokenizers",
@@ -62,12 +80,17 @@ __all__ = [
     "VocabularySearch",
     "Walk",
     "align_tokens",
+    "build_on_paper",
     "compare_texts",
     "compare_tokenizers",
+    "continue_ids",
     "draw_texts",
+    "fill_blank",
     "fit_shift",
     "move_word",
     "nearest_tokens",
+    "next_tokens",
+    "part_sizes",
     "pool_texts",
     "position_encoding",
     "position_products",
@@ -77,10 +100,13 @@ __all__ = [
     "search_vocabulary",
     "shift_map",
     "shuffle_words",
+    "sight",
     "sinusoids",
     "source_of",
     "spellings",
+    "surprise",
     "text_plane",
+    "token_names",
     "token_plane",
     "trace_text",
     "vocabulary_plane",

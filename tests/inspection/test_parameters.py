@@ -1,0 +1,56 @@
+"""Parameters are counted part by part, without building what would not fit into memory."""
+
+import pytest
+
+from txcls.config import RunConfig, load_preset
+from txcls.inspection import build_on_paper, part_sizes
+
+SMALL = {"d_model": 24, "n_heads": 2, "n_layers": 3, "d_ff": 40, "max_length": 9}
+
+
+def count(config: RunConfig, *, vocab_size: int) -> int:
+    return sum(part.total for part in part_sizes(build_on_paper(config, vocab_size=vocab_size, n_classes=2)))
+
+
+def test_gpt2_has_as_many_parameters_as_published() -> None:
+    preset = load_preset("gpt2")
+    assert preset.text.max_vocabulary == 50_257
+    assert count(preset, vocab_size=50_257) == 124_439_808
+
+
+def test_gpt_mini_has_six_layers_and_heads_and_is_192_wide() -> None:
+    preset = load_preset("gpt_mini")
+    assert (preset.model.n_layers, preset.model.n_heads, preset.model.d_model) == (6, 6, 192)
+    per_layer = 4 * (192 * 192 + 192) + (192 * 768 + 768) + (768 * 192 + 192) + 4 * 192
+    assert count(preset, vocab_size=8000) == 8000 * 192 + 128 * 192 + 6 * per_layer + 2 * 192
+
+
+def test_the_largest_gpt3_is_counted_on_paper() -> None:
+    """Brown et al. 2020, table 2.1: 96 layers, 96 heads, 12,288 wide, 2,048 tokens; "175 billion"."""
+    size = {"n_layers": 96, "n_heads": 96, "d_model": 12_288, "d_ff": 4 * 12_288, "max_length": 2048}
+    config = load_preset("gpt2").with_settings([f"model.{name}={value}" for name, value in size.items()])
+    model = build_on_paper(config, vocab_size=50_257, n_classes=2)
+    assert all(parameter.is_meta for parameter in model.parameters())
+    d = 12_288
+    assert sum(part.total for part in part_sizes(model)) == (50_257 + 2048) * d + 96 * (12 * d * d + 13 * d) + 2 * d
+    assert round((50_257 + 2048) * d / 1e9 + 96 * 12 * d * d / 1e9) == 175
+
+
+@pytest.mark.parametrize(
+    "objective, changes",
+    [
+        ("classify", {"positions": "learned", "ngram_buckets": 11, "d_ngram": 5, "pooling": "attention"}),
+        ("classify", {"positions": "sinusoidal", "norm": "post", "qkv_bias": False, "output_bias": False}),
+        ("masked", {"d_embedding": 8, "tie_output": False}),
+        ("causal", {"d_embedding": 8, "causal": True}),
+    ],
+)
+def test_parts_add_up_to_the_whole_model(objective: str, changes: dict[str, object]) -> None:
+    config = RunConfig.model_validate({"name": "x", "objective": objective, "model": {**SMALL, **changes}})
+    model = build_on_paper(config, vocab_size=31, n_classes=4)
+    parts = part_sizes(model)
+    assert sum(part.total for part in parts) == sum(parameter.numel() for parameter in model.parameters())
+    assert {part.times for part in parts if part.name.startswith("layers.")} == {3}
+    assert ("output" in {part.name for part in parts}) == (objective == "masked"), "a tied matrix counts once"
+    [query] = [part for part in parts if part.name == "layers.*.attn.query"]
+    assert query.shapes == (((24, 24), (24,)) if config.model.qkv_bias else ((24, 24),))

@@ -1,0 +1,33 @@
+"""Code that is shown is the code that runs."""
+
+from pathlib import Path
+
+import pytest
+
+from txcls.errors import TraceError
+from txcls.inspection import source_of
+from txcls.model import LayerNorm, SelfAttention
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_class_is_shown_as_its_file_has_it() -> None:
+    found = source_of(LayerNorm)
+    assert found.file == "txcls/model.py"
+    lines = (ROOT / found.file).read_text(encoding="utf-8").splitlines()
+    shown = found.code.splitlines()
+    assert shown == lines[found.line - 1 : found.line - 1 + len(shown)]
+    assert shown[0] == "class LayerNorm(nn.Module):" and "torch.sqrt(variance" in found.code
+
+
+def test_some_lines_of_a_method_come_without_their_indent() -> None:
+    found = source_of(SelfAttention.forward, first="scores = q @ k.mT", last="F.softmax(")
+    lines = (ROOT / found.file).read_text(encoding="utf-8").splitlines()
+    assert found.code.startswith("scores = q @ k.mT")
+    assert lines[found.line - 1].strip() == found.code.splitlines()[0]
+    assert "softmax" in found.code.splitlines()[-1] and "softmax" not in "".join(found.code.splitlines()[:-1])
+
+
+def test_lines_that_are_not_there_are_named() -> None:
+    with pytest.raises(TraceError, match=r"no line of LayerNorm after its first 0 holds 'attention'"):
+        source_of(LayerNorm, first="attention")

@@ -1,0 +1,108 @@
+"""Figures of language models: ranked tokens, and surprise along a text."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from txcls.figures.style import BAR, BAR_REST, FRAME, categories, label, new_figure, percent
+
+SCALES = (0.1, 0.25, 0.5, 1.0)
+"""Where the axis of token probabilities may end: among so many tokens the best may have a few per cent."""
+
+
+def token_bars(
+    tokens: Sequence[str],
+    probabilities: Sequence[float],
+    *,
+    other: tuple[int, float],
+    filtered: Sequence[float] | None = None,
+    true: int | None = None,
+) -> go.Figure:
+    """Ranked tokens as bars, and below them what all others hold, as a number; the scale ends at 10, 25, 50 or 100 %.
+
+    Each bar carries `customdata = [row, token]`.
+
+    Args:
+        tokens: the best first.
+        probabilities: of those, from the softmax over all tokens.
+        other: how many tokens are left out, and their probability together.
+        filtered: probabilities of the same tokens when the next one is drawn, 0 for those that cannot be: slim bars
+            below the others.
+        true: place of the token that stands in the text, to be framed.
+    """
+    n_other, p_other = other
+    names = [f"{label(token, width=20)} " for token in tokens]
+    rows = np.arange(len(names))
+    top = next(scale for scale in SCALES if scale >= min(max(*probabilities, *(filtered or (0.0,))), 1.0))
+    figure = new_figure(height=76 + (42 if filtered is None else 50) * (len(names) + 1))
+    shared: dict[str, object] = {
+        "orientation": "h",
+        "textposition": "outside",
+        "cliponaxis": False,
+        "customdata": list(zip(rows.tolist(), names, strict=True)),
+    }
+    figure.add_bar(
+        x=list(probabilities),
+        y=rows if filtered is None else rows - 0.14,
+        width=0.62 if filtered is None else 0.4,
+        name="probability",
+        marker={"color": BAR, "line": {"width": [4 if row == true else 0 for row in rows], "color": FRAME}},
+        text=[percent(value) + (" ◀ in the text" if row == true else "") for row, value in enumerate(probabilities)],
+        textfont={"size": 15},
+        hovertemplate="%{customdata[1]}: %{x:.3%}<extra></extra>",
+        **shared,
+    )
+    if filtered is not None:
+        figure.add_bar(
+            x=list(filtered),
+            y=rows + 0.22,
+            width=0.26,
+            constraintext="none",
+            name="when drawn",
+            marker={"color": FRAME, "line_width": 0},
+            text=[percent(value) if value else "left out" for value in filtered],
+            textfont={"size": 12},
+            hovertemplate="%{customdata[1]} when drawn: %{x:.3%}<extra></extra>",
+            **shared,
+        )
+        figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0})
+    # No bar of their own: many thousand others together would dwarf the rest.
+    figure.add_annotation(
+        x=0,
+        y=len(names),
+        text=f"{n_other:,} others hold {percent(p_other)} together",
+        showarrow=False,
+        xanchor="left",
+        font={"size": 15},
+    )
+    figure.update_layout(margin_r=160 if true is not None else 84)
+    figure.update_xaxes(range=[0, top], tickformat=".0%" if top > 0.1 else ".1~%", nticks=6, title="probability")
+    figure.update_yaxes(
+        range=[len(names) + 0.5, -0.5], tickvals=rows, ticktext=names, tickfont={"size": 17}, showgrid=False
+    )
+    return figure
+
+
+def surprise_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
+    """How unexpected each token was, in bits; the dashed line is the mean.
+
+    Args:
+        bits: T of them, NaN where a token was not asked for.
+        tokens: T tokens.
+        mean: where to draw the line; None for no line.
+    """
+    figure = new_figure(height=300)
+    figure.add_bar(
+        x=categories(tokens),
+        y=np.asarray(bits, dtype=np.float32),
+        marker={"color": BAR_REST, "line_width": 0},
+        hovertemplate="<b>%{x}</b><br>%{y:.2f} bits<extra></extra>",
+    )
+    figure.update_xaxes(type="category", tickangle=-60, tickfont={"size": 13}, ticks="")
+    highest = float(np.nanmax(bits)) if np.isfinite(bits).any() else 1.0
+    figure.update_yaxes(range=[0, max(1.05 * highest, 1.0)], title="surprise in bits")
+    if mean is not None:
+        figure.add_hline(y=mean, line={"dash": "dash", "width": 2, "color": FRAME})
+    return figure

@@ -1,0 +1,65 @@
+"""Where a model's parameters are, part by part; also of models far too large to build, which are counted on paper."""
+
+import math
+from dataclasses import dataclass
+
+from txcls.config import RunConfig
+from txcls.model import Encoder, LanguageModel, TextClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class PartSize:
+    """A part of the model that holds trained numbers, or (layers being all alike) one of each layer.
+
+    Attributes:
+        name: its attribute path in `txcls.model`; `layers.*.attn.query` stands for that of every layer.
+        shapes: of its matrix or table, and of its bias where it has one.
+        times: how many such parts there are: L in the layers, 1 elsewhere.
+    """
+
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
+    times: int
+
+    @property
+    def each(self) -> int:
+        """Numbers in one."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def total(self) -> int:
+        """Numbers in all of them."""
+        return self.times * self.each
+
+
+def build_on_paper(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
+    """The model of a configuration with shapes alone: it takes up no memory, whatever its size, and cannot compute.
+
+    Args:
+        config: of a preset or checkpoint.
+        vocab_size: V.
+        n_classes: C; unused for language models.
+    """
+    import torch
+
+    with torch.device("meta"):
+        if config.objective == "classify":
+            return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
+        return LanguageModel(config.model, vocab_size=vocab_size)
+
+
+def part_sizes(model: Encoder) -> tuple[PartSize, ...]:
+    """The sizes of a model's parts in the order of its code; a tied output matrix counts once, as the embeddings."""
+    shapes: dict[str, list[tuple[int, ...]]] = {}
+    for name, parameter in model.named_parameters():
+        part = name.removesuffix(".weight").removesuffix(".bias")
+        if part.startswith("layers."):
+            _, layer, rest = part.split(".", 2)
+            if layer != "0":
+                continue
+            part = f"layers.*.{rest}"
+        shapes.setdefault(part, []).append(tuple(parameter.shape))
+    n_layers = model.config.n_layers
+    return tuple(
+        PartSize(part, tuple(found), n_layers if part.startswith("layers.") else 1) for part, found in shapes.items()
+    )
