@@ -8,8 +8,11 @@ page = st.navigation(
     [
         st.Page("txcls/app/classify.py", title="Classify", url_path="classify", default=True),
         st.Page("txcls/app/tokens_page.py", title="Tokens", url_path="tokens"),
+        st.Page("txcls/app/steps.py", title="Step by step", url_path="steps"),
         st.Page("txcls/app/attention.py", title="Attention", url_path="attention"),
         st.Page("txcls/app/positions.py", title="Positions", url_path="positions"),
+        st.Page("txcls/app/whatif.py", title="What if", url_path="whatif"),
+        st.Page("txcls/app/neighbourhood.py", title="Neighbourhood", url_path="neighbourhood"),
         st.Page("txcls/app/language.py", title="Language model", url_path="language"),
     ],
     position="top",

@@ -183,6 +183,7 @@ class LayerNorm(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
+        self.out = Tap()
 
     def forward(self, x: Tensor) -> Tensor:
         if not tracing():
@@ -190,7 +191,8 @@ class LayerNorm(nn.Module):
         centred = x - x.mean(dim=-1, keepdim=True)  # B T D
         variance = centred.square().mean(dim=-1, keepdim=True)  # B T 1
         # A little is added, so that a token whose numbers are all alike does not divide by zero.
-        return centred / torch.sqrt(variance + 1e-5) * self.weight + self.bias  # B T D
+        normed: Tensor = self.out(centred / torch.sqrt(variance + 1e-5) * self.weight + self.bias)  # B T D
+        return normed
 
 
 class FeedForward(nn.Module):

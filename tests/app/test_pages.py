@@ -13,7 +13,7 @@ from txcls.app.state import LONGEST_LINKED_TEXT
 
 ENTRY = str(Path(__file__).parents[2] / "streamlit_app.py")
 CHARTS = ("classify", "attention", "positions")
-PAGES = (*CHARTS, "tokens_page")
+PAGES = (*CHARTS, "tokens_page", "steps", "whatif", "neighbourhood")
 
 BAD_TEXTS = {
     "empty": "",

@@ -17,6 +17,7 @@ def _component(name: str, **parts: str) -> Any:
 
 
 _live = _component("live_text", js="live_text.js")
+_cell = _component("cell_click", js="cell_click.js")
 _save = _component("save_chart", html="save_chart.html", js="save_chart.js", css="save_chart.css")
 _strip = _component("token_strip", html="token_strip.html", js="token_strip.js", css="token_strip.css")
 
@@ -61,3 +62,15 @@ def answer_while_typing(key_start: str, *, pause_ms: int = 250) -> None:
 def save_buttons(chart_key: str, *, file_name: str) -> None:
     """Two buttons that save the plotly chart of that key as it stands on the page, drawn by the browser itself."""
     _save(data={"key": chart_key, "file": file_name}, key=f"save_{chart_key}")
+
+
+def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None:
+    """Call `clicked` with row and column (from 0) of each cell that is clicked in the heat map of that key."""
+    key = f"cells_{chart_key}"
+
+    def tell() -> None:
+        cell = st.session_state[key]["cell"]
+        if cell:
+            clicked(int(cell[0]), int(cell[1]))
+
+    _cell(data={"key": chart_key}, key=key, on_cell_change=tell)

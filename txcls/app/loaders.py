@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from txcls.predict import Classifier, Prediction
 
-_one_at_a_time = threading.Lock()
+one_at_a_time = threading.Lock()
 """Held while many texts are computed for one visitor, so that the others' predictions are not starved."""
 
 
@@ -152,7 +152,7 @@ def is_loaded(source: Source) -> bool:
     return source in _loaded
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _load(name: str, stamp: float) -> "Classifier":
     from txcls.predict import Classifier
 
@@ -197,7 +197,7 @@ def look(source: Source, text: str) -> Looks:
 def _shuffle(name: str, stamp: float, text: str, n: int) -> "ShuffledPredictions":
     from txcls.inspection import shuffle_words
 
-    with _one_at_a_time:
+    with one_at_a_time:
         return shuffle_words(_load(name, stamp), text, n=n, seed=0)
 
 
@@ -240,7 +240,7 @@ def products(values: NDArray[np.float32]) -> NDArray[np.float32]:
 def _tokenizers(name: str, stamp: float, size: int) -> "Tokenizers":
     from txcls.inspection import compare_tokenizers
 
-    with _one_at_a_time:
+    with one_at_a_time:
         return compare_tokenizers(_load(name, stamp).encoder, size=size)
 
 
@@ -315,7 +315,7 @@ def _draw(name: str, stamp: float, n: int, seed: int, with_outside: bool) -> "li
     from txcls.inspection import draw_texts
 
     found = _test_texts(name, stamp)
-    with _one_at_a_time:
+    with one_at_a_time:
         return draw_texts(_load(name, stamp), found.rows, found.outside if with_outside else (), n=n, seed=seed)
 
 

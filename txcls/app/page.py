@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, TOKENS, ATTENTION, POSITIONS, LANGUAGE = (
-    f"txcls/app/{name}.py" for name in ("classify", "tokens_page", "attention", "positions", "language")
+CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS, WHAT_IF, NEIGHBOURHOOD, LANGUAGE = (
+    f"txcls/app/{name}.py"
+    for name in ("classify", "tokens_page", "steps", "attention", "positions", "whatif", "neighbourhood", "language")
 )
 
 STYLE = """
@@ -35,7 +36,7 @@ STYLE = """
 .txcls-strip {font-size: 1.15rem; line-height: 2.3rem; min-height: 2.3rem;}
 [class*="st-key-text_box"] textarea {font-size: 1.15rem; line-height: 1.5;}
 .stPlotlyChart :is(.xtick, .x2tick, .ytick, .cbaxis, .g-xtitle, .g-ytitle, .legend, .bars, .annotation) text,
-.stPlotlyChart .colorbar text {fill: currentColor !important; opacity: 0.9;}
+.stPlotlyChart :is(.textpoint, .colorbar) text {fill: currentColor !important; opacity: 0.9;}
 </style>
 """
 

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from txcls.app import loaders, page
+from txcls.app import loaders, page, position_lab
 from txcls.figures import position_curves, position_heatmap, position_products_map, shuffle_bars
 
 N_SHUFFLES = 20
@@ -44,6 +44,9 @@ def main() -> None:
         page.nothing_to_read()
     else:
         _shuffling(opened, classifier.classes)
+    if prediction is not None and prediction.label is not None:
+        position_lab.compare(opened)
+    position_lab.shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
     page.close_page(opened, LINKS)
 
 

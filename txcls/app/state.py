@@ -1,4 +1,4 @@
-"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head, what is sampled.
+"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head, step, sampling.
 
 One `View` per browser session; widgets change it through callbacks, pages read it, `publish` writes it to the URL.
 Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in code.
@@ -29,7 +29,8 @@ Part = Literal["fill", "continue", "masks"]
 @dataclass(frozen=True, slots=True)
 class View:
     """The state that matters; `versus` is the checkpoint to compare with, "" for none; `layer` and `head` count from
-    0.
+    0; `step` is a step of the forward pass by name, "" for the first; `changed` is the second version of the text on
+    the page What if, "" where it is the same.
 
     Of the Language model page: `masked` and `causal` are its checkpoints, "" for the first there is; `blank` is the
     word that is blanked out, counted from 1, 0 for one of the page's choice; `upto` says how many of the text's tokens
@@ -43,6 +44,8 @@ class View:
     k: int = 4
     layer: int = 0
     head: int = 0
+    step: str = ""
+    changed: str = ""
     part: Part = "fill"
     masked: str = ""
     causal: str = ""
@@ -82,7 +85,7 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
         view = replace(view, text=sendable(params["text"]))
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = {name: sendable(params[name]) for name in ("step", "changed") if name in params}
     for name, low, offset in _NUMBERS:
         raw = params.get(name, params.get("topk") if name == "k" else None)
         if (number := _number(name, raw, notes, whole=True)) is not None:
@@ -140,6 +143,10 @@ def params_from_view(view: View) -> dict[str, str]:
             params[name] = str(getattr(view, name))
     if view.added and len(view.added) <= LONGEST_LINKED_CONTINUATION:
         params["added"] = ".".join(map(str, view.added))
+    if view.step:
+        params["step"] = view.step
+    if view.changed and len(view.text) + len(view.changed) <= LONGEST_LINKED_TEXT:
+        params["changed"] = view.changed
     return params
 
 
@@ -171,8 +178,9 @@ def change_view(**changes: Any) -> None:
 
     What was added to another text, or by another model, is no continuation of this one.
     """
-    if "text" in changes:
-        changes["text"] = sendable(changes["text"])
+    for field in ("text", "changed"):
+        if field in changes:
+            changes[field] = sendable(changes[field])
     if "text" in changes or "causal" in changes:
         changes = {"upto": 0, "added": (), **changes}
     st.session_state["_view"] = replace(st.session_state.get("_view", View()), **changes)

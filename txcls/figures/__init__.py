@@ -10,10 +10,13 @@ from txcls.figures.attention import (
     pooling_bars,
 )
 from txcls.figures.language import surprise_bars, token_bars
+from txcls.figures.neighbourhood import text_scatter, token_scatter
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
+from txcls.figures.steps import number_map
 from txcls.figures.style import label, percent, visible
 from txcls.figures.training import training_curves
+from txcls.figures.whatif import compared_bars, compared_effects
 
 __all__ = [
     "Arcs",
@@ -21,8 +24,11 @@ __all__ = [
     "attention_grid",
     "attention_map",
     "choose_arcs",
+    "compared_bars",
+    "compared_effects",
     "label",
     "mask_map",
+    "number_map",
     "percent",
     "pooling_bars",
     "position_curves",
@@ -31,7 +37,9 @@ __all__ = [
     "probability_bars",
     "shuffle_bars",
     "surprise_bars",
+    "text_scatter",
     "token_bars",
+    "token_scatter",
     "training_curves",
     "visible",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import BAR, FRAME, OKABE_ITO, SEQUENTIAL, categories, label, new_figure
+from txcls.figures.style import BAR, FRAME, OKABE_ITO, categories, label, new_figure, share_colours
 
 GAP = 0.12  # between the maps of the grid, in map widths
 
@@ -64,7 +64,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
             line={"color": FRAME, "width": 4},
         )
     edge = GAP / 2
-    figure.update_layout(coloraxis=_colour_axis(top=255), hoverdistance=-1, clickmode="event+select")
+    figure.update_layout(coloraxis=share_colours(top=255), hoverdistance=-1, clickmode="event+select")
     axis = {"showgrid": False, "ticks": "", "fixedrange": True}
     figure.update_xaxes(
         range=[-edge, n_heads * step - edge],
@@ -102,7 +102,7 @@ def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Fi
         ygap=1 if len(tokens) <= 40 else 0,
         hovertemplate="<b>%{y}</b> looks at <b>%{x}</b><br>weight %{z:.3f}<extra></extra>",
     )
-    figure.update_layout(coloraxis=_colour_axis(top=1))
+    figure.update_layout(coloraxis=share_colours())
     _query_key_axes(figure)
     return figure
 
@@ -145,23 +145,6 @@ def _query_key_axes(figure: go.Figure) -> None:
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
     figure.update_xaxes(title={"text": "… looks at this token (key)", "standoff": 8}, side="top", tickangle=-60, **axis)
     figure.update_yaxes(title={"text": "this token … (query)", "standoff": 16}, autorange="reversed", **axis)
-
-
-def _colour_axis(*, top: int) -> dict[str, object]:
-    ticks = [0, 0.25, 0.5, 0.75, 1]
-    return {
-        "colorscale": SEQUENTIAL,
-        "cmin": 0,
-        "cmax": top,
-        "colorbar": {
-            "title": {"text": "weight", "side": "right"},
-            "tickvals": [tick * top for tick in ticks],
-            "ticktext": [f"{tick:g}" for tick in ticks],
-            "thickness": 12,
-            "xpad": 4,
-            "outlinewidth": 0,
-        },
-    }
 
 
 @dataclass(frozen=True, slots=True)

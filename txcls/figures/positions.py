@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DASHES, DIVERGING, OKABE_ITO, new_figure
+from txcls.figures.style import DASHES, OKABE_ITO, new_figure, signed_colours
 
 
 def position_heatmap(values: NDArray[np.floating], *, bound: float | None = None, used: int | None = None) -> go.Figure:
@@ -26,7 +26,7 @@ def position_heatmap(values: NDArray[np.floating], *, bound: float | None = None
     )
     if used:
         _frame_rows(figure, min(used, n_positions), d_model)
-    figure.update_layout(coloraxis=_diverging(_bound(values, bound), title="value"))
+    figure.update_layout(coloraxis=signed_colours(_bound(values, bound), title="value"))
     figure.update_xaxes(title="dimension", showgrid=False, range=[-0.5, d_model - 0.5])
     figure.update_yaxes(title="position", showgrid=False, range=[n_positions - 0.5, -0.5])
     return figure
@@ -76,7 +76,7 @@ def position_products_map(products: NDArray[np.floating], *, used: int | None = 
     )
     if used:
         _frame_rows(figure, min(used, n_positions), min(used, n_positions))
-    figure.update_layout(coloraxis=_diverging(_bound(products, None), title="dot product"))
+    figure.update_layout(coloraxis=signed_colours(_bound(products, None), title="dot product"))
     figure.update_xaxes(title="position", showgrid=False, range=[-0.5, n_positions - 0.5])
     figure.update_yaxes(title="position", showgrid=False, range=[n_positions - 0.5, -0.5])
     return figure
@@ -91,12 +91,3 @@ def _frame_rows(figure: go.Figure, n_rows: int, n_columns: int) -> None:
         figure.add_shape(
             type="rect", x0=-0.5, x1=n_columns - 0.5, y0=-0.5, y1=n_rows - 0.5, line={"color": colour, "width": width}
         )
-
-
-def _diverging(bound: float, *, title: str) -> dict[str, object]:
-    return {
-        "colorscale": DIVERGING,
-        "cmin": -bound,
-        "cmax": bound,
-        "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 12, "xpad": 4, "outlinewidth": 0},
-    }

@@ -61,7 +61,7 @@ def probability_bars(
     )
     figure.update_layout(margin_r=84)  # room for a percentage beside a full bar
     figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
-    _class_axis(figure, names, size=18, names_above=names_above)
+    class_axis(figure, names, size=18, names_above=names_above)
     return figure
 
 
@@ -113,11 +113,11 @@ def shuffle_bars(
     )
     figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0})
     figure.update_xaxes(range=[0, 1.02], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
-    _class_axis(figure, names, size=16, names_above=names_above)
+    class_axis(figure, names, size=16, names_above=names_above)
     return figure
 
 
-def _class_axis(figure: go.Figure, names: Sequence[str], *, size: int, names_above: bool) -> None:
+def class_axis(figure: go.Figure, names: Sequence[str], *, size: int, names_above: bool) -> None:
     """One row per class, the first on top: its name beside its bar in this size, or above it."""
     figure.update_yaxes(
         range=[len(names) - 0.5, -0.5],

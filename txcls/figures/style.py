@@ -69,6 +69,35 @@ def percent(probability: float) -> str:
     return f"{probability:.1%}".replace("%", " %")
 
 
+def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
+    """Colour axis of shares from 0 to 1, sent as numbers from 0 to `top`."""
+    ticks = [0, 0.25, 0.5, 0.75, 1]
+    return {
+        "colorscale": SEQUENTIAL,
+        "cmin": 0,
+        "cmax": top,
+        "colorbar": {
+            "title": {"text": title, "side": "right"},
+            "tickvals": [tick * top for tick in ticks],
+            "ticktext": [f"{tick:g}" for tick in ticks],
+            **_COLOUR_BAR,
+        },
+    }
+
+
+def signed_colours(bound: float, *, title: str) -> dict[str, object]:
+    """Colour axis from -bound to bound, zero in its middle."""
+    return {
+        "colorscale": DIVERGING,
+        "cmin": -bound,
+        "cmax": bound,
+        "colorbar": {"title": {"text": title, "side": "right"}, **_COLOUR_BAR},
+    }
+
+
+_COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
+
+
 def new_figure(*, height: int, hovermode: str | bool = "closest") -> go.Figure:
     """An empty figure with the margins and font that every figure starts from."""
     figure = go.Figure()

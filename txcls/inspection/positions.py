@@ -1,6 +1,7 @@
 """How positions enter the model, and what the order of words does to its answer."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,86 @@ def position_products(values: FloatArray) -> FloatArray:
     """Dot product of every two positions, (T, T), of an encoding (T, D)."""
     products: FloatArray = values @ values.T
     return products
+
+
+def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
+    """The matrix (D, D) that moves every sinusoidal position by k: PE[t + k] = M PE[t], whatever t.
+
+    A rotation of each pair of dimensions by k times its frequency, from sin(a + b) and cos(a + b) (Vaswani et al. 2017,
+    section 3.5); the same for all positions.
+
+    Raises:
+        ValueError: d_model is not a positive even number.
+    """
+    if d_model < 2 or d_model % 2:
+        raise ValueError(f"got d_model {d_model}; wanted a positive even number")
+    even = np.arange(0, d_model, 2)
+    angle = k / 10_000.0 ** (even / d_model)  # D/2
+    made = np.zeros((d_model, d_model))
+    made[even, even] = made[even + 1, even + 1] = np.cos(angle)
+    made[even, even + 1], made[even + 1, even] = np.sin(angle), -np.sin(angle)
+    return made
+
+
+@dataclass(frozen=True)
+class FittedShift:
+    """The linear map (D, D) that moves positions by k best, and how far it is off, as a share of the positions' spread
+    round their mean: `fitted` on the positions it was fitted to, `held_out` on the others."""
+
+    map: NDArray[np.float64]
+    fitted: float
+    held_out: float
+
+
+def fit_shift(values: FloatArray, k: int) -> FittedShift:
+    """Fit one linear map from each position to the one k later, on every other position, and try it on the rest.
+
+    Errors are root mean squares over those of guessing the mean position: 0 for a map that is exact everywhere, 1 for
+    one that is no better than the mean.
+
+    Args:
+        values: an encoding (T, D).
+        k: places to move by, at least 1.
+
+    Raises:
+        ValueError: there are fewer than two positions to fit to and two to try.
+    """
+    start, end = values[: len(values) - k].astype(np.float64), values[k:].astype(np.float64)
+    if k < 1 or len(start) < 4:
+        raise ValueError(f"got k = {k} with {len(values)} positions; wanted k from 1 and at least {max(k, 1) + 4}")
+    found = np.linalg.lstsq(start[::2], end[::2], rcond=1e-8)[0].T.astype(np.float64)  # D D
+    spread = np.sqrt(np.square(end - end.mean(axis=0)).mean()) or 1.0
+
+    def error(which: slice) -> float:
+        return float(np.sqrt(np.square(start[which] @ found.T - end[which]).mean()) / spread)
+
+    return FittedShift(found, error(slice(0, None, 2)), error(slice(1, None, 2)))
+
+
+Order = Literal["as typed", "reversed", "shuffled"]
+
+
+def reorder_words(text: str, order: Order, *, seed: int = 0) -> str:
+    """The white-space separated words of a text in another order, with single spaces; the seed is the shuffle's."""
+    words = text.split()
+    if order == "reversed":
+        words = words[::-1]
+    elif order == "shuffled":
+        words = [words[n] for n in np.random.default_rng(seed).permutation(len(words))]
+    return " ".join(words)
+
+
+def move_word(text: str, place: int, to: int) -> str:
+    """The words of a text with the one at `place` taken out and put in at `to`, both from 0.
+
+    Raises:
+        IndexError: there is no such place.
+    """
+    words = text.split()
+    if not (0 <= place < len(words) and 0 <= to < len(words)):
+        raise IndexError(f"got places {place} and {to}; this text has {len(words)} words")
+    words.insert(to, words.pop(place))
+    return " ".join(words)
 
 
 def shuffle_words(classifier: Classifier, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:

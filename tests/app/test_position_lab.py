@@ -1,0 +1,68 @@
+"""The lab on the Positions page: other orders under three models, and the matrix of a shift."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.test_pages import charts_of, open_page, words_of
+from tests.conftest import make_checkpoint
+from txcls.app.position_lab import MODELS
+from txcls.checkpoint import save_checkpoint
+
+TEXT = "the bank raised its rates again"
+
+
+@pytest.fixture
+def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in MODELS:
+        made = make_checkpoint(tmp_path / name, positions=name.removeprefix("positions_"), max_length=24)
+        n = len(made.classes)
+        figures = {
+            "accuracy": 0.9, "macro_f1": 0.9, "ece": 0.0, "log_loss": 0.1, "n": 9, "per_class": [], "reliability": [],
+            "confusion": [[0] * n for _ in range(n)],
+            "order": {"words_shuffled": 0.8125, "positions_removed": 0.75, "both": 0.7},
+        }  # fmt: skip
+        save_checkpoint(replace(made, metrics={"test": figures}))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+
+
+def table(app: AppTest) -> list[list[str]]:
+    [found] = [m.value for m in app.markdown if m.value.startswith("| positions | as typed")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
+
+
+@pytest.mark.usefixtures("three")
+def test_without_positions_no_order_changes_the_answer_and_with_them_some_does() -> None:
+    app = open_page("positions", text=TEXT)
+    changed: set[str] = set()
+    for order in ("reversed", "shuffled", "one word moved"):
+        app.segmented_control(key="lab_order").set_value(order).run()
+        assert not app.exception
+        rows = table(app)
+        assert [row[0] for row in rows] == list(MODELS.values())
+        assert rows[2][1] == rows[2][2]
+        assert all(row[3:] == ["90.00 %", "81.25 %"] for row in rows)
+        changed |= {row[0] for row in rows if row[1] != row[2]}
+    assert changed == {"sines and cosines", "learned"}
+    app.segmented_control(key="lab_order").set_value("as typed").run()
+    assert all(row[1] == row[2] for row in table(app))
+
+
+@pytest.mark.usefixtures("three")
+def test_a_text_of_one_word_has_no_other_order() -> None:
+    app = open_page("positions", text="bank")
+    app.segmented_control(key="lab_order").set_value("one word moved").run()
+    assert not app.exception and all(row[1] == row[2] for row in table(app))
+
+
+def test_without_the_three_models_it_says_how_to_train_them() -> None:
+    app = open_page("positions", text=TEXT)
+    assert "train positions --set model.positions=none" in app.code[0].value
+
+
+def test_the_shift_of_sinusoids_is_exact() -> None:
+    app = open_page("positions", text=TEXT)
+    assert "| sines and cosines | 0.000 | 0.000 |" in words_of(app)
+    assert charts_of(app)

@@ -1,0 +1,71 @@
+"""The page What if, as Streamlit draws it."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.test_pages import BAD_TEXTS, charts_of, html_of, open_page, words_of
+from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from txcls.app import computed_steps, loaders
+
+TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
+BOX = "text_box_changed"
+
+
+def change(app: AppTest, text: str) -> AppTest:
+    return app.text_area(key=BOX).set_value(text).run()
+
+
+def test_the_second_box_starts_with_the_first_ones_text_and_follows_it() -> None:
+    app = open_page("whatif", text=TEXT)
+    assert app.text_area(key=BOX).value == TEXT and "Both boxes hold the same text" in words_of(app)
+    app.text_area[0].set_value("shares fell").run()
+    assert app.text_area(key=BOX).value == "shares fell" and "changed" not in app.query_params
+
+
+def test_a_changed_text_is_compared_shared_and_kept() -> None:
+    app = change(open_page("whatif", text=TEXT), CHANGED)
+    assert app.query_params["changed"] == CHANGED
+    shown = html_of(app)
+    assert "<del>bank</del><ins>club</ins>" in shown and "1 changed" in shown and "1 removed" in shown
+    made = computed_steps.compare(loaders.source(PLAIN), TEXT, CHANGED)
+    bars = charts_of(app)[0]["data"]
+    assert {bar["name"] for bar in bars} == {"as typed", "changed"}  # type: ignore[index, union-attr]
+    assert f"{made.after.scores[0].label}" in words_of(app)
+    app.switch_page("txcls/app/classify.py").run()
+    app.switch_page("txcls/app/whatif.py").run()
+    assert app.text_area(key=BOX).value == CHANGED and app.text_area[0].value == TEXT
+
+
+def test_a_link_opens_both_texts() -> None:
+    app = open_page("whatif", text=TEXT, changed=CHANGED, checkpoint=LEARNED)
+    assert app.text_area(key=BOX).value == CHANGED and "<ins>club</ins>" in html_of(app)
+
+
+@pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS, MANY])
+def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
+    app = open_page("whatif", checkpoint=name, text=TEXT)
+    app.button(key="flip_start").click().run()
+    assert not app.exception
+    *_, last = computed_steps.flips(loaders.source(name), TEXT)
+    if not last.flips:
+        assert f"None of the {last.total}" in words_of(app)
+        return
+    assert f"**{len(last.flips):,}** of the {last.total:,} changes" in words_of(app)
+    app.button(key="flip_use").click().run()
+    assert app.text_area(key=BOX).value == last.flips[0].text
+    assert app.query_params["changed"] == last.flips[0].text
+    assert "has become" in words_of(app)
+
+
+def test_another_text_forgets_what_was_found() -> None:
+    app = open_page("whatif", text=TEXT)
+    app.button(key="flip_start").click().run()
+    app.text_area[0].set_value("shares fell").run()
+    assert "changes tried" not in words_of(app)
+
+
+@pytest.mark.parametrize("kind", BAD_TEXTS)
+def test_bad_changed_text_is_answered_calmly(kind: str) -> None:
+    app = change(open_page("whatif", text=TEXT), BAD_TEXTS[kind])
+    assert not app.exception and not app.error
+    assert "<script>" not in html_of(app) and "<img" not in html_of(app)
