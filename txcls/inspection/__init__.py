@@ -1,7 +1,37 @@
-"""Looking inside a classifier: every step of the forward pass, attention, positions, vocabulary; plain arrays, no
-plots."""
+"""Looking inside a classifier: every step of the forward pass, attention, ablation, attribution, positions, vocabulary;
+plain arrays, no plots."""
 
+from txcls.inspection.ablation import (
+    Ablation,
+    AccuracyEffects,
+    Change,
+    Means,
+    PartEffects,
+    ablate,
+    ablate_each,
+    ablate_on_rows,
+    measure_means,
+)
+from txcls.inspection.attribution import (
+    METHODS,
+    SIGNED,
+    DeletionCurves,
+    Explanation,
+    ExplanationAverages,
+    ExplanationFigures,
+    IntegratedGradients,
+    average_explanations,
+    deletion_curves,
+    draw_rows,
+    explain,
+    explanation_figures,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    rank_correlations,
+)
 from txcls.inspection.draws import DrawnText, draw_texts
+from txcls.inspection.lens import ClassLens, class_lens
 from txcls.inspection.positions import (
     PositionEncoding,
     ShuffledPredictions,
@@ -9,6 +39,14 @@ from txcls.inspection.positions import (
     position_products,
     shuffle_words,
     sinusoids,
+)
+from txcls.inspection.rollout import (
+    HeadStatistics,
+    QueryKey,
+    attention_rollout,
+    head_statistics,
+    query_key,
+    read_out,
 )
 from txcls.inspection.tracing import Stage, TracedText, trace_text
 from txcls.inspection.vocabulary import (
@@ -21,18 +59,51 @@ from txcls.inspection.vocabulary import (
 )
 
 __all__ = [
+    "METHODS",
+    "SIGNED",
+    "Ablation",
+    "AccuracyEffects",
+    "Change",
+    "ClassLens",
+    "DeletionCurves",
     "DrawnText",
+    "Explanation",
+    "ExplanationAverages",
+    "ExplanationFigures",
+    "HeadStatistics",
+    "IntegratedGradients",
+    "Means",
+    "PartEffects",
     "PositionEncoding",
+    "QueryKey",
     "ShuffledPredictions",
     "Stage",
     "Tokenizers",
     "TracedText",
     "VocabularySearch",
+    "ablate",
+    "ablate_each",
+    "ablate_on_rows",
+    "attention_rollout",
+    "average_explanations",
+    "class_lens",
     "compare_tokenizers",
+    "deletion_curves",
+    "draw_rows",
     "draw_texts",
+    "explain",
+    "explanation_figures",
+    "gradient_x_input",
+    "head_statistics",
+    "integrated_gradients",
+    "leave_one_out",
+    "measure_means",
     "nearest_tokens",
     "position_encoding",
     "position_products",
+    "query_key",
+    "rank_correlations",
+    "read_out",
     "search_vocabulary",
     "shuffle_words",
     "sinusoids",
