@@ -164,8 +164,9 @@ def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
     assert (np.abs(once - other).max() > 1e-7) == (not sees_itself_only)
 
 
-def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", ngram_buckets=32, d_ngram=4))
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: str) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", ngram_buckets=32, d_ngram=4, positions=positions))
     means = measure_means(classifier, [*TEXTS, ""], split="train")
     assert means.n_texts == len(TEXTS)
     traced = [trace_text(classifier, text).values for text in TEXTS]

@@ -79,7 +79,7 @@ def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], t
 
 
 def test_more_steps_add_up_better_and_the_answer_is_the_predictions(classifier: Classifier) -> None:
-    rough, fine = (integrated_gradients(classifier, TEXTS[0], steps=n) for n in (1, 32))
+    rough, fine = (integrated_gradients(classifier, TEXTS[0], target="probability", steps=n) for n in (1, 32))
     assert fine.completeness_error < 1e-5 < rough.completeness_error
     assert fine.value == pytest.approx(classifier.predict([TEXTS[0]])[0].scores[0].probability, abs=1e-6)
     assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-5)
@@ -101,12 +101,12 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: d
     for text in TEXTS[:3]:
         words = text.split()
         winner = classifier.predict([text])[0]
-        found = leave_one_out(classifier, text)
+        found = leave_one_out(classifier, text, target="probability")
         for place in range(len(words)):
             [shorter] = classifier.predict([" ".join(words[:place] + words[place + 1 :])])
             left = next(score.probability for score in shorter.scores if score.label == winner.label)
             assert found[place] == pytest.approx(winner.scores[0].probability - left, abs=1e-6)
-        logits = leave_one_out(classifier, text, target="logit")
+        logits = leave_one_out(classifier, text)
         sees_itself_only = classifier.checkpoint.config.model.causal  # the class token, which stands first
         assert logits.shape == found.shape and (np.abs(logits - found).max() < 1e-6) == sees_itself_only
 
@@ -114,7 +114,9 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: d
 def test_a_text_of_one_word_is_compared_with_an_unknown_one(classifier: Classifier) -> None:
     [known], [unknown] = classifier.predict(["bank"]), classifier.predict(["zyzzyva"])
     left = next(score.probability for score in unknown.scores if score.label == known.label)
-    assert leave_one_out(classifier, "bank") == pytest.approx([known.scores[0].probability - left], abs=1e-6)
+    assert leave_one_out(classifier, "bank", target="probability") == pytest.approx(
+        [known.scores[0].probability - left], abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from txcls.inspection import DrawnText, PositionEncoding, ShuffledPredictions, Tokenizers, VocabularySearch
     from txcls.predict import Classifier, Prediction
 
-_one_at_a_time = threading.Lock()
+one_at_a_time = threading.Lock()
 """Held while many texts are computed for one visitor, so that the others' predictions are not starved."""
 
 
@@ -166,7 +166,7 @@ def look(source: Source, text: str) -> Looks:
 def _shuffle(name: str, stamp: float, text: str, n: int) -> "ShuffledPredictions":
     from txcls.inspection import shuffle_words
 
-    with _one_at_a_time:
+    with one_at_a_time:
         return shuffle_words(_load(name, stamp), text, n=n, seed=0)
 
 
@@ -209,7 +209,7 @@ def products(values: NDArray[np.float32]) -> NDArray[np.float32]:
 def _tokenizers(name: str, stamp: float, size: int) -> "Tokenizers":
     from txcls.inspection import compare_tokenizers
 
-    with _one_at_a_time:
+    with one_at_a_time:
         return compare_tokenizers(_load(name, stamp).encoder, size=size)
 
 
@@ -284,7 +284,7 @@ def _draw(name: str, stamp: float, n: int, seed: int, with_outside: bool) -> "li
     from txcls.inspection import draw_texts
 
     found = _test_texts(name, stamp)
-    with _one_at_a_time:
+    with one_at_a_time:
         return draw_texts(_load(name, stamp), found.rows, found.outside if with_outside else (), n=n, seed=seed)
 
 

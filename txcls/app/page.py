@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, TOKENS, ATTENTION, POSITIONS = (
-    f"txcls/app/{name}.py" for name in ("classify", "tokens_page", "attention", "positions")
+CLASSIFY, TOKENS, ATTENTION, POSITIONS, SWITCHBOARD, EXPLANATION, LENS = (
+    f"txcls/app/{name}.py"
+    for name in ("classify", "tokens_page", "attention", "positions", "switchboard", "explanation", "lens")
 )
 
 STYLE = """
@@ -282,6 +283,23 @@ def fit_view(page: Page, **most: int) -> Page:
     if view is not page.view:
         state.publish(view)
     return replace(page, view=view)
+
+
+MOST_TOKENS = 64
+"""Tokens drawn side by side; of longer texts a window is shown, chosen with a slider."""
+
+
+def window(n_tokens: int, *, key: str) -> slice:
+    """The tokens to draw: all, or of more than `MOST_TOKENS` a window of so many, with a slider that moves it."""
+    if n_tokens <= MOST_TOKENS:
+        return slice(0, n_tokens)
+    first = st.slider(
+        f"First token drawn: {MOST_TOKENS} of this text's {n_tokens} are shown at a time",
+        1,
+        n_tokens - MOST_TOKENS + 1,
+        key=f"{key}_{n_tokens}",
+    )
+    return slice(first - 1, first - 1 + MOST_TOKENS)
 
 
 def chart(

@@ -32,6 +32,7 @@ from txcls.inspection.attribution import (
 )
 from txcls.inspection.draws import DrawnText, draw_texts
 from txcls.inspection.lens import ClassLens, class_lens
+from txcls.inspection.measure import measure_explanations, measure_heads, with_explanations, with_heads
 from txcls.inspection.positions import (
     PositionEncoding,
     ShuffledPredictions,
@@ -97,6 +98,8 @@ __all__ = [
     "head_statistics",
     "integrated_gradients",
     "leave_one_out",
+    "measure_explanations",
+    "measure_heads",
     "measure_means",
     "nearest_tokens",
     "position_encoding",
@@ -109,4 +112,6 @@ __all__ = [
     "sinusoids",
     "spellings",
     "trace_text",
+    "with_explanations",
+    "with_heads",
 ]

@@ -301,7 +301,7 @@ def measure_means(classifier: Classifier, texts: Sequence[str], *, split: str) -
         with trace(record=names) as opened:
             classifier.logits(torch.tensor([encoding.ids]))
         for name in names:
-            value = opened[name][0].double()  # H T E, or T D
+            value = opened[name][0].detach().double()  # H T E, or T D
             sums[name] = sums.get(name, 0.0) + value.sum(dim=-2)
         n_texts, n_tokens = n_texts + 1, n_tokens + value.shape[-2]
     if not n_texts:

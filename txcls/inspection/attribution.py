@@ -104,11 +104,12 @@ class _Asked:
         return opened["embeddings.out"][0].clone()  # T D
 
 
-def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "probability") -> Floats:
+def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
     """Score of each token, (T,): the target's gradient by what the first layer reads of it, times that itself.
 
-    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's calibrated probability,
-    or its logit; what the first layer reads is the sum of the vectors of token, bigram and position.
+    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's logit, or its calibrated
+    probability, which hardly moves where the model is sure; what the first layer reads is the sum of the vectors of
+    token, bigram and position.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -126,7 +127,7 @@ def integrated_gradients(
     classifier: Classifier,
     text: str,
     *,
-    target: Target = "probability",
+    target: Target = "logit",
     baseline: Baseline = "unknown",
     steps: int = 32,
 ) -> IntegratedGradients:
@@ -138,7 +139,7 @@ def integrated_gradients(
     Args:
         classifier: nothing in it is changed.
         text: at least one token long.
-        target: the winning class's calibrated probability, or its logit.
+        target: the winning class's logit, or its calibrated probability.
         baseline: a text of as many unknown words ("unknown"), or zeros ("zero"), for what the first layer reads.
         steps: points along the way.
 
@@ -165,7 +166,7 @@ def _integrated_gradients(asked: _Asked, baseline: Baseline, steps: int) -> Inte
     return IntegratedGradients(scores.numpy(), value, baseline_value)
 
 
-def leave_one_out(classifier: Classifier, text: str, *, target: Target = "probability") -> Floats:
+def leave_one_out(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
     """Score of each word, (W,), special tokens left out: by how much the target falls when the word is not there.
 
     Its neighbours move together (Li et al. 2016, https://arxiv.org/abs/1612.08220). All words in one batched pass.
@@ -231,7 +232,7 @@ def explain(
     classifier: Classifier,
     text: str,
     *,
-    target: Target = "probability",
+    target: Target = "logit",
     baseline: Baseline = "unknown",
     steps: int = 32,
 ) -> Explanation:
@@ -363,7 +364,7 @@ class ExplanationAverages:
         areas: method to the mean area under its deletion curve.
         random_area: the mean of random orders.
         correlations: (M, M) mean rank correlations, of the texts on which they are defined; NaN where there is none.
-        completeness_error: mean of integrated gradients', in probability.
+        completeness_error: mean of that of integrated gradients, in logits.
     """
 
     split: str
@@ -417,7 +418,7 @@ class ExplanationFigures:
 
 
 def explanation_figures(classifier: Classifier, text: str) -> ExplanationFigures:
-    """Score one text's words for the winning class's probability, and judge the five methods on it.
+    """Score one text's words for the winning class's logit, and judge the five methods on it.
 
     Raises:
         TraceError: the text holds no token to read.
