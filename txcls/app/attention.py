@@ -25,6 +25,7 @@ CAVEAT = (
 LINKS = {
     page.CLASSIFY: "← What is this text about?",
     page.TOKENS: "← How does a text become numbers?",
+    page.POSITIONS: "How does word order get in? →",
     page.SWITCHBOARD: "What is each part worth? →",
     page.EXPLANATION: "Is attention an explanation? →",
 }
@@ -245,7 +246,13 @@ def _all_layers(opened: page.Page, kept: np.ndarray, names: list[str]) -> None:
             "that moves things: heads averaged, half of each token staying where it is, layers multiplied."
         )
         page.chart(
-            attention_map(found.rollout[np.ix_(kept, kept)], names),
+            attention_map(
+                found.rollout[np.ix_(kept, kept)],
+                names,
+                rows="token after the last layer",
+                columns="made of this typed token",
+                verb="holds of",
+            ),
             key="chart_rollout",
             alt=f"Heat map of attention rollout over {len(names)} tokens",
             file_name=f"{opened.view.checkpoint}-rollout",

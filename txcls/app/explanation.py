@@ -23,7 +23,7 @@ LINKS = {
     page.LENS: "Where does the decision form? →",
 }
 N_TEXTS = 200
-TARGETS = {"logit": "its logit", "probability": "its probability"}
+TARGETS = {"logit": "logit", "probability": "probability"}
 BASELINES = {"unknown": "unknown words", "zero": "zero vectors"}
 HOW = {
     "attention": "How much of the last layer's attention falls on the word: mean of the heads.",
@@ -34,7 +34,7 @@ HOW = {
 }
 STYLE = """
 <style>
-.txcls-ways {display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem 1.6rem;}
+.txcls-ways {display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17.5rem), 1fr)); gap: 1rem 1.6rem;}
 .txcls-ways h4 {margin: 0; padding: 0; font-size: 1.12rem; font-weight: 650;}
 .txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35; min-height: 2.7em;}
 .txcls-words {font-size: 1.1rem; line-height: 1.9; overflow-wrap: anywhere; white-space: pre-wrap;}
@@ -77,7 +77,7 @@ def main() -> None:
 def _one_text(opened: page.Page) -> None:
     controls = st.container(horizontal=True, gap="medium")
     target: Any = controls.segmented_control(
-        "Scored is the winning class: …", list(TARGETS), format_func=TARGETS.__getitem__, default="logit",
+        "Target: the winning class's …", list(TARGETS), format_func=TARGETS.__getitem__, default="logit",
         required=True, key="explain_target", persist_state="session",
     )  # fmt: skip
     baseline: Any = controls.segmented_control(
@@ -98,7 +98,7 @@ def _one_text(opened: page.Page) -> None:
     st.html(f'<div class="txcls-ways">{ways}</div>')
     integrated = explained.integrated
     st.caption(
-        f"Target of the last three: {label}, {TARGETS[target]}. Baseline of integrated gradients: "
+        f"Target of the last three: the {TARGETS[target]} of {label}. Baseline of integrated gradients: "
         f"{'as many unknown words' if baseline == 'unknown' else 'a zero for every number'}. From "
         f"{integrated.baseline_value:.4f} there to {integrated.value:.4f} here, the scores should add up to the "
         f"difference, {integrated.value - integrated.baseline_value:.4f}; with 32 steps they miss it by "

@@ -17,7 +17,7 @@ LINKS = {
     page.LENS: "Where does the decision form? →",
 }
 OFF = {"zero": "zeros", "mean": "its mean"}
-HEADS = {"off": "is switched off", "uniform": "looks at all tokens alike", "shuffled": "has its weights shuffled"}
+HEADS = {"off": "off", "uniform": "even", "shuffled": "shuffled"}
 EXTRAS: dict[Literal["positions", "bigrams"], str] = {"positions": "position vectors", "bigrams": "bigram vectors"}
 Place = tuple[int, int]
 
@@ -89,7 +89,7 @@ def _experiment(opened: page.Page, classifier: "Classifier", winner: str) -> Non
 def _choices(place: Any, means: Means | None) -> tuple[Any, str]:
     """What stands in a part's place, and what is done with a head."""
     heads = place.segmented_control(
-        "A changed head …", list(HEADS), format_func=HEADS.__getitem__, default="off", required=True,
+        "A changed head is …", list(HEADS), format_func=HEADS.__getitem__, default="off", required=True,
         key="switch_heads", persist_state="session",
     )  # fmt: skip
     off = "zero"
@@ -104,7 +104,7 @@ def _choices(place: Any, means: Means | None) -> tuple[Any, str]:
 def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
     lines = []
     if heads == "uniform":
-        lines.append("A head that looks at all tokens alike still passes their values on, but no longer chooses.")
+        lines.append("Even: a head that looks at all tokens alike still passes their values on, but no longer chooses.")
     elif heads == "shuffled":
         lines.append("Shuffled: each token keeps its weights, but they fall on other tokens (always the same shuffle).")
     if means is None:

@@ -84,12 +84,21 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     return figure
 
 
-def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
+def attention_map(
+    pattern: NDArray[np.floating],
+    tokens: Sequence[str],
+    *,
+    rows: str = "this token … (query)",
+    columns: str = "… looks at this token (key)",
+    verb: str = "looks at",
+) -> go.Figure:
     """One head: each row a token, the colours along it say where it looks.
 
     Args:
         pattern: T T attention weights (or the rows and columns of the tokens that are shown).
         tokens: T tokens.
+        rows, columns: titles of the axes.
+        verb: what a row does to a column, for the text on hover.
     """
     names = categories(tokens)
     figure = new_figure(height=int(np.clip(190 + 17 * len(tokens), 430, 900)))
@@ -100,12 +109,12 @@ def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Fi
         coloraxis="coloraxis",
         xgap=1 if len(tokens) <= 40 else 0,
         ygap=1 if len(tokens) <= 40 else 0,
-        hovertemplate="<b>%{y}</b> looks at <b>%{x}</b><br>weight %{z:.3f}<extra></extra>",
+        hovertemplate=f"<b>%{{y}}</b> {verb} <b>%{{x}}</b><br>weight %{{z:.3f}}<extra></extra>",
     )
     figure.update_layout(coloraxis=_colour_axis(top=1))
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
-    figure.update_xaxes(title={"text": "… looks at this token (key)", "standoff": 8}, side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title={"text": "this token … (query)", "standoff": 16}, autorange="reversed", **axis)
+    figure.update_xaxes(title={"text": columns, "standoff": 8}, side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title={"text": rows, "standoff": 16}, autorange="reversed", **axis)
     return figure
 
 

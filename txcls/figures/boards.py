@@ -13,6 +13,8 @@ BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Ends of the colours of a board of differences: the same for most texts, so that colours can be compared."""
 FEED_FORWARD = -1
 """The head number that stands for a layer's feed-forward block."""
+GAP = 0.4
+"""Room between the heads and the feed-forward blocks, in cells."""
 
 
 def effect_board(
@@ -52,7 +54,7 @@ def effect_board(
         coloraxis={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": _bar(title)}
     )
     for layer, head in chosen:
-        column = heads.shape[1] + 1 if head == FEED_FORWARD else head
+        column = heads.shape[1] + GAP if head == FEED_FORWARD else head
         figure.add_shape(
             type="rect", x0=column - 0.47, x1=column + 0.47, y0=layer - 0.46, y1=layer + 0.46,
             line={"color": FRAME, "width": 5},
@@ -95,9 +97,12 @@ def _board(
 ) -> go.Figure:
     n_layers, n_columns = cells.shape
     names = [str(head + 1) for head in range(n_heads)] + ["", "FF"] * feed_forward
-    figure = new_figure(height=int(120 + np.clip(330 / n_layers, 34, 74) * n_layers))
+    edges = [head - 0.5 for head in range(n_heads + 1)] + [n_heads - 0.5 + GAP, n_heads + 0.5 + GAP] * feed_forward
+    centres = [float(head) for head in range(n_heads)] + [0.0, n_heads + GAP] * feed_forward
+    figure = new_figure(height=int(190 + np.clip(330 / n_layers, 34, 74) * n_layers))
     figure.add_heatmap(
         z=np.asarray(cells, dtype=np.float32),
+        x=edges,
         text=[["" if np.isnan(value) else number(value) for value in row] for row in cells],
         texttemplate="%{text}",
         textfont={"size": 16 if n_columns <= 8 else 13 if n_columns <= 12 else 10},
@@ -114,7 +119,7 @@ def _board(
         for layer, head in numbers
     ]
     figure.add_scatter(
-        x=[column for _, column in places],
+        x=[centres[column] for _, column in places],
         y=[layer for layer, _ in places],
         customdata=numbers,
         text=[f"<b>{part}</b><br>{hover(float(cells[place]))}" for part, place in zip(parts, places, strict=True)],
@@ -127,8 +132,8 @@ def _board(
     figure.update_layout(hoverdistance=-1, clickmode="event+select")
     axis: dict[str, Any] = {"showgrid": False, "ticks": "", "fixedrange": True}
     figure.update_xaxes(
-        range=[-0.5, n_columns - 0.5],
-        tickvals=[column for column in range(n_columns) if names[column]],
+        range=[-0.5, edges[-1]],
+        tickvals=[centres[column] for column in range(n_columns) if names[column]],
         ticktext=[name for name in names if name],
         title="head" + " · FF: feed-forward block" * feed_forward,
         side="top",
@@ -151,4 +156,13 @@ def _signed(value: float, digits: int) -> str:
 
 
 def _bar(title: str) -> dict[str, Any]:
-    return {"title": {"text": title, "side": "right"}, "thickness": 12, "xpad": 4, "outlinewidth": 0}
+    # Below the board: on a phone there is no room beside it.
+    return {
+        "title": {"text": title, "side": "top"},
+        "orientation": "h",
+        "thickness": 12,
+        "len": 0.7,
+        "y": -0.08,
+        "yanchor": "top",
+        "outlinewidth": 0,
+    }

@@ -38,10 +38,10 @@ def moved_bars(
     order = sorted(np.argsort(-np.maximum(old, new), kind="stable")[:n_rows], key=lambda index: -old[index])
     names = [label(classes[index], width=28) for index in order]
     rows = np.arange(len(order))
-    figure = new_figure(height=96 + 62 * len(order))
+    figure = new_figure(height=96 + 84 * len(order))
     for name, values, offset, width, colour in (
-        ("as trained", old, -0.21, 0.26, BAR_REST),
-        ("changed", new, 0.14, 0.4, BAR),
+        ("as trained", old, -0.1, 0.2, BAR_REST),
+        ("changed", new, 0.2, 0.36, BAR),
     ):
         figure.add_bar(
             x=values[order],
@@ -65,9 +65,9 @@ def moved_bars(
     figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
     for row, name in zip(rows, names, strict=True):
         figure.add_annotation(
-            x=0, y=row - 0.45, text=name, showarrow=False, xanchor="left", xshift=-2, font={"size": 17}
+            x=0, y=row - 0.38, text=name, showarrow=False, xanchor="left", xshift=-2, font={"size": 17}
         )
-    figure.update_yaxes(range=[len(order) - 0.55, -0.7], showticklabels=False, showgrid=False)
+    figure.update_yaxes(range=[len(order) - 0.5, -0.65], showticklabels=False, showgrid=False)
     figure.update_layout(margin_l=20)
     return figure
 
@@ -81,7 +81,7 @@ def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
     """
     n = len(names)
     written = [["–" if np.isnan(one) else f"{one:.2f}".replace("-", "−") for one in row] for row in correlations]
-    figure = new_figure(height=430)
+    figure = new_figure(height=560)
     figure.add_heatmap(
         z=np.asarray(correlations, dtype=np.float32),
         text=written,
@@ -98,13 +98,20 @@ def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
             "colorscale": DIVERGING,
             "cmin": -1,
             "cmax": 1,
-            "colorbar": {"title": {"text": "correlation", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+            "colorbar": {
+                "title": {"text": "rank correlation", "side": "top"},
+                "orientation": "h",
+                "thickness": 12,
+                "y": -0.05,
+                "yanchor": "top",
+                "outlinewidth": 0,
+            },
         }
     )
-    short = [name.replace(" ", "<br>", 1) for name in names]
-    axis = {"tickvals": list(range(n)), "ticktext": short, "showgrid": False, "ticks": "", "tickfont": {"size": 13}}
-    figure.update_xaxes(side="top", tickangle=0, **axis)
-    figure.update_yaxes(autorange="reversed", **axis)
+    axis = {"tickvals": list(range(n)), "showgrid": False, "ticks": "", "tickfont": {"size": 13}}
+    figure.update_xaxes(side="top", tickangle=-45, ticktext=list(names), **axis)
+    beside = [name.replace(" ", "<br>", 1) for name in names]
+    figure.update_yaxes(autorange="reversed", ticktext=beside, **axis)
     return figure
 
 
@@ -120,7 +127,7 @@ def deletion_lines(
         random: (R, K) probabilities of random orders: lowest, mean and highest are drawn.
         winner: the class.
     """
-    figure = new_figure(height=430, hovermode="x unified")
+    figure = new_figure(height=500, hovermode="x unified")
     for values, fill in ((random.max(axis=0), None), (random.min(axis=0), "tonexty")):
         figure.add_scatter(
             x=shares, y=values, mode="lines", line={"width": 0}, fill=fill, fillcolor="rgba(128,128,128,0.22)",
@@ -143,7 +150,10 @@ def deletion_lines(
             line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
             hovertemplate="%{y:.1%}",
         )
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
     figure.update_xaxes(range=[0, 1], tickformat=".0%", title="share of the words that are gone, highest score first")
     figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title=f"probability of {label(winner)}")
     return figure
@@ -237,7 +247,7 @@ def share_bars(sources: Sequence[str], shares: Numbers) -> go.Figure:
         orientation="h",
         width=0.62,
         marker={"color": [BAR if value >= 0 else OKABE_ITO[1] for value in values], "line_width": 0},
-        text=[f"{value:.1%}".replace("%", " %").replace("-", "−") for value in values],
+        text=[f"{value + 0.0:.1%}".replace("%", " %").replace("-", "−") for value in values.round(3)],
         textposition="outside",
         textfont={"size": 16},
         cliponaxis=False,
