@@ -1,6 +1,7 @@
 """Switchboard, Explanation, Class lens and what Attention shows beside its maps: every number is the library's."""
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from tests.app.test_pages import charts_of, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.figures import FEED_FORWARD
 from txcls.inspection import (
@@ -115,8 +118,19 @@ def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Cl
 
 def test_what_was_not_measured_is_said_with_the_command() -> None:
     assert "evaluate ag_news --heads --write" in words_of(open_page("switchboard", text=TEXT))
-    shown = words_of(open_page("explanation", text=TEXT))
-    assert "evaluate ag_news --explanations 200 --write" in shown and "cannot be computed anew" in shown
+    app = open_page("explanation", text=TEXT)
+    assert "evaluate ag_news --explanations 200 --write" in words_of(app)
+    assert any(button.key == "run_averages" for button in app.button)
+
+
+def test_without_the_data_nothing_is_offered_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    made = make_checkpoint(tmp_path / "mine")
+    config = made.config.model_copy(update={"data": DataConfig(dataset="table")})
+    save_checkpoint(replace(made, config=config))
+    app = open_page("explanation", text=TEXT)
+    assert "cannot be computed anew" in words_of(app)
+    assert not any(button.key == "run_averages" for button in app.button)
 
 
 @pytest.mark.parametrize("target", ["logit", "probability"])
@@ -152,7 +166,8 @@ def test_averages_are_computed_anew_where_the_data_are_here() -> None:
     assert config.data.dataset == "sample"
     app.button(key="run_averages").click().run(timeout=120)
     assert not app.exception
-    assert "computed just now" in words_of(app) and "200 random test texts" in words_of(app)
+    n = len(open_dataset(DataConfig(dataset="sample")).load("test"))
+    assert f"{min(n, 200)} random test texts, computed just now" in words_of(app)
 
 
 def test_added_tokens_hold_a_share_that_is_stated() -> None:

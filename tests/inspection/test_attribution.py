@@ -1,5 +1,6 @@
 """Scores of words against Captum, loops and arithmetic by hand."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from scipy.stats import spearmanr
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, with_metrics
+from txcls.config import Calibration
 from txcls.errors import TraceError
 from txcls.inspection import (
     METHODS,
@@ -53,7 +55,9 @@ def captums(classifier: Classifier, text: str, target: str, baseline: str):  # t
 
     def forward(x: torch.Tensor) -> torch.Tensor:
         logits = after_embeddings(classifier, x, ids.expand(len(x), -1))
-        scaled = logits if target == "logit" else torch.softmax(logits / classifier.checkpoint.temperature, -1)
+        scaled = (
+            logits if target == "logit" else torch.softmax(logits / classifier.checkpoint.calibration.temperature, -1)
+        )
         return scaled[:, winner]
 
     products = InputXGradient(forward).attribute(states.clone().requires_grad_())
@@ -85,6 +89,14 @@ def test_more_steps_add_up_better_and_the_answer_is_the_predictions(classifier: 
     assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-5)
     with pytest.raises(ValueError, match="steps = 0"):
         integrated_gradients(classifier, TEXTS[0], steps=0)
+
+
+def test_the_probability_is_the_calibrated_one(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny")
+    classifier = Classifier(replace(made, calibration=Calibration(temperature=1.3, power=1.6)))
+    found = integrated_gradients(classifier, TEXTS[0], target="probability")
+    assert found.value == pytest.approx(classifier.predict([TEXTS[0]])[0].scores[0].probability, abs=1e-6)
+    assert found.completeness_error < 1e-4
 
 
 def test_gradients_leave_the_shared_model_as_it_was(classifier: Classifier) -> None:

@@ -67,9 +67,13 @@ class _Asked:
 
     def of_logits(self, logits: "Tensor") -> "Tensor":
         """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
-        exact = logits.double()
-        values = exact if self.target == "logit" else (exact / self.classifier.checkpoint.temperature).softmax(-1)
-        return values[:, self.index]
+        exact = logits.double()  # B C
+        if self.target == "probability":
+            # As `txcls.metrics.calibrated_probabilities`, in torch, so that gradients pass.
+            calibration = self.classifier.checkpoint.calibration
+            surprise = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
+            exact = (-((surprise / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
+        return exact[:, self.index]
 
     def of_states(self, states: "Tensor") -> "Tensor":
         """The target (S,) where the first layer reads `states` (S, T, D) instead of this text's embeddings."""
