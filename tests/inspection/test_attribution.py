@@ -55,10 +55,11 @@ def captums(classifier: Classifier, text: str, target: str, baseline: str):  # t
 
     def forward(x: torch.Tensor) -> torch.Tensor:
         logits = after_embeddings(classifier, x, ids.expand(len(x), -1))
-        scaled = (
-            logits if target == "logit" else torch.softmax(logits / classifier.checkpoint.calibration.temperature, -1)
-        )
-        return scaled[:, winner]
+        if target == "logit":
+            return logits[:, winner]
+        fitted = classifier.checkpoint.calibration
+        likely = torch.exp(-((-torch.softmax(logits.double(), -1).log() / fitted.temperature) ** fitted.power))
+        return likely[:, winner] / likely.sum(-1)
 
     products = InputXGradient(forward).attribute(states.clone().requires_grad_())
     integrated, delta = IntegratedGradients(forward).attribute(
