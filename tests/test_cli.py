@@ -325,6 +325,23 @@ def test_a_table_of_ones_own_is_learned(run, tmp_path: Path) -> None:  # type: i
     assert run("predict", "mine", "good nice", "--json").objects[0]["label"] in ("up", "down")
 
 
+def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    subjects = ("cooking", "health", "money", "sport", "technology", "travel")
+    make_checkpoint(tmp_path / "tiny", classes=subjects)
+    ran = run("evaluate", "tiny", "--heads", "--explanations", "3", "--write", "--json")
+    assert ran.code == 0, ran.err
+    heads, explanations = ran.objects
+    [plain] = run("evaluate", "tiny", "--json").objects
+    assert heads["heads"]["accuracy"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[index]
+    kept = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
+    assert kept["heads"] == heads["heads"] and kept["explanations"] == explanations["explanations"]
+    assert kept["explanations"]["n"] == 3 and len(kept["means"]["taps"]["layers.1.attn.z"]) == 2
+    card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+    assert f"| layer 2, head 1 | {kept['heads']['zero']['heads'][1][0]:.2%} |" in card
+    assert "layer 2, head 1" in run("evaluate", "tiny", "--heads").out
+    assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
+
+
 def test_help_is_shown_without_arguments_and_on_request(run) -> None:  # type: ignore[no-untyped-def]
     for arguments in (["--help"], ["train", "--help"], ["data", "--help"]):
         assert "Usage" in run(*arguments).out

@@ -336,6 +336,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         "",
         *_scope_lines(checkpoint),
         *_details(checkpoint),
+        *_head_lines(metrics.get("heads")),
         *_model_lines(checkpoint),
         "## Limits",
         "",
@@ -344,6 +345,27 @@ def model_card(checkpoint: Checkpoint) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
+    if not measured:
+        return []
+    zero, mean = (measured[off] for off in ("zero", "mean"))
+    lines = [
+        "## What each part is worth",
+        "",
+        f"Accuracy on {measured['n']:,} {measured['split']} rows with one part alone switched off, by zeros or by what "
+        f"it writes on average, as `evaluate --heads` measured it; {measured['accuracy']:.2%} with all of them.",
+        "",
+        "| part | zero | mean |",
+        "|---|---|---|",
+    ]
+    for layer, row in enumerate(zero["heads"]):
+        for head, accuracy in enumerate(row):
+            lines.append(f"| layer {layer + 1}, head {head + 1} | {accuracy:.2%} | {mean['heads'][layer][head]:.2%} |")
+        both = (one["feed_forward"][layer] for one in (zero, mean))
+        lines.append(f"| layer {layer + 1}, feed-forward | {' | '.join(f'{accuracy:.2%}' for accuracy in both)} |")
+    return [*lines, ""]
 
 
 def _language_model_card(checkpoint: Checkpoint) -> str:

@@ -220,6 +220,13 @@ def evaluate(
     write: Annotated[
         bool, typer.Option("--write", help="Also put the figures into the checkpoint's metrics and card.")
     ] = False,
+    heads: Annotated[
+        bool, typer.Option("--heads", help="Measure instead what each head is worth: test accuracy without it.")
+    ] = False,
+    explanations: Annotated[
+        int | None,
+        typer.Option("--explanations", metavar="N", min=1, help="Judge instead five ways to explain, on N test texts."),
+    ] = None,
     device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -227,6 +234,11 @@ def evaluate(
     from txcls import training
     from txcls.checkpoint import load_checkpoint, save_checkpoint
 
+    if heads or explanations is not None:
+        _evaluate_inside(
+            checkpoint, heads=heads, explanations=explanations, split=split, data=data, write=write, as_json=as_json
+        )
+        return
     loaded = load_checkpoint(checkpoint)
     evaluation = training.evaluate(loaded, split=split, data_path=data, device=device)
     if write:
@@ -290,6 +302,69 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
             f"out of scope: AUROC {scope['auroc']:.4f}, accuracy over all {scope['n_in'] + scope['n_out']:,} queries "
             f"{scope['accuracy']:.2%} ({scope['recall_out']:.2%} of those out of scope turned away)"
         )
+
+
+def _evaluate_inside(
+    checkpoint: str,
+    *,
+    heads: bool,
+    explanations: int | None,
+    split: str,
+    data: Path | None,
+    write: bool,
+    as_json: bool,
+) -> None:
+    """What each head is worth, or how well scores of words explain; for the pages that show them."""
+    from rich.table import Table
+
+    from txcls.checkpoint import save_checkpoint
+    from txcls.errors import DataError
+    from txcls.inspection import METHODS, measure_explanations, measure_heads, with_explanations, with_heads
+    from txcls.predict import Classifier
+
+    if split != "test":
+        raise DataError(f"got --split {split}; --heads and --explanations are measured on test rows")
+    classifier = Classifier.load(checkpoint)
+    measured = classifier.checkpoint
+    if heads:
+        means, effects = measure_heads(classifier, data_path=data, on_stage=_note)
+        measured = with_heads(measured, means, effects)
+        first = effects["zero"]
+        table = Table("switched off", "zero", "mean", title=f"{classifier.name}: accuracy on {first.n:,} test rows")
+        table.add_row("nothing", *[f"{first.accuracy:.2%}"] * 2)
+        for layer, row in enumerate(first.heads):
+            for head in range(len(row)):
+                figures = (f"{effects[off].heads[layer, head]:.2%}" for off in ("zero", "mean"))
+                table.add_row(f"layer {layer + 1}, head {head + 1}", *figures)
+            figures = (f"{effects[off].feed_forward[layer]:.2%}" for off in ("zero", "mean"))
+            table.add_row(f"layer {layer + 1}, feed-forward", *figures)
+        _show(table, {"checkpoint": classifier.name, "heads": measured.metrics["heads"]}, as_json=as_json)
+    if explanations is not None:
+        from rich.progress import Progress
+
+        with Progress(console=_console(error=True)) as bar:
+            task = bar.add_task("scoring words", total=explanations)
+            averages = measure_explanations(
+                classifier,
+                n=explanations,
+                data_path=data,
+                on_text=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        measured = with_explanations(measured, averages)
+        table = Table("words taken out in the order of", "area", title=f"{classifier.name}: {averages.n:,} test texts")
+        for name, area in averages.areas.items():
+            table.add_row(METHODS[name], f"{area:.4f}")
+        table.add_row("chance", f"{averages.random_area:.4f}")
+        _show(table, {"checkpoint": classifier.name, "explanations": averages.to_dict()}, as_json=as_json)
+    if write:
+        save_checkpoint(measured)
+
+
+def _show(table: Any, value: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        _print_json(value)
+    else:
+        _console().print(table)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from txcls.app.examples import EXAMPLES
 from txcls.app.state import LONGEST_LINKED_TEXT
 
 ENTRY = str(Path(__file__).parents[2] / "streamlit_app.py")
-CHARTS = ("classify", "attention", "positions")
+CHARTS = ("classify", "attention", "positions", "switchboard", "explanation", "lens")
 PAGES = (*CHARTS, "tokens_page", "steps", "whatif", "neighbourhood")
 
 BAD_TEXTS = {

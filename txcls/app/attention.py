@@ -3,8 +3,18 @@
 import numpy as np
 import streamlit as st
 
-from txcls.app import loaders, page, state
-from txcls.figures import attention_arcs, attention_grid, attention_map, choose_arcs, label, pooling_bars
+from txcls.app import experiments, loaders, page, state
+from txcls.errors import TxclsError
+from txcls.figures import (
+    attention_arcs,
+    attention_grid,
+    attention_map,
+    choose_arcs,
+    head_board,
+    label,
+    pooling_bars,
+    query_key_bars,
+)
 
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows where a head read from, not what the model did with it, "
@@ -15,6 +25,8 @@ LINKS = {
     page.TOKENS: "← How does a text become numbers?",
     page.POSITIONS: "How does word order get in? →",
     page.LANGUAGE: "What is missing, and what comes next? →",
+    page.SWITCHBOARD: "What is each part worth? →",
+    page.EXPLANATION: "Is attention an explanation? →",
 }
 LAYER_NORM = r"""
 \mathrm{LayerNorm}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \odot \gamma + \beta
@@ -25,7 +37,7 @@ LAYER_NORM = r"""
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("attention", "Where does each head look?")
+    opened = page.open_page("attention", "Where does each head look?", compare=True)
     if not opened.has_text:
         page.invite("every attention head shows where it looks.")
         page.load(opened)
@@ -55,6 +67,7 @@ def _draw(opened: page.Page, looks: loaders.Looks) -> None:
     if special.any() and not special.all():
         hide = st.toggle("Hide tokens that the model adds", key="hide_special", persist_state="session")
     kept = np.flatnonzero(~special) if hide else np.arange(len(tokens))
+    kept = kept[page.window(len(kept), key="attention_window")]
     names = [tokens[place].text for place in kept]
     patterns = looks.attention[:, :, kept][:, :, :, kept]
     pattern = patterns[view.layer, view.head]
@@ -76,14 +89,14 @@ def _draw(opened: page.Page, looks: loaders.Looks) -> None:
         )
         page.choose_head(view, n_layers, n_heads)
         st.info(CAVEAT)
-        page.link_to(opened, page.POSITIONS, "Test it: shuffle the words →")
+        page.link_to(opened, page.EXPLANATION, "Test it: does attention explain the answer? →")
     with detail:
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
         st.markdown(
             "Each **row** is a token that looks; its colours say how it shares out its attention, 1 in all, over the "
             "tokens in the **columns**."
         )
-        if hide:
+        if len(kept) < len(tokens):
             hidden = 1.0 - float(pattern.sum(axis=1).mean())
             st.caption(
                 f"The hidden tokens hold {hidden:.0%} of the attention in this head: rows no longer add up to 1."
@@ -99,8 +112,11 @@ def _draw(opened: page.Page, looks: loaders.Looks) -> None:
 
     st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     _arcs(pattern, names, where, file_name)
+    _why(opened, looks, kept)
+    _compare(opened, pattern, names)
+    _all_layers(opened, kept, names)
     if looks.pooling is not None:
-        _pooling(looks.pooling[kept], names, hide, view)
+        _pooling(looks.pooling[kept], names, len(kept) < len(tokens), view)
     _layer_norm()
 
 
@@ -128,6 +144,128 @@ def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> 
         f"{arcs.share:.0%} of the attention{' of this token' if query is not None else ''}. {arcs.n_hidden:,} weaker "
         "pairs are left out. Above the line a token looks at a later one, below at an earlier one; thicker is more."
     )
+
+
+def _why(opened: page.Page, looks: loaders.Looks, kept: np.ndarray) -> None:
+    """One pair of tokens: the query of one against the key of the other, dimension by dimension."""
+    view = opened.view
+    st.subheader("Why does this token look at that one?", anchor=False)
+    pattern = looks.attention[view.layer, view.head][np.ix_(kept, kept)]
+    strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
+    names = {int(place): f"{place + 1} · {_option(looks.tokens[place].text)}" for place in kept}
+    columns = st.columns(2, gap="large")
+    key = f"{view.layer}_{view.head}_{hash(tuple(names.values()))}"
+    query, looked_at = (
+        column.selectbox(title, list(names), index=int(index), format_func=names.__getitem__, key=f"why_{side}_{key}")
+        for column, title, index, side in zip(
+            columns, ("Token that looks (query)", "Token looked at (key)"), strongest, ("query", "key"), strict=True
+        )
+    )
+    found = experiments.query_key(
+        opened.source, view.text, layer=view.layer, head=view.head, query=query, key=looked_at
+    )
+    st.markdown(
+        f"Query times key, over √{len(found.products)}, dimension by dimension: the bars add up to the score "
+        f"**{found.score:.3f}**. Softmax over the scores of all tokens that it may look at makes it the weight "
+        f"**{found.weight:.3f}**. The dimensions have no names: only their sum counts."
+    )
+    page.chart(
+        query_key_bars(found.products),
+        key="chart_query_key",
+        alt=f"Bars of query times key in {len(found.products)} dimensions, which add up to {found.score:.2f}",
+        file_name=f"{view.checkpoint}-query-key",
+    )
+
+
+def _compare(opened: page.Page, pattern: np.ndarray, names: list[str]) -> None:
+    """The same sentence under a second checkpoint, where one was chosen above."""
+    view = opened.view
+    if not view.versus:
+        return
+    st.subheader(f"The same text in {page.plain(view.checkpoint)} and in {page.plain(view.versus)}", anchor=False)
+    try:
+        other = loaders.look(loaders.source(view.versus), view.text)
+    except TxclsError as error:
+        st.warning(page.plain(str(error)))
+        return
+    n_layers, n_heads, n_tokens, _ = other.attention.shape
+    layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
+    shown = page.window(n_tokens, key="versus_window")
+    others = [token.text for token in other.tokens[shown]]
+    maps = (
+        (view.checkpoint, view.layer, view.head, pattern, names),
+        (view.versus, layer, head, other.attention[layer, head][shown, shown], others),
+    )
+    for column, (name, of_layer, of_head, weights, tokens) in zip(st.columns(2, gap="large"), maps, strict=True):
+        with column:
+            st.markdown(f"**{page.plain(name)}**, layer {of_layer + 1}, head {of_head + 1}")
+            page.chart(
+                attention_map(weights, tokens),
+                key=f"chart_versus_{name}",
+                alt=f"Attention of layer {of_layer + 1}, head {of_head + 1} of {name} over {len(tokens)} tokens",
+                file_name=f"{name}-layer{of_layer + 1}-head{of_head + 1}-map",
+            )
+    st.caption(
+        "Heads are numbered by chance: head 1 of one model has nothing to do with head 1 of another, even where both "
+        "were trained alike but for the seed. The second may cut the text into other tokens."
+    )
+
+
+def _all_layers(opened: page.Page, kept: np.ndarray, names: list[str]) -> None:
+    """Two numbers for each head, and rollout through all layers."""
+    found = experiments.paths(opened.source, opened.view.text)
+    boards, rolled = st.columns([2, 3], gap="large")
+    n_tokens = len(found.rollout)
+    with boards:
+        st.subheader("How widely and how far heads look", anchor=False)
+        page.chart(
+            head_board(
+                found.heads.entropy, title="bits", what="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
+            ),
+            key="chart_entropy",
+            alt=f"Board of each head's entropy, from {found.heads.entropy.min():.2f} to "
+            f"{found.heads.entropy.max():.2f} bits",
+            file_name=f"{opened.view.checkpoint}-entropy",
+        )
+        st.caption(
+            f"Entropy, mean over the tokens that look: 0 bits for all attention on one token, log₂ {n_tokens} = "
+            f"{np.log2(n_tokens):.2f} bits for all tokens alike."
+        )
+        page.chart(
+            head_board(
+                found.heads.distance, title="tokens", what="mean distance:", top=max(1.0, (n_tokens - 1) / 2), digits=1
+            ),
+            key="chart_distance",
+            alt=f"Board of each head's mean distance, from {found.heads.distance.min():.1f} to "
+            f"{found.heads.distance.max():.1f} tokens",
+            file_name=f"{opened.view.checkpoint}-distance",
+        )
+        st.caption(
+            "How many tokens away a head looks on average; 0 is at the token itself. Looking everywhere alike gives "
+            f"{(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text."
+        )
+    with rolled:
+        st.subheader("All layers together: attention rollout", anchor=False)
+        st.markdown(
+            "How much of each typed token (column) is in each token after the last layer (row), if attention were all "
+            "that moves things: heads averaged, half of each token staying where it is, layers multiplied."
+        )
+        page.chart(
+            attention_map(
+                found.rollout[np.ix_(kept, kept)],
+                names,
+                rows="token after the last layer",
+                columns="made of this typed token",
+                verb="holds of",
+            ),
+            key="chart_rollout",
+            alt=f"Heat map of attention rollout over {len(names)} tokens",
+            file_name=f"{opened.view.checkpoint}-rollout",
+        )
+        st.caption(
+            "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). It leaves out what values and "
+            "feed-forward blocks do. Whether it explains the answer is tested under “Is attention an explanation?”."
+        )
 
 
 def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View) -> None:

@@ -20,9 +20,21 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS, WHAT_IF, NEIGHBOURHOOD, LANGUAGE = (
+CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS, SWITCHBOARD, EXPLANATION, LENS, WHAT_IF, NEIGHBOURHOOD, LANGUAGE = (
     f"txcls/app/{name}.py"
-    for name in ("classify", "tokens_page", "steps", "attention", "positions", "whatif", "neighbourhood", "language")
+    for name in (
+        "classify",
+        "tokens_page",
+        "steps",
+        "attention",
+        "positions",
+        "switchboard",
+        "explanation",
+        "lens",
+        "whatif",
+        "neighbourhood",
+        "language",
+    )
 )
 
 STYLE = """
@@ -363,6 +375,23 @@ def code(thing: type | Callable[..., Any], *, formula: str) -> None:
     st.latex(formula)
     st.code(found.code, language="python")
     st.caption(f"{plain(found.file)}, from line {found.line} on: read from the file that runs here.")
+
+
+MOST_TOKENS = 64
+"""Tokens drawn side by side; of longer texts a window is shown, chosen with a slider."""
+
+
+def window(n_tokens: int, *, key: str) -> slice:
+    """The tokens to draw: all, or of more than `MOST_TOKENS` a window of so many, with a slider that moves it."""
+    if n_tokens <= MOST_TOKENS:
+        return slice(0, n_tokens)
+    first = st.slider(
+        f"First token drawn: {MOST_TOKENS} of this text's {n_tokens} are shown at a time",
+        1,
+        n_tokens - MOST_TOKENS + 1,
+        key=f"{key}_{n_tokens}",
+    )
+    return slice(first - 1, first - 1 + MOST_TOKENS)
 
 
 def chart(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from txcls.figures.style import BAR, FRAME, OKABE_ITO, categories, label, new_figure, share_colours
 
+ROWS, COLUMNS = "this token … (query)", "… looks at this token (key)"
 GAP = 0.12  # between the maps of the grid, in map widths
 
 
@@ -84,12 +85,21 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     return figure
 
 
-def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
+def attention_map(
+    pattern: NDArray[np.floating],
+    tokens: Sequence[str],
+    *,
+    rows: str = ROWS,
+    columns: str = COLUMNS,
+    verb: str = "looks at",
+) -> go.Figure:
     """One head: each row a token, the colours along it say where it looks.
 
     Args:
         pattern: T T attention weights (or the rows and columns of the tokens that are shown).
         tokens: T tokens.
+        rows, columns: titles of the axes.
+        verb: what a row does to a column, for the text on hover.
     """
     names = categories(tokens)
     figure = new_figure(height=int(np.clip(190 + 17 * len(tokens), 430, 900)))
@@ -100,10 +110,10 @@ def attention_map(pattern: NDArray[np.floating], tokens: Sequence[str]) -> go.Fi
         coloraxis="coloraxis",
         xgap=1 if len(tokens) <= 40 else 0,
         ygap=1 if len(tokens) <= 40 else 0,
-        hovertemplate="<b>%{y}</b> looks at <b>%{x}</b><br>weight %{z:.3f}<extra></extra>",
+        hovertemplate=f"<b>%{{y}}</b> {verb} <b>%{{x}}</b><br>weight %{{z:.3f}}<extra></extra>",
     )
     figure.update_layout(coloraxis=share_colours())
-    _query_key_axes(figure)
+    _query_key_axes(figure, rows=rows, columns=columns)
     return figure
 
 
@@ -141,10 +151,10 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
     return figure
 
 
-def _query_key_axes(figure: go.Figure) -> None:
+def _query_key_axes(figure: go.Figure, *, rows: str = ROWS, columns: str = COLUMNS) -> None:
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
-    figure.update_xaxes(title={"text": "… looks at this token (key)", "standoff": 8}, side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title={"text": "this token … (query)", "standoff": 16}, autorange="reversed", **axis)
+    figure.update_xaxes(title={"text": columns, "standoff": 8}, side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title={"text": rows, "standoff": 16}, autorange="reversed", **axis)
 
 
 @dataclass(frozen=True, slots=True)

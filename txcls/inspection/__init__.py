@@ -1,6 +1,35 @@
-"""Looking inside: every step of the forward pass, attention, positions, vocabulary, what language models expect, where
-the parameters are; plain arrays, no plots."""
+"""Looking inside: every step of the forward pass, attention, ablation, attribution, positions, vocabulary, what
+language models expect, where the parameters are; plain arrays, no plots."""
 
+from txcls.inspection.ablation import (
+    Ablation,
+    AccuracyEffects,
+    Change,
+    Means,
+    PartEffects,
+    ablate,
+    ablate_each,
+    ablate_on_rows,
+    measure_means,
+)
+from txcls.inspection.attribution import (
+    METHODS,
+    SIGNED,
+    DeletionCurves,
+    Explanation,
+    ExplanationAverages,
+    ExplanationFigures,
+    IntegratedGradients,
+    average_explanations,
+    deletion_curves,
+    draw_rows,
+    explain,
+    explanation_figures,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    rank_correlations,
+)
 from txcls.inspection.draws import DrawnText, draw_texts
 from txcls.inspection.language import (
     NextTokens,
@@ -14,6 +43,8 @@ from txcls.inspection.language import (
     surprise,
     token_names,
 )
+from txcls.inspection.lens import ClassLens, class_lens
+from txcls.inspection.measure import measure_explanations, measure_heads, with_explanations, with_heads
 from txcls.inspection.neighbourhood import (
     Plane,
     PooledTexts,
@@ -39,6 +70,14 @@ from txcls.inspection.positions import (
     shuffle_words,
     sinusoids,
 )
+from txcls.inspection.rollout import (
+    HeadStatistics,
+    QueryKey,
+    attention_rollout,
+    head_statistics,
+    query_key,
+    read_out,
+)
 from txcls.inspection.source import Source, source_of
 from txcls.inspection.steps import Question, Step
 from txcls.inspection.tracing import Stage, TracedText, trace_text
@@ -54,17 +93,32 @@ from txcls.inspection.walk import Walk, walk_through
 from txcls.inspection.whatif import Comparison, Flip, FlipSearch, Pair, align_tokens, compare_texts, search_flips
 
 __all__ = [
+    "METHODS",
+    "SIGNED",
+    "Ablation",
+    "AccuracyEffects",
+    "Change",
+    "ClassLens",
     "Comparison",
+    "DeletionCurves",
     "DrawnText",
+    "Explanation",
+    "ExplanationAverages",
+    "ExplanationFigures",
     "FittedShift",
     "Flip",
     "FlipSearch",
+    "HeadStatistics",
+    "IntegratedGradients",
+    "Means",
     "NextTokens",
     "Pair",
+    "PartEffects",
     "PartSize",
     "Plane",
     "PooledTexts",
     "PositionEncoding",
+    "QueryKey",
     "Question",
     "RankedTokens",
     "ShuffledPredictions",
@@ -79,14 +133,31 @@ __all__ = [
     "TracedText",
     "VocabularySearch",
     "Walk",
+    "ablate",
+    "ablate_each",
+    "ablate_on_rows",
     "align_tokens",
+    "attention_rollout",
+    "average_explanations",
     "build_on_paper",
+    "class_lens",
     "compare_texts",
     "compare_tokenizers",
     "continue_ids",
+    "deletion_curves",
+    "draw_rows",
     "draw_texts",
+    "explain",
+    "explanation_figures",
     "fill_blank",
     "fit_shift",
+    "gradient_x_input",
+    "head_statistics",
+    "integrated_gradients",
+    "leave_one_out",
+    "measure_explanations",
+    "measure_heads",
+    "measure_means",
     "move_word",
     "nearest_tokens",
     "next_tokens",
@@ -95,6 +166,9 @@ __all__ = [
     "position_encoding",
     "position_products",
     "principal_plane",
+    "query_key",
+    "rank_correlations",
+    "read_out",
     "reorder_words",
     "search_flips",
     "search_vocabulary",
@@ -111,4 +185,6 @@ __all__ = [
     "trace_text",
     "vocabulary_plane",
     "walk_through",
+    "with_explanations",
+    "with_heads",
 ]

@@ -5,7 +5,7 @@ from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterru
 from txcls.training.measure import Evaluation
 from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import pretrain
-from txcls.training.run import calibrate, evaluate, train, with_evaluation
+from txcls.training.run import calibrate, evaluate, in_classes_of, train, with_evaluation
 
 __all__ = [
     "Evaluation",
@@ -16,6 +16,7 @@ __all__ = [
     "calibrate",
     "evaluate",
     "fit",
+    "in_classes_of",
     "joined",
     "predict_logits",
     "pretrain",

@@ -251,11 +251,15 @@ def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
 
 
 def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
-    return TokenisedTexts.encode(checkpoint.encoder, _with_classes(rows, checkpoint), cache=cache_folder() / "tokens")
+    return TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint), cache=cache_folder() / "tokens")
 
 
-def _with_classes(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
-    """The same rows with labels counted in the checkpoint's classes."""
+def in_classes_of(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
+    """The same rows with labels counted in the checkpoint's classes.
+
+    Raises:
+        DataError: some of their classes are none of the checkpoint's.
+    """
     if rows.classes == checkpoint.classes:
         return rows
     if unknown := sorted(set(rows.classes) - set(checkpoint.classes)):

@@ -1,0 +1,88 @@
+"""How long the pages that take a model apart compute, for the shipped AG News checkpoint and a text of 40 tokens.
+
+    python -m benchmarks.inspection_speed [--repeats 20]
+
+Without a browser and without Streamlit: what the library takes. Each line is what one page computes for a new text.
+Processor time is what counts where other work goes on beside.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+from txcls.app.examples import EXAMPLES
+from txcls.inspection import (
+    ablate_each,
+    attention_rollout,
+    class_lens,
+    deletion_curves,
+    explain,
+    head_statistics,
+    integrated_gradients,
+    query_key,
+    trace_text,
+)
+from txcls.predict import Classifier
+
+AIM_MS = 300
+N_TOKENS = 40
+
+
+def text_of(classifier: Classifier, n_tokens: int) -> str:
+    """So much of the app's examples as the checkpoint reads as `n_tokens` tokens."""
+    text = " ".join(example.text for example in EXAMPLES)
+    tokens = classifier.encoder.encode(text).tokens
+    return text[: tokens[n_tokens - 1].end]
+
+
+def attention_page(classifier: Classifier, text: str) -> None:
+    traced = trace_text(classifier, text)
+    attention_rollout(traced.attention)
+    head_statistics(traced.attention)
+    query_key(traced, layer=0, head=0, query=0, key=0)
+
+
+def milliseconds(work: Callable[[], object], repeats: int) -> tuple[list[float], list[float]]:
+    """Wall-clock times, and processor times, of so many calls, after one that does not count."""
+    work()
+    waited, computed = [], []
+    for _ in range(repeats):
+        start, used = time.perf_counter(), time.process_time()
+        work()
+        waited.append(1000 * (time.perf_counter() - start))
+        computed.append(1000 * (time.process_time() - used))
+    return waited, computed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--repeats", type=int, default=20, help="how often each is computed")
+    options = parser.parse_args()
+    classifier = Classifier.load("ag_news")
+    text = text_of(classifier, N_TOKENS)
+    scores = explain(classifier, text).scores
+    work: dict[str, tuple[Callable[[], object], bool]] = {
+        "prediction": (lambda: classifier.predict([text]), False),
+        "attention page": (lambda: attention_page(classifier, text), True),
+        "all-heads ablation": (lambda: ablate_each(classifier, text), True),
+        "integrated gradients, 32 steps": (lambda: integrated_gradients(classifier, text), True),
+        "all five attributions": (lambda: explain(classifier, text), False),
+        "deletion curves, 5 orders and 10 random": (lambda: deletion_curves(classifier, text, scores), False),
+        "class lens": (lambda: class_lens(classifier, text), False),
+    }
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    what = f"{len(classifier.encoder.encode(text).tokens)} tokens, ms"
+    print(f"\n{what:<45}{'median':>8}{'worst':>8}{'of processor':>14}{'aim':>6}")
+    for name, (one, has_aim) in work.items():
+        waited, computed = milliseconds(one, options.repeats)
+        row = f"{name:<45}{statistics.median(waited):>8.1f}{max(waited):>8.1f}{statistics.median(computed):>14.1f}"
+        print(f"{row}{AIM_MS if has_aim else '':>6}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,251 @@
+"""Switching parts off: nothing where nothing is switched, and the same as a model that never had the part."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from txcls.checkpoint import load_checkpoint
+from txcls.data.types import LabelledTexts
+from txcls.errors import TraceError
+from txcls.inspection import (
+    AccuracyEffects,
+    Change,
+    Means,
+    ablate,
+    ablate_each,
+    ablate_on_rows,
+    measure_means,
+    trace_text,
+)
+from txcls.inspection.ablation import _edits
+from txcls.predict import Classifier
+from txcls.tap import trace
+
+MODELS = [
+    {},
+    {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
+    {"pooling": "class_token", "positions": "learned", "causal": True},
+    {"pooling": "mean", "positions": "none", "ngram_buckets": 32, "d_ngram": 4},
+    {"fixed_length": True, "mask_padding": False, "pooling": "mean", "output_bias": False},
+]
+SOME = [TEXTS[0], "bank", "zyzzyva", "the bank " * 30]
+
+
+def probabilities(classifier: Classifier, text: str) -> np.ndarray:
+    [prediction] = classifier.predict([text])
+    found = {score.label: score.probability for score in prediction.scores}
+    return np.array([found[name] for name in classifier.classes])
+
+
+def altered(classifier: Classifier, change: Callable[[torch.nn.Module], None]) -> Classifier:
+    """The same checkpoint with weights of its own, changed by hand."""
+    copy = Classifier(load_checkpoint(classifier.checkpoint.path))
+    with torch.no_grad():
+        change(copy.checkpoint.model)
+    return copy
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", SOME)
+def test_switching_off_nothing_changes_nothing(tmp_path: Path, model: dict[str, object], text: str) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    result = ablate(classifier, text, [[], []])
+    expected = probabilities(classifier, text)
+    np.testing.assert_allclose(result.original, expected, atol=1e-6)
+    np.testing.assert_array_equal(result.changed, [result.original] * 2)
+    assert result.winner == expected.argmax() and not result.effect.any()
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", SOME)
+def test_a_head_switched_off_equals_a_model_without_its_output_columns(
+    tmp_path: Path, model: dict[str, object], text: str
+) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    config = classifier.checkpoint.config.model
+    effects = ablate_each(classifier, text)
+    before = probabilities(classifier, text)
+    for layer in range(config.n_layers):
+        for head in range(config.n_heads):
+            columns = slice(head * config.d_head, (head + 1) * config.d_head)
+
+            def without(network: torch.nn.Module, layer: int = layer, columns: slice = columns) -> None:
+                network.layers[layer].attn.output.weight[:, columns] = 0
+
+            after = probabilities(altered(classifier, without), text)
+            one = ablate(classifier, text, [[Change("head", "zero", layer, head)]])
+            np.testing.assert_allclose(one.changed[0], after, atol=1e-6)
+            moved = after[before.argmax()] - before.max()
+            assert effects.heads[layer, head] == pytest.approx(moved, abs=1e-6)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_other_parts_switched_off_equal_a_model_without_them(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    config = classifier.checkpoint.config.model
+
+    def no_feed_forward(network: torch.nn.Module) -> None:
+        network.layers[-1].ff.contract.weight.zero_()
+        network.layers[-1].ff.contract.bias.zero_()
+
+    def no_bigrams(network: torch.nn.Module) -> None:
+        network.embeddings.ngram.project.weight.zero_()
+
+    def no_positions(network: torch.nn.Module) -> None:
+        network.embeddings.positional.zero_()
+
+    last = config.n_layers - 1
+    cases = [(Change("feed_forward", layer=last), no_feed_forward, True)]
+    cases += [(Change("bigrams"), no_bigrams, config.ngram_buckets > 0)]
+    cases += [(Change("positions"), no_positions, config.positions != "none")]
+    for change, by_hand, has_it in cases:
+        if not has_it:
+            with pytest.raises(TraceError, match="no tap named"):
+                ablate(classifier, TEXTS[1], [[change]])
+            continue
+        result = ablate(classifier, TEXTS[1], [[change]])
+        np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, by_hand), TEXTS[1]), atol=1e-6)
+    effects = ablate_each(classifier, TEXTS[1])
+    alone = ablate(classifier, TEXTS[1], [[Change("feed_forward", layer=last)]])
+    assert effects.feed_forward[last] == pytest.approx(alone.effect[0], abs=1e-6)
+
+
+def test_a_token_switched_off_equals_a_zero_row_of_the_embedding(tmp_path: Path) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", positions="none"))
+    place = 2
+    index = classifier.encoder.encode(TEXTS[1]).ids[place]
+
+    def no_vector(network: torch.nn.Module) -> None:
+        network.embeddings.token.weight[index] = 0
+
+    result = ablate(classifier, TEXTS[1], [[Change("token", index=place)]])
+    np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, no_vector), TEXTS[1]), atol=1e-6)
+
+
+def test_even_attention_equals_a_head_that_asks_nothing(tmp_path: Path) -> None:
+    for number, model in enumerate(MODELS):
+        classifier = Classifier(make_checkpoint(tmp_path / f"tiny{number}", **model))
+        rows = slice(0, classifier.checkpoint.config.model.d_head)
+
+        def no_question(network: torch.nn.Module, rows: slice = rows) -> None:
+            network.layers[0].attn.query.weight[rows] = 0
+            network.layers[0].attn.query.bias[rows] = 0
+
+        result = ablate(classifier, TEXTS[0], [[Change("head", "uniform", 0, 0)]])
+        expected = probabilities(altered(classifier, no_question), TEXTS[0])
+        np.testing.assert_allclose(result.changed[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
+    tmp_path: Path, model: dict[str, object]
+) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    config = classifier.checkpoint.config.model
+    before = trace_text(classifier, TEXTS[0]).attention[0, 0]
+    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
+    changes = [(0, Change("head", "shuffled", 0, 0))]
+    with trace(record=["layers.0.attn.pattern"], edit=_edits(changes, config, length=None, means=None)) as opened:
+        classifier.logits(ids)
+    after = opened["layers.0.attn.pattern"][0, 0].numpy()
+    np.testing.assert_allclose(np.sort(after, axis=1), np.sort(before, axis=1), atol=1e-6)
+    np.testing.assert_array_equal(after == 0, before == 0)
+    assert np.abs(after - before).max() > 1e-3
+    once, again, other = (
+        ablate(classifier, TEXTS[0], [[Change("head", "shuffled", 0, 0)]] * n, seed=seed).changed[-1]
+        for n, seed in ((1, 0), (3, 0), (1, 1))
+    )
+    np.testing.assert_allclose(once, again, atol=1e-6)
+    sees_itself_only = config.causal and config.pooling == "class_token"
+    assert (np.abs(once - other).max() > 1e-7) == (not sees_itself_only)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: str) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", ngram_buckets=32, d_ngram=4, positions=positions))
+    means = measure_means(classifier, [*TEXTS, ""], split="train")
+    assert means.n_texts == len(TEXTS)
+    traced = [trace_text(classifier, text).values for text in TEXTS]
+    for name, mean in means.taps.items():
+        everything = np.concatenate([values[name] for values in traced], axis=-2)
+        np.testing.assert_allclose(mean, everything.mean(axis=-2), atol=1e-5)
+
+    def constant(network: torch.nn.Module) -> None:
+        output = network.layers[1].attn.output
+        output.bias += output.weight[:, 8:16] @ torch.from_numpy(means.taps["layers.1.attn.z"][1])
+        output.weight[:, 8:16] = 0
+
+    result = ablate(classifier, TEXTS[0], [[Change("head", "mean", 1, 1)]], means=means)
+    np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, constant), TEXTS[0]), atol=1e-6)
+    for part in ("feed_forward", "positions", "bigrams", "token"):
+        assert ablate(classifier, TEXTS[0], [[Change(part, "mean")]], means=means).effect[0]  # type: ignore[arg-type]
+
+
+def test_several_changes_act_together_and_rows_keep_apart(classifier: Classifier) -> None:
+    first, second = Change("head", "zero", 0, 1), Change("feed_forward", "zero", 1)
+    result = ablate(classifier, TEXTS[2], [[first], [second], [first, second], []])
+    alone = [ablate(classifier, TEXTS[2], [one]).changed[0] for one in ([first], [second], [first, second], [])]
+    np.testing.assert_allclose(result.changed, alone, atol=1e-6)
+    assert np.abs(result.changed[2] - result.changed[0]).max() > 1e-4
+
+
+def test_what_is_not_there_cannot_be_changed(classifier: Classifier) -> None:
+    for change, message in (
+        (Change("head", layer=2), "layers 0 to 1"),
+        (Change("head", index=2), "wanted 0 to 1"),
+        (Change("token", index=99), "got token 99"),
+        (Change("head", "mean"), "needs the means"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ablate(classifier, TEXTS[0], [[change]])
+    with pytest.raises(ValueError, match="only a head"):
+        Change("feed_forward", "uniform")
+    with pytest.raises(TraceError, match="no word"):
+        ablate(classifier, "", [[]])
+    with pytest.raises(ValueError, match="at least one"):
+        measure_means(classifier, [""], split="train")
+
+
+def test_means_survive_the_checkpoint_and_those_that_do_not_fit_are_none(classifier: Classifier) -> None:
+    means = measure_means(classifier, TEXTS, split="validation")
+    kept = {"means": means.to_dict()}
+    found = Means.of(with_metrics(classifier, kept))
+    assert found is not None and (found.n_texts, found.split) == (len(TEXTS), "validation")
+    for name, mean in means.taps.items():
+        np.testing.assert_allclose(found.taps[name], mean, atol=1e-4)
+    for damaged in ({}, {"means": 3}, {"means": {**kept["means"], "taps": {"pooled": [1.0]}}}, {"means": {"taps": []}}):
+        assert Means.of(with_metrics(classifier, damaged)) is None
+
+
+def with_metrics(classifier: Classifier, metrics: dict[str, object]) -> Classifier:
+    from dataclasses import replace
+
+    return Classifier(replace(classifier.checkpoint, metrics=metrics))
+
+
+def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Classifier) -> None:
+    rows = LabelledTexts([*TEXTS, ""], [0, 1, 2, 3, 1, 2, 3, 0, 1], CLASSES)
+    means = measure_means(classifier, TEXTS, split="train")
+    for off in ("zero", "mean"):
+        found = ablate_on_rows(classifier, rows, off=off, means=means)
+        assert (found.n, found.split) == (9, "test")
+        for layer in range(2):
+            for head in range(2):
+                change = Change("head", off, layer, head)
+                texts = [*TEXTS, "zyzzyva"]  # an empty row counts as one unknown token
+                right = [
+                    ablate(classifier, text, [[change]], means=means).changed[0].argmax() == label
+                    for text, label in zip(texts, rows.labels, strict=True)
+                ]
+                assert found.heads[layer, head] == pytest.approx(np.mean(right))
+        kept = {"split": "test", "n": 9, "accuracy": found.accuracy, off: found.to_dict()}
+        again = AccuracyEffects.of(with_metrics(classifier, {"heads": kept}), off=off)
+        assert again is not None
+        np.testing.assert_allclose(again.heads, found.heads, atol=1e-6)
+        assert AccuracyEffects.of(with_metrics(classifier, {"heads": {off: 3}}), off=off) is None
+    with pytest.raises(ValueError, match="no rows"):
+        ablate_on_rows(classifier, LabelledTexts([], [], CLASSES))

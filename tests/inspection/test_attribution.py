@@ -1,0 +1,239 @@
+"""Scores of words against Captum, loops and arithmetic by hand."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from captum.attr import InputXGradient, IntegratedGradients
+from scipy.stats import spearmanr
+
+from tests.conftest import TEXTS, make_checkpoint
+from tests.inspection.test_ablation import MODELS, SOME, with_metrics
+from txcls.config import Calibration
+from txcls.errors import TraceError
+from txcls.inspection import (
+    METHODS,
+    ExplanationAverages,
+    average_explanations,
+    deletion_curves,
+    draw_rows,
+    explain,
+    explanation_figures,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    rank_correlations,
+    trace_text,
+)
+from txcls.predict import Classifier
+from txcls.text.vocabulary import UNK
+
+
+def after_embeddings(classifier: Classifier, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Logits of states (B, T, D) where the first layer reads: the rest of the model, with no tap and no trace."""
+    model = classifier.checkpoint.model
+    ids = model.pad(ids)
+    allowed = model._allowed(ids, 0)
+    for layer in model.layers:
+        states = layer(states, allowed)
+    real = None if model.config.pool_padding else model.real(ids)
+    return model.head(model.pool(model.norm(states), real))
+
+
+def captums(classifier: Classifier, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
+    """(gradient × input, integrated gradients, completeness error), each of all tokens, by Captum."""
+    model = classifier.checkpoint.model
+    ids = torch.tensor([classifier.encoder.encode(text).ids])
+    unknown = torch.where(ids < 4, ids, UNK) if baseline == "unknown" else ids
+    states, start = (model.embeddings(model.pad(one)).detach() for one in (ids, unknown))
+    if baseline == "zero":
+        start = torch.zeros_like(states)
+    winner = classifier.classes.index(str(classifier.predict([text])[0].label))
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        logits = after_embeddings(classifier, x, ids.expand(len(x), -1))
+        if target == "logit":
+            return logits[:, winner]
+        fitted = classifier.checkpoint.calibration
+        likely = torch.exp(-((-torch.softmax(logits.double(), -1).log() / fitted.temperature) ** fitted.power))
+        return likely[:, winner] / likely.sum(-1)
+
+    products = InputXGradient(forward).attribute(states.clone().requires_grad_())
+    integrated, delta = IntegratedGradients(forward).attribute(
+        states, start, n_steps=32, method="gausslegendre", return_convergence_delta=True
+    )
+    return products[0].sum(-1), integrated[0].sum(-1), float(delta)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("target", ["probability", "logit"])
+@pytest.mark.parametrize("baseline", ["unknown", "zero"])
+def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], target: str, baseline: str) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    for text in SOME:
+        products, integrated, delta = captums(classifier, text, target, baseline)
+        options = {"target": target, "baseline": baseline}
+        found = integrated_gradients(classifier, text, **options)  # type: ignore[arg-type]
+        np.testing.assert_allclose(found.scores, integrated.detach(), atol=1e-4)
+        assert found.completeness_error == pytest.approx(abs(delta), abs=1e-4)
+        own = gradient_x_input(classifier, text, target=target)  # type: ignore[arg-type]
+        np.testing.assert_allclose(own, products.detach(), atol=1e-4)
+
+
+def test_more_steps_add_up_better_and_the_answer_is_the_predictions(classifier: Classifier) -> None:
+    rough, fine = (integrated_gradients(classifier, TEXTS[0], target="probability", steps=n) for n in (1, 32))
+    assert fine.completeness_error < 1e-5 < rough.completeness_error
+    assert fine.value == pytest.approx(classifier.predict([TEXTS[0]])[0].scores[0].probability, abs=1e-6)
+    assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-5)
+    with pytest.raises(ValueError, match="steps = 0"):
+        integrated_gradients(classifier, TEXTS[0], steps=0)
+
+
+def test_the_probability_is_the_calibrated_one(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny")
+    classifier = Classifier(replace(made, calibration=Calibration(temperature=1.3, power=1.6)))
+    found = integrated_gradients(classifier, TEXTS[0], target="probability")
+    assert found.value == pytest.approx(classifier.predict([TEXTS[0]])[0].scores[0].probability, abs=1e-6)
+    assert found.completeness_error < 1e-4
+
+
+def test_gradients_leave_the_shared_model_as_it_was(classifier: Classifier) -> None:
+    before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
+    explain(classifier, TEXTS[0])
+    assert all(parameter.grad is None for parameter in classifier.checkpoint.model.parameters())
+    for name, tensor in classifier.checkpoint.model.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    for text in TEXTS[:3]:
+        words = text.split()
+        winner = classifier.predict([text])[0]
+        found = leave_one_out(classifier, text, target="probability")
+        for place in range(len(words)):
+            [shorter] = classifier.predict([" ".join(words[:place] + words[place + 1 :])])
+            left = next(score.probability for score in shorter.scores if score.label == winner.label)
+            assert found[place] == pytest.approx(winner.scores[0].probability - left, abs=1e-6)
+        logits = leave_one_out(classifier, text)
+        sees_itself_only = classifier.checkpoint.config.model.causal  # the class token, which stands first
+        assert logits.shape == found.shape and (np.abs(logits - found).max() < 1e-6) == sees_itself_only
+
+
+def test_a_text_of_one_word_is_compared_with_an_unknown_one(classifier: Classifier) -> None:
+    [known], [unknown] = classifier.predict(["bank"]), classifier.predict(["zyzzyva"])
+    left = next(score.probability for score in unknown.scores if score.label == known.label)
+    assert leave_one_out(classifier, "bank", target="probability") == pytest.approx(
+        [known.scores[0].probability - left], abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", SOME)
+def test_every_word_is_scored_in_every_way(tmp_path: Path, model: dict[str, object], text: str) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    explained = explain(classifier, text)
+    assert list(explained.scores) == list(METHODS)
+    assert [word.text for word in explained.words] == text.split()[: len(explained.words)]
+    assert all(values.shape == (len(explained.words),) for values in explained.scores.values())
+    for name in ("attention", "rollout"):
+        assert explained.scores[name].sum() + explained.elsewhere[name] == pytest.approx(1.0, abs=1e-5)
+    np.testing.assert_allclose(explained.scores["leave_one_out"], leave_one_out(classifier, text), atol=1e-7)
+    curves = deletion_curves(classifier, text, explained.scores)
+    assert curves.shares[0] == 0.0 and curves.shares[-1] == 1.0
+    correlations = rank_correlations(explained.scores)
+    assert correlations.shape == (5, 5)
+    assert text not in ("bank", "zyzzyva") or np.isnan(correlations).all()
+
+
+def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
+    averaged = Classifier(make_checkpoint(tmp_path / "mean", pooling="mean"))
+    traced = trace_text(averaged, TEXTS[0])
+    expected = traced.attention[-1].mean(axis=(0, 1))
+    np.testing.assert_allclose(explain(averaged, TEXTS[0]).scores["attention"], expected, atol=1e-6)
+    first = Classifier(make_checkpoint(tmp_path / "class", pooling="class_token"))
+    row = trace_text(first, TEXTS[0]).attention[-1].mean(axis=0)[0]
+    explained = explain(first, TEXTS[0])
+    np.testing.assert_allclose(explained.scores["attention"], row[1:], atol=1e-6)
+    assert explained.elsewhere["attention"] == pytest.approx(row[0], abs=1e-6)
+
+
+def test_rank_correlations_are_spearmans_of_magnitudes() -> None:
+    random = np.random.default_rng(0)
+    scores = {"a": random.normal(size=9), "b": np.round(random.normal(size=9)), "c": random.random(9), "d": np.ones(9)}
+    found = rank_correlations(scores)
+    for i, one in enumerate(scores):
+        for j, other in enumerate(scores):
+            if "d" in (one, other):
+                assert np.isnan(found[i, j])
+            else:
+                assert found[i, j] == pytest.approx(spearmanr(np.abs(scores[one]), np.abs(scores[other])).statistic)
+
+
+@pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
+def test_deletion_curves_equal_a_loop_over_texts(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    text = "the bank raised rates"
+    [whole] = classifier.predict([text])
+    curves = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])}, n_random=3)
+    left = ["the bank raised rates", "the raised rates", "the raised", "raised"]  # equal scores from left to right
+    expected = []
+    for shorter in left:
+        [prediction] = classifier.predict([shorter])
+        expected.append(next(score.probability for score in prediction.scores if score.label == whole.label))
+    np.testing.assert_allclose(curves.curves["mine"][:4], expected, atol=1e-6)
+    last = float(curves.curves["mine"][4])
+    heights = [*expected, last]
+    area = sum((a + b) / 2 for a, b in pairwise(heights)) / 4
+    assert curves.areas["mine"] == pytest.approx(area, abs=1e-6)
+    assert curves.random.shape == (3, 5) and np.allclose(curves.random[:, [0, 4]], [expected[0], last], atol=1e-6)
+    again = deletion_curves(classifier, text, {"mine": np.zeros(4)}, n_random=3)
+    np.testing.assert_array_equal(again.random, curves.random)
+    for wrong in ({"n_random": 0, "scores": {}}, {"scores": {"mine": np.zeros(3)}}):
+        with pytest.raises(ValueError, match="one score for each of the 4 words"):
+            deletion_curves(classifier, text, **wrong)  # type: ignore[arg-type]
+
+
+def test_long_texts_lose_several_words_at_a_time(tmp_path: Path) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", max_length=100))
+    scores = {"mine": np.arange(100.0)}
+    curves = deletion_curves(classifier, "the bank " * 80, scores, most_steps=10)
+    assert len(curves.shares) == 11 and curves.random.shape == (10, 11)
+
+
+def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Classifier) -> None:
+    texts = [TEXTS[0], TEXTS[1], "bank"]  # the last has no rank correlation
+    figures = [explanation_figures(classifier, text) for text in texts]
+    averages = average_explanations(figures, split="test")
+    for name in METHODS:
+        areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts]
+        assert averages.areas[name] == pytest.approx(np.mean(areas))
+    expected = np.mean([rank_correlations(explain(classifier, text).scores) for text in texts[:2]], axis=0)
+    np.testing.assert_allclose(averages.correlations, expected)
+    kept = {"explanations": averages.to_dict()}
+    again = ExplanationAverages.of(with_metrics(classifier, kept))
+    assert again is not None and again.n == 3 and again.areas == pytest.approx(averages.areas, abs=1e-6)
+    np.testing.assert_allclose(again.correlations, averages.correlations, atol=1e-6)
+    for damaged in ({}, {"explanations": []}, {"explanations": {**kept["explanations"], "correlations": [[1]]}}):
+        assert ExplanationAverages.of(with_metrics(classifier, damaged)) is None
+    alone = average_explanations(figures[2:], split="test")
+    assert np.isnan(alone.correlations).all() and alone.to_dict()["correlations"][0][0] is None
+    with pytest.raises(ValueError, match="at least one"):
+        average_explanations([], split="test")
+
+
+def test_rows_are_drawn_without_repeats_and_the_same_each_time() -> None:
+    texts = [f"text {n}" for n in range(50)]
+    drawn = draw_rows(texts, n=20)
+    assert len(set(drawn)) == 20 and drawn == draw_rows(texts, n=30)[:20] != draw_rows(texts, n=20, seed=1)
+    assert sorted(draw_rows(texts, n=99)) == sorted(texts)
+
+
+def test_a_text_without_words_cannot_be_explained(classifier: Classifier) -> None:
+    for ask in (explain, gradient_x_input, integrated_gradients, leave_one_out):
+        with pytest.raises(TraceError, match="no word"):
+            ask(classifier, " \n")

@@ -1,0 +1,64 @@
+"""The class lens ends in the prediction, and the shares of the residual stream add up to all of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import TEXTS, make_checkpoint
+from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
+from txcls.errors import TraceError
+from txcls.inspection import class_lens, trace_text
+from txcls.predict import Classifier
+
+
+@pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean", "ngram_buckets": 32, "d_ngram": 4}])
+@pytest.mark.parametrize("text", SOME)
+def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
+    tmp_path: Path, model: dict[str, object], text: str
+) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    config = classifier.checkpoint.config.model
+    lens = class_lens(classifier, text)
+    length = len(lens.traced.tokens)
+    n_states = 2 * config.n_layers + 1
+    assert lens.probabilities.shape == (n_states, 4) and len(lens.states) == n_states
+    np.testing.assert_allclose(lens.probabilities[-1], probabilities(classifier, text), atol=1e-6)
+    np.testing.assert_allclose(lens.probabilities.sum(axis=1), 1.0)
+    assert lens.lengths.shape == (n_states, length)
+    assert lens.shares.shape == (len(lens.sources), length)
+    np.testing.assert_allclose(lens.shares.sum(axis=0), 1.0, atol=1e-4)
+    assert lens.weights.sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: Path) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny"))
+    lens = class_lens(classifier, TEXTS[0])
+    for state, n_layers in ((0, 0), (2, 1)):
+        shorter = altered(classifier, lambda network, n=n_layers: network.layers.__delitem__(slice(n, None)))  # type: ignore[misc]
+        np.testing.assert_allclose(lens.probabilities[state], probabilities(shorter, TEXTS[0]), atol=1e-6)
+
+    def no_feed_forward(network: torch.nn.Module) -> None:
+        network.layers[1].ff.contract.weight.zero_()
+        network.layers[1].ff.contract.bias.zero_()
+
+    np.testing.assert_allclose(
+        lens.probabilities[3], probabilities(altered(classifier, no_feed_forward), TEXTS[0]), atol=1e-6
+    )
+
+
+def test_lengths_and_shares_are_those_of_what_was_written(classifier: Classifier) -> None:
+    lens = class_lens(classifier, TEXTS[0])
+    values = trace_text(classifier, TEXTS[0]).values
+    np.testing.assert_allclose(lens.lengths[2], np.linalg.norm(values["layers.0.resid_post"], axis=1), rtol=1e-5)
+    last = values["layers.1.resid_post"]
+    for source, tap in (("layer 1: attention", "layers.0.attn_out"), ("position vectors", "embeddings.positions")):
+        for token in (0, 3):
+            along = float(values[tap][token] @ last[token]) / float(last[token] @ last[token])
+            assert lens.shares[lens.sources.index(source), token] == pytest.approx(along, abs=1e-5)
+
+
+def test_a_text_without_words_has_no_lens(classifier: Classifier) -> None:
+    with pytest.raises(TraceError, match="no word"):
+        class_lens(classifier, "")

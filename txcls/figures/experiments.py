@@ -1,0 +1,284 @@
+"""Figures of experiments on one text: bars that moved, scores that agree, words that go, and the way to a decision."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from txcls.figures.style import (
+    BAR,
+    BAR_OTHER,
+    BAR_REST,
+    DASHES,
+    DIVERGING,
+    OKABE_ITO,
+    SEQUENTIAL,
+    categories,
+    label,
+    new_figure,
+    percent,
+)
+
+Numbers = NDArray[np.floating]
+
+
+def moved_bars(
+    classes: Sequence[str], before: Sequence[float], after: Sequence[float], *, n_rows: int = 6
+) -> go.Figure:
+    """Each class's probability before and after a change, on a fixed 0–100 % scale.
+
+    Args:
+        classes: C class names.
+        before: C probabilities of the model as it is.
+        after: C probabilities of the changed one.
+        n_rows: how many classes to show, those with the highest probability in either, in the order of before.
+    """
+    old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    order = sorted(np.argsort(-np.maximum(old, new), kind="stable")[:n_rows], key=lambda index: -old[index])
+    names = [label(classes[index], width=28) for index in order]
+    rows = np.arange(len(order))
+    figure = new_figure(height=96 + 84 * len(order))
+    for name, values, offset, width, colour in (
+        ("as trained", old, -0.1, 0.2, BAR_REST),
+        ("changed", new, 0.2, 0.36, BAR),
+    ):
+        figure.add_bar(
+            x=values[order],
+            y=rows + offset,
+            orientation="h",
+            width=width,
+            name=name,
+            marker={"color": colour, "line_width": 0},
+            text=[percent(value) for value in values[order]],
+            textposition="outside",
+            textfont={"size": 17 if name == "changed" else 12},
+            cliponaxis=False,
+            customdata=names,
+            hovertemplate=f"%{{customdata}}, {name}: %{{x:.2%}}<extra></extra>",
+        )
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        margin_r=84,
+    )
+    figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
+    for row, name in zip(rows, names, strict=True):
+        figure.add_annotation(
+            x=0, y=row - 0.38, text=name, showarrow=False, xanchor="left", xshift=-2, font={"size": 17}
+        )
+    figure.update_yaxes(range=[len(order) - 0.5, -0.65], showticklabels=False, showgrid=False)
+    figure.update_layout(margin_l=20)
+    return figure
+
+
+def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
+    """Rank correlations of every two methods, from -1 to 1, with the numbers in the cells.
+
+    Args:
+        names: M methods.
+        correlations: (M, M); NaN where there is none, drawn as a gap.
+    """
+    n = len(names)
+    written = [["–" if np.isnan(one) else f"{one:.2f}".replace("-", "−") for one in row] for row in correlations]
+    figure = new_figure(height=560)
+    figure.add_heatmap(
+        z=np.asarray(correlations, dtype=np.float32),
+        text=written,
+        texttemplate="%{text}",
+        textfont={"size": 15},
+        coloraxis="coloraxis",
+        xgap=2,
+        ygap=2,
+        customdata=[[f"{one}<br>{other}" for other in names] for one in names],
+        hovertemplate="%{customdata}<br>rank correlation %{z:.3f}<extra></extra>",
+    )
+    figure.update_layout(
+        coloraxis={
+            "colorscale": DIVERGING,
+            "cmin": -1,
+            "cmax": 1,
+            "colorbar": {
+                "title": {"text": "rank correlation", "side": "top"},
+                "orientation": "h",
+                "thickness": 12,
+                "y": -0.05,
+                "yanchor": "top",
+                "outlinewidth": 0,
+            },
+        }
+    )
+    axis = {"tickvals": list(range(n)), "showgrid": False, "ticks": "", "tickfont": {"size": 13}}
+    figure.update_xaxes(side="top", tickangle=-45, ticktext=list(names), **axis)
+    beside = [name.replace(" ", "<br>", 1) for name in names]
+    figure.update_yaxes(autorange="reversed", ticktext=beside, **axis)
+    return figure
+
+
+def deletion_lines(
+    names: Sequence[str], shares: Numbers, curves: Sequence[Numbers], random: Numbers, *, winner: str
+) -> go.Figure:
+    """The winner's probability while words are taken out, one line per method; the random orders as a grey band.
+
+    Args:
+        names: M methods.
+        shares: (K,) of the words that are gone.
+        curves: M of (K,) probabilities.
+        random: (R, K) probabilities of random orders: lowest, mean and highest are drawn.
+        winner: the class.
+    """
+    figure = new_figure(height=500, hovermode="x unified")
+    for values, fill in ((random.max(axis=0), None), (random.min(axis=0), "tonexty")):
+        figure.add_scatter(
+            x=shares, y=values, mode="lines", line={"width": 0}, fill=fill, fillcolor="rgba(128,128,128,0.22)",
+            hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
+    figure.add_scatter(
+        x=shares,
+        y=random.mean(axis=0),
+        mode="lines",
+        name=f"random ({len(random)} orders)",
+        line={"color": BAR_OTHER, "width": 3, "dash": "dot"},
+        hovertemplate="%{y:.1%}",
+    )
+    for place, (name, values) in enumerate(zip(names, curves, strict=True)):
+        figure.add_scatter(
+            x=shares,
+            y=values,
+            mode="lines",
+            name=name,
+            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
+            hovertemplate="%{y:.1%}",
+        )
+    figure.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
+    figure.update_xaxes(range=[0, 1], tickformat=".0%", title="share of the words that are gone, highest score first")
+    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title=f"probability of {label(winner)}")
+    return figure
+
+
+def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: Numbers, *, n_lines: int = 6) -> go.Figure:
+    """The class head read after every state: one line per class, those that get highest anywhere.
+
+    Args:
+        states: S names, in order.
+        classes: C class names.
+        probabilities: (S, C).
+        n_lines: how many classes to draw.
+    """
+    chosen = sorted(
+        np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines], key=lambda one: -probabilities[-1, one]
+    )
+    figure = new_figure(height=430, hovermode="x unified")
+    names = [name.replace(": ", "<br>") for name in states]
+    for place, index in enumerate(chosen):
+        figure.add_scatter(
+            x=names,
+            y=probabilities[:, index],
+            mode="lines+markers",
+            name=label(classes[index], width=26),
+            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 3},
+            marker={"size": 9},
+            hovertemplate="%{y:.1%}",
+        )
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    figure.update_xaxes(type="category", tickfont={"size": 13}, title="read after …")
+    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title="probability")
+    return figure
+
+
+def token_rows(
+    rows: Sequence[str], tokens: Sequence[str], values: Numbers, *, title: str, signed: bool, form: str
+) -> go.Figure:
+    """A number for each token in each row: lengths from 0 up, or shares with zero in the middle.
+
+    Args:
+        rows: S names, drawn from the top.
+        tokens: T tokens.
+        values: (S, T).
+        title: of the colour bar.
+        signed: whether values may be negative.
+        form: how to write a value on hover, as a d3 format (".2f", ".0%").
+    """
+    bound = float(np.abs(values).max(initial=0.0)) or 1.0
+    figure = new_figure(height=int(200 + 34 * len(rows)))
+    figure.add_heatmap(
+        z=np.asarray(values, dtype=np.float32),
+        x=categories(tokens),
+        y=list(rows),
+        coloraxis="coloraxis",
+        xgap=1 if len(tokens) <= 64 else 0,
+        ygap=2,
+        hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{form}}}<extra></extra>",
+    )
+    figure.update_layout(
+        coloraxis={
+            "colorscale": DIVERGING if signed else SEQUENTIAL,
+            "cmin": -bound if signed else 0,
+            "cmax": bound,
+            "colorbar": {
+                "title": {"text": title, "side": "right"},
+                "thickness": 12,
+                "outlinewidth": 0,
+                "tickformat": form if form.endswith("%") else "",
+            },
+        }
+    )
+    figure.update_xaxes(type="category", tickangle=-60, tickfont={"size": 13}, showgrid=False)
+    figure.update_yaxes(autorange="reversed", type="category", showgrid=False, tickfont={"size": 13})
+    return figure
+
+
+def share_bars(sources: Sequence[str], shares: Numbers) -> go.Figure:
+    """How much of the last state each source wrote: one bar each, which add up to 100 %.
+
+    Args:
+        sources: names, in the order in which they write.
+        shares: of the whole, negative where a source points against what came out.
+    """
+    figure = new_figure(height=90 + 44 * len(sources))
+    rows = list(range(len(sources)))
+    values = np.asarray(shares, dtype=float)
+    figure.add_bar(
+        x=values,
+        y=rows,
+        orientation="h",
+        width=0.62,
+        marker={"color": [BAR if value >= 0 else OKABE_ITO[1] for value in values], "line_width": 0},
+        text=[f"{value + 0.0:.1%}".replace("%", " %").replace("-", "−") for value in values.round(3)],
+        textposition="outside",
+        textfont={"size": 16},
+        cliponaxis=False,
+        customdata=list(sources),
+        hovertemplate="%{customdata}: %{x:.2%}<extra></extra>",
+    )
+    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    room = 0.16 * (high - low or 1.0)  # for the numbers beside the bars
+    figure.update_xaxes(
+        range=[low - (room if low else 0.0), high + room], tickformat=".0%", title="share of the last state"
+    )
+    figure.update_yaxes(
+        range=[len(sources) - 0.5, -0.5], tickvals=rows, ticktext=list(sources), showgrid=False, tickfont={"size": 15}
+    )
+    return figure
+
+
+def query_key_bars(products: Numbers) -> go.Figure:
+    """What each dimension adds to a score: query times key over sqrt(E).
+
+    Args:
+        products: (E,), which add up to the score.
+    """
+    figure = new_figure(height=300)
+    values = np.asarray(products, dtype=float)
+    figure.add_bar(
+        x=list(range(len(values))),
+        y=values,
+        marker={"color": [OKABE_ITO[1] if value >= 0 else OKABE_ITO[0] for value in values], "line_width": 0},
+        hovertemplate="dimension %{x}: %{y:+.3f}<extra></extra>",
+    )
+    figure.update_xaxes(title="dimension of the head")
+    figure.update_yaxes(title="query × key / √E", zeroline=True)
+    return figure

@@ -1,0 +1,461 @@
+"""Which words did it: five ways to score the words of a text, how far they agree, and what happens when words go.
+
+Whether attention explains an answer was argued by Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe
+& Pinter 2019 (https://aclanthology.org/D19-1002), both on recurrent models. Here the question is put to one text.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.inspection.rollout import attention_rollout, read_out
+from txcls.inspection.tracing import TracedText, trace_text
+from txcls.predict import Classifier
+from txcls.text.encoder import Token
+from txcls.text.vocabulary import UNK
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Target = Literal["logit", "probability"]
+Baseline = Literal["unknown", "zero"]
+Floats = NDArray[np.float64]
+
+METHODS = {
+    "attention": "Last-layer attention",
+    "rollout": "Attention rollout",
+    "gradient": "Gradient × input",
+    "integrated": "Integrated gradients",
+    "leave_one_out": "Leave one out",
+}
+"""The ways to score words, by key, as people call them."""
+SIGNED = ("gradient", "integrated", "leave_one_out")
+"""Those whose scores tell words for the class (above 0) from words against it; attention only says how much."""
+
+
+@dataclass(frozen=True)
+class IntegratedGradients:
+    """`scores` (T,) of all tokens for the `target` of class `label`.
+
+    They should add up to `value`, the target of the text, less `baseline_value`, that of the baseline; they miss it by
+    `completeness_error` because the path is walked in a finite number of steps.
+    """
+
+    scores: Floats
+    value: float
+    baseline_value: float
+
+    @property
+    def completeness_error(self) -> float:
+        """See above; never negative."""
+        return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
+
+
+class _Asked:
+    """One text, the class that wins on it, and its target as a function of what the first layer reads."""
+
+    def __init__(self, classifier: Classifier, traced: TracedText, target: Target) -> None:
+        import torch
+
+        self.classifier, self.traced, self.target = classifier, traced, target
+        self.ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
+        self.index = classifier.classes.index(str(traced.prediction.label))
+        self.states = torch.from_numpy(traced.values["embeddings.out"])  # T D
+
+    def of_logits(self, logits: "Tensor") -> "Tensor":
+        """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
+        exact = logits.double()  # B C
+        if self.target == "probability":
+            # As `txcls.metrics.calibrated_probabilities`, in torch, so that gradients pass.
+            calibration = self.classifier.checkpoint.calibration
+            surprise = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
+            exact = (-((surprise / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
+        return exact[:, self.index]
+
+    def of_states(self, states: "Tensor") -> "Tensor":
+        """The target (S,) where the first layer reads `states` (S, T, D) instead of this text's embeddings."""
+        from txcls.tap import trace
+
+        with trace(record=(), edit={"embeddings.out": lambda _: states}):
+            logits = self.classifier.checkpoint.model(self.ids.expand(len(states), -1))  # S C
+        return self.of_logits(logits)
+
+    def gradient(self, states: "Tensor") -> tuple["Tensor", "Tensor"]:
+        """The target (S,) at `states` (S, T, D), and its gradient there, (S, T, D)."""
+        import torch
+
+        with torch.enable_grad():
+            points = states.detach().clone().requires_grad_()
+            values = self.of_states(points)  # S
+            # Gradients of the states alone: the parameters, which all threads share, collect none.
+            [slopes] = torch.autograd.grad(values.sum(), points)  # S T D
+        return values.detach(), slopes
+
+    def baseline(self, kind: Baseline) -> "Tensor":
+        """What the first layer reads of the baseline, (T, D)."""
+        import torch
+
+        from txcls.tap import trace
+
+        if kind == "zero":
+            return torch.zeros_like(self.states)
+        words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
+        with trace(record=["embeddings.out"]) as opened:
+            self.classifier.logits(torch.where(words, UNK, self.ids))
+        return opened["embeddings.out"][0].clone()  # T D
+
+
+def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
+    """Score of each token, (T,): the target's gradient by what the first layer reads of it, times that itself.
+
+    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's logit, or its calibrated
+    probability, which hardly moves where the model is sure; what the first layer reads is the sum of the vectors of
+    token, bigram and position.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    return _gradient_x_input(_Asked(classifier, trace_text(classifier, text), target))
+
+
+def _gradient_x_input(asked: _Asked) -> Floats:
+    _, slopes = asked.gradient(asked.states[None])
+    scores: Floats = (slopes[0] * asked.states).double().sum(dim=-1).numpy()
+    return scores
+
+
+def integrated_gradients(
+    classifier: Classifier,
+    text: str,
+    *,
+    target: Target = "logit",
+    baseline: Baseline = "unknown",
+    steps: int = 32,
+) -> IntegratedGradients:
+    """Gradient times input, averaged along the straight way from a baseline to the text.
+
+    Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, with the Gauss-Legendre rule; all steps in
+    one batched pass.
+
+    Args:
+        classifier: nothing in it is changed.
+        text: at least one token long.
+        target: the winning class's logit, or its calibrated probability.
+        baseline: a text of as many unknown words ("unknown"), or zeros ("zero"), for what the first layer reads.
+        steps: points along the way.
+
+    Raises:
+        TraceError: the text holds no token to read.
+        ValueError: `steps` is below 1.
+    """
+    return _integrated_gradients(_Asked(classifier, trace_text(classifier, text), target), baseline, steps)
+
+
+def _integrated_gradients(asked: _Asked, baseline: Baseline, steps: int) -> IntegratedGradients:
+    import torch
+
+    if steps < 1:
+        raise ValueError(f"got steps = {steps}; wanted at least 1")
+    nodes, weights = np.polynomial.legendre.leggauss(steps)
+    at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
+    start = asked.baseline(baseline)  # T D
+    _, slopes = asked.gradient(start + at * (asked.states - start))  # S T D
+    mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes.double())  # T D
+    scores = (mean * (asked.states - start).double()).sum(dim=-1)  # T
+    with torch.no_grad():
+        value, baseline_value = asked.of_states(torch.stack([asked.states, start])).tolist()
+    return IntegratedGradients(scores.numpy(), value, baseline_value)
+
+
+def leave_one_out(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
+    """Score of each word, (W,), special tokens left out: by how much the target falls when the word is not there.
+
+    Its neighbours move together (Li et al. 2016, https://arxiv.org/abs/1612.08220). All words in one batched pass.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    return _leave_one_out(_Asked(classifier, trace_text(classifier, text), target))
+
+
+def _leave_one_out(asked: _Asked) -> Floats:
+    values = _without(asked, [set(), *({int(word)} for word in _words(asked.traced))])
+    scores: Floats = values[0] - values[1:]
+    return scores
+
+
+def _words(traced: TracedText) -> NDArray[np.intp]:
+    """The places of the tokens that are words, W of them."""
+    return np.flatnonzero([not token.is_special for token in traced.tokens])
+
+
+def _without(asked: _Asked, removed: Sequence[set[int]]) -> Floats:
+    """The target (n,) of the text without the tokens at these places; of nothing but an unknown token where none is
+    left.
+
+    Texts of the same length share a pass, so that none needs padding.
+    """
+    import torch
+
+    ids = [token.id for token in asked.traced.prediction.tokens]  # without the padding of models that pad all texts
+    rows = [[one for place, one in enumerate(ids) if place not in gone] or [UNK] for gone in removed]
+    by_length: dict[int, list[int]] = {}
+    for number, row in enumerate(rows):
+        by_length.setdefault(len(row), []).append(number)
+    values = np.zeros(len(rows))
+    for numbers in by_length.values():
+        logits = asked.classifier.logits(torch.tensor([rows[number] for number in numbers]))  # n C
+        values[numbers] = asked.of_logits(logits).numpy()
+    return values
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All five ways to score the W words of one text, for the class `label` that wins.
+
+    Attributes:
+        words: the tokens that were typed; those that the model adds have no part in it.
+        scores: method to (W,).
+        elsewhere: method to what falls on the tokens that the model adds.
+        integrated: integrated gradients over all tokens, with what it compares.
+    """
+
+    label: str
+    target: Target
+    baseline: Baseline
+    words: tuple[Token, ...]
+    scores: Mapping[str, Floats]
+    elsewhere: Mapping[str, float]
+    integrated: IntegratedGradients
+
+
+def explain(
+    classifier: Classifier,
+    text: str,
+    *,
+    target: Target = "logit",
+    baseline: Baseline = "unknown",
+    steps: int = 32,
+) -> Explanation:
+    """Score the words of a text in every way of `METHODS`.
+
+    Attention (the last layer's patterns, mean of the heads) and rollout are read where the text's vector is: each
+    token's row counts as much as the token does in pooling.
+
+    Args, Raises: as `integrated_gradients`.
+    """
+    asked = _Asked(classifier, trace_text(classifier, text), target)
+    traced = asked.traced
+    counted = read_out(traced).astype(np.float64)  # T
+    integrated = _integrated_gradients(asked, baseline, steps)
+    of_tokens = {
+        "attention": counted @ traced.attention[-1].mean(axis=0),
+        "rollout": counted @ attention_rollout(traced.attention),
+        "gradient": _gradient_x_input(asked),
+        "integrated": integrated.scores,
+    }
+    words = _words(traced)
+    scores = {name: values[words] for name, values in of_tokens.items()}
+    return Explanation(
+        label=str(traced.prediction.label),
+        target=target,
+        baseline=baseline,
+        words=tuple(traced.tokens[place] for place in words),
+        scores={**scores, "leave_one_out": _leave_one_out(asked)},
+        elsewhere={name: float(values.sum() - scores[name].sum()) for name, values in of_tokens.items()},
+        integrated=integrated,
+    )
+
+
+def rank_correlations(scores: Mapping[str, Floats]) -> Floats:
+    """Spearman's rank correlation of every two methods, (M, M), over how strongly they score each word.
+
+    Strength is the score's magnitude, whichever way it points, so that attention, which has no sign, can be compared.
+    NaN where a method scores all words alike, or there is one word only.
+
+    Args:
+        scores: M methods to (W,).
+    """
+    from scipy.stats import rankdata  # comes with scikit-learn
+
+    # Differences in the last digits, which depend on the machine, are no order.
+    strengths = [np.abs(values) / max(float(np.abs(values).max(initial=0.0)), 1e-12) for values in scores.values()]
+    ranks = np.stack([rankdata(strength.round(6)) for strength in strengths])  # M W
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(centred, axis=1)
+    lengths[lengths == 0] = np.nan
+    correlations: Floats = np.clip(centred @ centred.T / np.outer(lengths, lengths), -1.0, 1.0)
+    return correlations
+
+
+@dataclass(frozen=True)
+class DeletionCurves:
+    """The winning class's probability while words are taken out of the text, the highest scored first.
+
+    Attributes:
+        shares: (K,) of the words that are gone, from 0 to 1.
+        curves: method to (K,) probabilities.
+        random: (R, K), the same for R random orders.
+        areas: method to the area under its curve. Smaller means that what was taken out first mattered more.
+        random_area: the mean of those of the random orders.
+    """
+
+    shares: Floats
+    curves: Mapping[str, Floats]
+    random: Floats
+    areas: Mapping[str, float]
+    random_area: float
+
+
+def deletion_curves(
+    classifier: Classifier,
+    text: str,
+    scores: Mapping[str, Floats],
+    *,
+    n_random: int = 10,
+    seed: int = 0,
+    most_steps: int = 24,
+) -> DeletionCurves:
+    """Take words out in each method's order, and in random ones (Samek et al. 2017, DeYoung et al. 2020).
+
+    Their neighbours move together; where none is left, one unknown token stands for the empty text.
+
+    Args:
+        classifier: nothing in it is changed.
+        text: at least one token long.
+        scores: method to (W,), as `explain` gives them; equal ones go from left to right.
+        n_random: random orders, R.
+        seed: of these.
+        most_steps: longer texts lose several words at a time.
+
+    Raises:
+        TraceError: the text holds no token to read.
+        ValueError: scores are not one for each word, or `n_random` is below 1.
+    """
+    asked = _Asked(classifier, trace_text(classifier, text), "probability")
+    words = _words(asked.traced)
+    if n_random < 1 or any(len(values) != len(words) for values in scores.values()):
+        raise ValueError(
+            f"got n_random = {n_random} and scores of {sorted({len(values) for values in scores.values()})} words; "
+            f"wanted at least 1, and one score for each of the {len(words)} words"
+        )
+    random = np.random.default_rng(seed)
+    orders = [np.argsort(-values, kind="stable") for values in scores.values()]
+    orders += [random.permutation(len(words)) for _ in range(n_random)]
+    steps = np.unique(np.linspace(0, len(words), min(len(words), most_steps) + 1).round().astype(int))  # K
+    removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
+    values = _without(asked, removed).reshape(len(orders), len(steps))
+    shares = steps / len(words)
+    areas: Floats = np.asarray(np.trapezoid(values, shares, axis=1))
+    n = len(scores)
+    return DeletionCurves(
+        shares=shares,
+        curves=dict(zip(scores, values[:n], strict=True)),
+        random=values[n:],
+        areas=dict(zip(scores, areas[:n].tolist(), strict=True)),
+        random_area=float(areas[n:].mean()),
+    )
+
+
+@dataclass(frozen=True)
+class ExplanationAverages:
+    """What the five methods come to on `n` texts of a split.
+
+    Attributes:
+        areas: method to the mean area under its deletion curve.
+        random_area: the mean of random orders.
+        correlations: (M, M) mean rank correlations, of the texts on which they are defined; NaN where there is none.
+        completeness_error: mean of that of integrated gradients, in logits.
+    """
+
+    split: str
+    n: int
+    areas: Mapping[str, float]
+    random_area: float
+    correlations: Floats
+    completeness_error: float
+
+    @classmethod
+    def of(cls, classifier: Classifier) -> "ExplanationAverages | None":
+        """Those that the checkpoint keeps; None where it has none, or none of these methods."""
+        try:
+            kept = classifier.checkpoint.metrics["explanations"]
+            areas = {name: float(kept["areas"][name]) for name in METHODS}
+            rows = [[np.nan if one is None else float(one) for one in row] for row in kept["correlations"]]
+            correlations = np.array(rows)
+            found = cls(
+                str(kept["split"]),
+                int(kept["n"]),
+                areas,
+                float(kept["random_area"]),
+                correlations,
+                float(kept["completeness_error"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+        return found if correlations.shape == (len(METHODS), len(METHODS)) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, rounded to six places: what stands under `metrics["explanations"]`."""
+        return {
+            "split": self.split,
+            "n": self.n,
+            "areas": {name: round(area, 6) for name, area in self.areas.items()},
+            "random_area": round(self.random_area, 6),
+            "correlations": [
+                [None if np.isnan(one) else round(float(one), 6) for one in row] for row in self.correlations
+            ],
+            "completeness_error": round(self.completeness_error, 8),
+        }
+
+
+@dataclass(frozen=True)
+class ExplanationFigures:
+    """One text's part in `ExplanationAverages`."""
+
+    curves: DeletionCurves
+    correlations: Floats
+    completeness_error: float
+
+
+def explanation_figures(classifier: Classifier, text: str) -> ExplanationFigures:
+    """Score one text's words for the winning class's logit, and judge the five methods on it.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    explained = explain(classifier, text)
+    return ExplanationFigures(
+        curves=deletion_curves(classifier, text, explained.scores),
+        correlations=rank_correlations(explained.scores),
+        completeness_error=explained.integrated.completeness_error,
+    )
+
+
+def average_explanations(figures: Sequence[ExplanationFigures], *, split: str) -> ExplanationAverages:
+    """The mean over texts.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not figures:
+        raise ValueError("got no text; an average needs at least one")
+    stack = np.stack([one.correlations for one in figures])  # n M M
+    counted = np.isfinite(stack).sum(axis=0)  # M M
+    return ExplanationAverages(
+        split=split,
+        n=len(figures),
+        areas={name: float(np.mean([one.curves.areas[name] for one in figures])) for name in METHODS},
+        random_area=float(np.mean([one.curves.random_area for one in figures])),
+        correlations=np.where(counted > 0, np.nansum(stack, axis=0) / np.maximum(counted, 1), np.nan),
+        completeness_error=float(np.mean([one.completeness_error for one in figures])),
+    )
+
+
+def draw_rows(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
+    """`n` different texts in random order, or all where there are fewer; the same seed draws the same."""
+    places = np.random.default_rng(seed).permutation(len(texts))[:n]
+    return [texts[int(place)] for place in places]

@@ -1,0 +1,111 @@
+"""Where the decision forms: the class head applied to every state on the way, and who wrote what of the last one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.inspection.rollout import read_out
+from txcls.inspection.tracing import FloatArray, TracedText, trace_text
+from txcls.predict import Classifier
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClassLens:
+    """The residual stream of one text, state by state.
+
+    Attributes:
+        traced: the text's forward pass.
+        states: names of the S states: the embeddings, and after each block's attention and feed-forward.
+        probabilities: (S, C) calibrated class probabilities where the last norm, pooling and head read that state.
+            Only the last row is what the model computes; the head was never trained on the others.
+        lengths: (S, T) Euclidean length of each token's state.
+        sources: names of what was added up: embeddings, what each attention and feed-forward block wrote, and, with
+            norms after the sums, the shifts of these norms.
+        shares: (sources, T) of each token's last state, measured along it; each column sums to 1. A negative share
+            points against what came out in the end.
+        weights: (T,) how much each token counts in the text's vector.
+    """
+
+    traced: TracedText
+    states: tuple[str, ...]
+    probabilities: Floats
+    lengths: Floats
+    sources: tuple[str, ...]
+    shares: Floats
+    weights: FloatArray
+
+
+def class_lens(classifier: Classifier, text: str) -> ClassLens:
+    """Read every state of a text as if it were the last (nostalgebraist 2020, "the logit lens"), and split up the last.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    import torch
+
+    from txcls.model import TextClassifier
+
+    model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
+    assert isinstance(model, TextClassifier)
+    traced = trace_text(classifier, text)
+    taps = ["embeddings.out"]
+    states = ["embeddings"]
+    for layer in range(config.n_layers):
+        taps += [f"layers.{layer}.resid_mid", f"layers.{layer}.resid_post"]
+        states += [f"layer {layer + 1}: attention", f"layer {layer + 1}: feed-forward"]
+    stack = np.stack([traced.values[tap] for tap in taps])  # S T D
+    ids = model.pad(torch.tensor([[token.id for token in traced.tokens]]))  # 1 T
+    real = None if config.pool_padding else model.real(ids)  # 1 T
+    with torch.inference_mode():
+        logits = model.head(model.pool(model.norm(torch.from_numpy(stack)), real))  # S C
+    names, written = _written(classifier, traced)  # sources T D
+    last = stack[-1].astype(np.float64)  # T D
+    shares = (written * last).sum(axis=-1) / np.maximum((last * last).sum(axis=-1), 1e-12)  # sources T
+    return ClassLens(
+        traced=traced,
+        states=tuple(states),
+        probabilities=classifier.calibrated(logits).numpy(),
+        lengths=np.linalg.norm(stack.astype(np.float64), axis=-1),
+        sources=names,
+        shares=shares,
+        weights=read_out(traced),
+    )
+
+
+def _written(classifier: Classifier, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
+    """What each source put into the last state, (sources, T, D): they add up to it.
+
+    Where norms come before the blocks, the stream is a plain sum. Where they come after the sums, each norm moves,
+    scales and shifts what is there: its mean and scale, as they are for this text, are applied to each part of the sum.
+    """
+    config, values = classifier.checkpoint.config.model, traced.values
+    names, parts = _embedded(traced)
+    shifts = np.zeros_like(parts[0])  # T D
+    for layer in range(config.n_layers):
+        block = classifier.checkpoint.model.layers[layer]
+        for tap, norm, name in (("attn_out", "norm_attn", "attention"), ("ff_out", "norm_ff", "feed-forward")):
+            parts.append(values[f"layers.{layer}.{tap}"].astype(np.float64))
+            names.append(f"layer {layer + 1}: {name}")
+            if config.norm == "post":
+                total = np.sum(parts, axis=0) + shifts  # T D
+                scale = 1.0 / np.sqrt(total.var(axis=-1, keepdims=True) + 1e-5)  # T 1
+                weight, bias = (
+                    getattr(getattr(block, norm), which).detach().double().numpy() for which in ("weight", "bias")
+                )  # D
+                *parts, shifts = (
+                    (part - part.mean(axis=-1, keepdims=True)) * scale * weight for part in (*parts, shifts)
+                )
+                shifts = shifts + bias
+    if config.norm == "post":
+        names, parts = [*names, "shifts of the norms"], [*parts, shifts]
+    return tuple(names), np.stack(parts)
+
+
+def _embedded(traced: TracedText) -> tuple[list[str], list[Floats]]:
+    """What the stream begins with: the vectors of tokens, and of bigrams and positions where the model has them."""
+    kinds = (("tokens", "token vectors"), ("ngrams", "bigram vectors"), ("positions", "position vectors"))
+    found = [(name, f"embeddings.{tap}") for tap, name in kinds if f"embeddings.{tap}" in traced.values]
+    return [name for name, _ in found], [traced.values[tap].astype(np.float64) for _, tap in found]
