@@ -1,26 +1,55 @@
 """The shipped checkpoints: small, quick to load, and as good as their cards say, measured again on the real rows."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from txcls.checkpoint import load_checkpoint
+from txcls.data.batches import TokenisedTexts
+from txcls.data.texts import open_texts
+from txcls.data.types import LabelledTexts
 from txcls.predict import Classifier
 from txcls.training import evaluate
+from txcls.training.objectives import FillMasked, SayNext
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
+LANGUAGE = [
+    folder for folder in SHIPPED if json.loads((folder / "config.json").read_bytes())["objective"] != "classify"
+]
+CLASSIFIERS = [folder for folder in SHIPPED if folder not in LANGUAGE]
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
-def test_a_shipped_checkpoint_is_whole_and_small(folder: Path) -> None:
-    checkpoint = load_checkpoint(folder)
+def test_a_shipped_checkpoint_is_small(folder: Path) -> None:
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12_000_000
     assert (folder / "model.safetensors").stat().st_size <= 10_000_000
+
+
+@pytest.mark.parametrize("folder", LANGUAGE, ids=lambda folder: folder.name)
+def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, published_data: Path) -> None:
+    checkpoint = load_checkpoint(folder)
+    model, figures = checkpoint.model, checkpoint.metrics["language"]
+    assert f"{figures['perplexity']:.4f}" in (folder / "README.md").read_text(encoding="utf-8")
+    texts = open_texts(checkpoint.config.data, path=published_data / checkpoint.config.data.dataset).validation[:500]
+    rows = TokenisedTexts.encode(checkpoint.encoder, LabelledTexts(texts, [0] * len(texts), ("text",)))
+    objective = SayNext() if checkpoint.config.objective == "causal" else FillMasked(checkpoint.encoder.vocab_size)
+    loss, accuracy = objective.validate(model, rows, torch.device("cpu"))
+    assert loss == pytest.approx(figures["loss"], abs=0.15)  # 500 of the 7,666 texts
+    assert accuracy == pytest.approx(figures["accuracy"], abs=0.03)
+    uniform = math.log(checkpoint.encoder.vocab_size)
+    assert loss < 0.6 * uniform
+
+
+@pytest.mark.parametrize("folder", CLASSIFIERS, ids=lambda folder: folder.name)
+def test_a_shipped_classifier_is_as_its_card_says(folder: Path) -> None:
+    checkpoint = load_checkpoint(folder)
     assert {"validation", "test", "data", "training"} <= checkpoint.metrics.keys()
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert f"{checkpoint.metrics['test']['accuracy']:.2%}" in card
@@ -67,7 +96,15 @@ def test_the_huffpost_checkpoint_is_ahead_of_the_linear_model() -> None:
     assert metrics["data"]["train_rows"] + metrics["data"]["validation_rows"] == 188_372
 
 
-@pytest.mark.parametrize("name, split", [("ag_news", "test"), ("ag_news", "validation"), ("huffpost", "test")])
+def test_the_clinc150_checkpoint_is_ahead_of_the_linear_model_and_knows_when_it_does_not_know() -> None:
+    metrics = load_checkpoint(ROOT / "checkpoints" / "clinc150").metrics
+    assert metrics["test"]["n"] == 4500 and metrics["test"]["accuracy"] >= 0.93
+    assert metrics["scope"]["test"]["n_out"] == 1000 and metrics["scope"]["test"]["auroc"] >= 0.95
+
+
+@pytest.mark.parametrize(
+    "name, split", [("ag_news", "test"), ("ag_news", "validation"), ("huffpost", "test"), ("clinc150", "test")]
+)
 def test_the_cards_figures_are_measured_again(published_data: Path, name: str, split: str) -> None:
     checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
     with_order = (name, split) == ("ag_news", "test")  # three more passes over the rows, so only once
