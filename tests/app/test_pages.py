@@ -204,7 +204,7 @@ def test_learned_positions_are_shown_as_the_checkpoints_own() -> None:
 def test_shuffling_reports_how_many_orders_keep_the_class() -> None:
     app = open_page("positions", text="banks signed a deal after the election")
     assert any("of 20** are still classified" in text.value for text in app.markdown)
-    assert all(name in str(charts_of(app)[-1]) for name in CLASSES)
+    assert any(all(name in str(chart) for name in CLASSES) for chart in charts_of(app))
 
 
 def test_without_a_checkpoint_the_page_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
