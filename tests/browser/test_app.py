@@ -74,6 +74,16 @@ def test_answer_follows_the_typing_and_goes_into_the_url(page: Page, server: Ser
     assert text_box(page).input_value() == text
 
 
+def test_what_is_typed_before_the_page_is_drawn_is_answered(page: Page, server: Server, answers: Classifier) -> None:
+    page.goto(f"{server.address}/attention")
+    text = "the goalkeeper saved a late penalty"
+    text_box(page).fill(text)
+    expect(page.get_by_text("Prediction:").first).to_contain_text(answer(answers, text))
+    page.wait_for_url(lambda url: "goalkeeper" in url)
+    settle(page)
+    assert text_box(page).input_value() == text
+
+
 def test_example_answers_with_one_click(page: Page, server: Server, answers: Classifier) -> None:
     visit(page, server)
     page.get_by_role("button", name=EXAMPLES[3].title).click()

@@ -22,5 +22,7 @@ export default function ({ data }) {
     document.removeEventListener("compositionend", later)
   }
   window.txclsStopLiveText = stop
+  // Whatever was typed before this listened, or a moment before it was started anew; nothing happens where nothing was.
+  document.querySelectorAll(`[class*="st-key-${data.key}"] textarea`).forEach((target) => later({ target }))
   return stop
 }
