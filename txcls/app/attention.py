@@ -38,24 +38,11 @@ LAYER_NORM = r"""
 def main() -> None:
     """Draw the page."""
     opened = page.open_page("attention", "Where does each head look?", compare=True)
-    if not opened.has_text:
-        page.invite("every attention head shows where it looks.")
-        page.load(opened)
-        page.close_page(opened, LINKS)
-        return
-    waiting = page.Waiting(opened, height=480)
-    classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        page.nothing_to_read()
-        page.close_page(opened, LINKS)
-        return
-    opened.answer.html(page.answer_html(prediction))
-    model = classifier.checkpoint.config.model
-    opened = page.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-    looks = loaders.look(opened.source, opened.view.text)
-    _draw(opened, looks)
+    read = page.read_text(opened, "every attention head shows where it looks.")
+    if read is not None and read.is_answered:
+        model = read.classifier.checkpoint.config.model
+        opened = page.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+        _draw(opened, loaders.look(opened.source, opened.view.text))
     page.close_page(opened, LINKS)
 
 

@@ -31,30 +31,22 @@ if TYPE_CHECKING:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _each(name: str, stamp: float, text: str, heads: "How", off: "Off") -> "PartEffects":
+def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "PartEffects":
+    """By how much every head and feed-forward block alone moves the winner; TraceError where nothing is to read."""
     from txcls.inspection import Means, ablate_each
 
-    classifier = loaders.classifier(Source(name, stamp))
+    classifier = loaders.classifier(source)
     with loaders.one_at_a_time:
         return ablate_each(classifier, text, heads=heads, off=off, means=Means.of(classifier))
 
 
-def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "PartEffects":
-    """By how much every head and feed-forward block alone moves the winner; TraceError where nothing is to read."""
-    return _each(source.name, source.stamp, text, heads, off)
-
-
 @st.cache_data(max_entries=128, show_spinner=False)
-def _ablate(name: str, stamp: float, text: str, changes: "tuple[Change, ...]") -> "Ablation":
-    from txcls.inspection import Means, ablate
-
-    classifier = loaders.classifier(Source(name, stamp))
-    return ablate(classifier, text, [changes], means=Means.of(classifier))
-
-
 def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablation":
     """The text's class probabilities with these changes made together, in the one row of `changed`."""
-    return _ablate(source.name, source.stamp, text, changes)
+    from txcls.inspection import Means, ablate
+
+    classifier = loaders.classifier(source)
+    return ablate(classifier, text, [changes], means=Means.of(classifier))
 
 
 @dataclass(frozen=True)
@@ -67,26 +59,21 @@ class Explained:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _explain(name: str, stamp: float, text: str, target: "Target", baseline: "Baseline") -> Explained:
+def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
+    """Five ways to score the text's words, judged; TraceError where nothing is to read."""
     from txcls.inspection import deletion_curves, explain, rank_correlations
 
-    classifier = loaders.classifier(Source(name, stamp))
+    classifier = loaders.classifier(source)
     with loaders.one_at_a_time:
         explanation = explain(classifier, text, target=target, baseline=baseline)
         curves = deletion_curves(classifier, text, explanation.scores)
     return Explained(explanation, rank_correlations(explanation.scores), curves)
 
 
-def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
-    """Five ways to score the text's words, judged; TraceError where nothing is to read."""
-    return _explain(source.name, source.stamp, text, target, baseline)
-
-
 @st.cache_data(max_entries=8, show_spinner=False)
-def _averages(name: str, stamp: float, n: int, _on_text: Callable[[int, int], None]) -> "ExplanationAverages":
+def _averages(source: Source, n: int, _on_text: Callable[[int, int], None]) -> "ExplanationAverages":
     from txcls.inspection import average_explanations, draw_rows, explanation_figures
 
-    source = Source(name, stamp)
     classifier = loaders.classifier(source)
     texts = draw_rows(loaders.test_texts(source).rows.texts, n=n)
     figures = []
@@ -100,19 +87,15 @@ def _averages(name: str, stamp: float, n: int, _on_text: Callable[[int, int], No
 
 def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> "ExplanationAverages":
     """The five ways judged on n random test texts, the same as `txcls evaluate --explanations` takes."""
-    return _averages(source.name, source.stamp, n, on_text)
+    return _averages(source, n, on_text)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _lens(name: str, stamp: float, text: str) -> "ClassLens":
-    from txcls.inspection import class_lens
-
-    return class_lens(loaders.classifier(Source(name, stamp)), text)
-
-
 def lens(source: Source, text: str) -> "ClassLens":
     """The class head read after every state; TraceError where nothing is to read."""
-    return _lens(source.name, source.stamp, text)
+    from txcls.inspection import class_lens
+
+    return class_lens(loaders.classifier(source), text)
 
 
 @dataclass(frozen=True)
@@ -124,26 +107,18 @@ class Paths:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _paths(name: str, stamp: float, text: str) -> Paths:
+def paths(source: Source, text: str) -> Paths:
+    """Rollout through all layers, and entropy and distance of each head."""
     from txcls.inspection import attention_rollout, head_statistics
 
-    attention = loaders.look(Source(name, stamp), text).attention
+    attention = loaders.look(source, text).attention
     return Paths(attention_rollout(attention), head_statistics(attention))
 
 
-def paths(source: Source, text: str) -> Paths:
-    """Rollout through all layers, and entropy and distance of each head."""
-    return _paths(source.name, source.stamp, text)
-
-
 @st.cache_data(max_entries=128, show_spinner=False)
-def _query_key(name: str, stamp: float, text: str, layer: int, head: int, query: int, key: int) -> "QueryKey":
-    from txcls.inspection import query_key, trace_text
-
-    traced = trace_text(loaders.classifier(Source(name, stamp)), text)
-    return query_key(traced, layer=layer, head=head, query=query, key=key)
-
-
 def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> "QueryKey":
     """Why one token looks at another in one head, dimension by dimension."""
-    return _query_key(source.name, source.stamp, text, layer, head, query, key)
+    from txcls.inspection import query_key, trace_text
+
+    traced = trace_text(loaders.classifier(source), text)
+    return query_key(traced, layer=layer, head=head, query=query, key=key)

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import experiments, loaders, page
+from txcls.app import experiments, page
 from txcls.errors import TxclsError
 from txcls.figures import correlation_map, deletion_lines, visible
 from txcls.inspection import METHODS, SIGNED, ExplanationAverages
@@ -55,22 +55,12 @@ def main() -> None:
     """Draw the page."""
     opened = page.open_page("explanation", "Is attention an explanation?")
     st.html(STYLE)
-    if not opened.has_text:
-        page.invite("its words are scored in five ways, side by side.")
-        page.load(opened)
-        page.close_page(opened, LINKS)
-        return
-    waiting = page.Waiting(opened, height=480)
-    classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        page.nothing_to_read()
-    else:
-        opened.answer.html(page.answer_html(prediction))
-        _one_text(opened)
-    _many_texts(opened, classifier)
-    _literature()
+    read = page.read_text(opened, "its words are scored in five ways, side by side.")
+    if read is not None:
+        if read.is_answered:
+            _one_text(opened)
+        _many_texts(opened, read.classifier)
+        _literature()
     page.close_page(opened, LINKS)
 
 

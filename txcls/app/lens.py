@@ -5,7 +5,7 @@ import html
 import numpy as np
 import streamlit as st
 
-from txcls.app import experiments, loaders, page
+from txcls.app import experiments, page
 from txcls.figures import lens_lines, percent, share_bars, token_rows
 
 LINKS = {
@@ -26,22 +26,10 @@ def main() -> None:
     """Draw the page."""
     opened = page.open_page("lens", "Where does the decision form?")
     st.html(STYLE)
-    if not opened.has_text:
-        page.invite("the class head reads it after every block.")
-        page.load(opened)
-        page.close_page(opened, LINKS)
-        return
-    waiting = page.Waiting(opened, height=480)
-    classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        page.nothing_to_read()
-        page.close_page(opened, LINKS)
-        return
-    opened.answer.html(page.answer_html(prediction))
-    _decision(opened, classifier.classes)
-    _stream(opened, post_norm=classifier.checkpoint.config.model.norm == "post")
+    read = page.read_text(opened, "the class head reads it after every block.")
+    if read is not None and read.is_answered:
+        _decision(opened, read.classifier.classes)
+        _stream(opened, post_norm=read.classifier.checkpoint.config.model.norm == "post")
     page.close_page(opened, LINKS)
 
 

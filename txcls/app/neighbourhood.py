@@ -31,26 +31,14 @@ ABOUT = (
 def main() -> None:
     """Draw the page."""
     opened = page.open_page("neighbourhood", "What does the model take to be alike?")
-    if not opened.has_text:
-        page.invite("its words and itself are drawn among others.")
-        page.load(opened)
-        page.close_page(opened, LINKS)
-        return
-    waiting = page.Waiting(opened, height=480)
-    classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        page.nothing_to_read()
-        page.close_page(opened, LINKS)
-        return
-    opened.answer.html(page.answer_html(prediction))
-    st.markdown(ABOUT)
-    words, texts = st.columns(2, gap="large")
-    with words:
-        _words(opened)
-    with texts:
-        _texts(opened, classifier)
+    read = page.read_text(opened, "its words and itself are drawn among others.")
+    if read is not None and read.is_answered:
+        st.markdown(ABOUT)
+        words, texts = st.columns(2, gap="large")
+        with words:
+            _words(opened)
+        with texts:
+            _texts(opened, read.classifier)
     page.close_page(opened, LINKS)
 
 

@@ -205,6 +205,40 @@ class Waiting:
         self._slot.empty()
 
 
+@dataclass(frozen=True)
+class Read:
+    """A text that was read: by which classifier, and its prediction, whose label is None where it holds no token."""
+
+    classifier: "Classifier"
+    prediction: "Prediction"
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the text held something to classify."""
+        return self.prediction.label is not None
+
+
+def read_text(page: Page, what: str) -> Read | None:
+    """Load the checkpoint, classify the page's text and draw the answer's line; None where the box is empty.
+
+    A friendly line stands for the answer where the box is empty (`what` says what a text would show) or the text holds
+    no token.
+    """
+    if not page.has_text:
+        invite(what)
+        load(page)
+        return None
+    waiting = Waiting(page, height=480)
+    classifier = load(page)
+    prediction = loaders.predict(page.source, page.view.text).prediction
+    waiting.over()
+    if prediction.label is None:
+        nothing_to_read()
+    else:
+        page.answer.html(answer_html(prediction))
+    return Read(classifier, prediction)
+
+
 def load(page: Page) -> "Classifier":
     """The page's classifier, with the line about it filled in; where it cannot be loaded, a message ends the run."""
     try:

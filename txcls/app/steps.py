@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from txcls.app import computed_steps, loaders, page, state, tokens
+from txcls.app import computed_steps, page, state, tokens
 from txcls.app.browser import listen_to_cells
 from txcls.figures import number_map, visible
 from txcls.text.cleaning import clean
@@ -61,22 +61,15 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = page.open_page("steps", "What happens to this text, step by step?")
-    if not opened.has_text:
-        page.invite("every step from its characters to the answer is shown with its numbers.")
-        page.load(opened)
-        page.close_page(opened, LINKS)
-        return
-    waiting = page.Waiting(opened, height=480)
-    classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        page.nothing_to_read()
-        page.close_page(opened, LINKS)
-        return
-    opened.answer.html(page.answer_html(prediction))
-    model = classifier.checkpoint.config.model
-    opened = page.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+    read = page.read_text(opened, "every step from its characters to the answer is shown with its numbers.")
+    if read is not None and read.is_answered:
+        model = read.classifier.checkpoint.config.model
+        opened = page.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+        _show(opened, read.classifier.encoder)
+    page.close_page(opened, LINKS)
+
+
+def _show(opened: page.Page, encoder: "TextEncoder") -> None:
     st.html(STYLE + tokens.STYLE)
     walk = computed_steps.walk(opened.source, opened.view.text)
     place = _place(opened.view, walk)
@@ -91,7 +84,7 @@ def main() -> None:
     if not hidden:
         with left:
             if step.values is None:
-                _text(step, walk, classifier.encoder)
+                _text(step, walk, encoder)
             else:
                 chosen = _numbers(opened, step, walk)
     with right if not hidden else left:
@@ -101,7 +94,6 @@ def main() -> None:
         if not hidden and step.values is not None:
             _arithmetic(step, *chosen, head=opened.view.head)
         _code(step)
-    page.close_page(opened, LINKS)
 
 
 def _place(view: state.View, walk: "Walk") -> int:

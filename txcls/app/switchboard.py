@@ -25,21 +25,9 @@ Place = tuple[int, int]
 def main() -> None:
     """Draw the page."""
     opened = page.open_page("switchboard", "What is each part worth?")
-    if not opened.has_text:
-        page.invite("then switch parts of the model off and watch the answer move.")
-        page.load(opened)
-        page.close_page(opened, LINKS)
-        return
-    waiting = page.Waiting(opened, height=480)
-    classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        page.nothing_to_read()
-        page.close_page(opened, LINKS)
-        return
-    opened.answer.html(page.answer_html(prediction))
-    _experiment(opened, classifier, str(prediction.label))
+    read = page.read_text(opened, "then switch parts of the model off and watch the answer move.")
+    if read is not None and read.is_answered:
+        _experiment(opened, read.classifier, str(read.prediction.label))
     page.close_page(opened, LINKS)
 
 

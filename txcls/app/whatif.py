@@ -36,27 +36,15 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = page.open_page("whatif", "What if the text were a little different?")
-    if not opened.has_text:
-        page.invite("then change a word of it in a second box and see what moves.")
-        page.load(opened)
-        page.close_page(opened, LINKS)
-        return
-    changed = _second_box(opened.view)
-    waiting = page.Waiting(opened, height=480)
-    classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        page.nothing_to_read()
-        page.close_page(opened, LINKS)
-        return
-    opened.answer.html(page.answer_html(prediction))
-    st.html(tokens.STYLE + STYLE)
-    if loaders.predict(opened.source, changed).prediction.label is None:
-        st.info("The changed text holds nothing that the model reads. A few words are enough.")
-    else:
-        _compare(computed_steps.compare(opened.source, opened.view.text, changed), classifier.classes)
-    _search(opened)
+    changed = _second_box(opened.view) if opened.has_text else ""
+    read = page.read_text(opened, "then change a word of it in a second box and see what moves.")
+    if read is not None and read.is_answered:
+        st.html(tokens.STYLE + STYLE)
+        if loaders.predict(opened.source, changed).prediction.label is None:
+            st.info("The changed text holds nothing that the model reads. A few words are enough.")
+        else:
+            _compare(computed_steps.compare(opened.source, opened.view.text, changed), read.classifier.classes)
+        _search(opened)
     page.close_page(opened, LINKS)
 
 

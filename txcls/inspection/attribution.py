@@ -4,7 +4,7 @@ Whether attention explains an answer was argued by Jain & Wallace 2019 (https://
 & Pinter 2019 (https://aclanthology.org/D19-1002), both on recurrent models. Here the question is put to one text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +34,8 @@ METHODS = {
 """The ways to score words, by key, as people call them."""
 SIGNED = ("gradient", "integrated", "leave_one_out")
 """Those whose scores tell words for the class (above 0) from words against it; attention only says how much."""
+TOGETHER = 64
+"""Texts with words taken out that share a forward pass."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,12 @@ class _Asked:
             surprise = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
             exact = (-((surprise / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
         return exact[:, self.index]
+
+    def without(self, removed: Sequence[Set[int]]) -> Floats:
+        """The target (n,) of the text without the tokens at each of n sets of places."""
+        ids = [token.id for token in self.traced.prediction.tokens]  # without the padding of models that pad all texts
+        values: Floats = self.of_logits(logits_without(self.classifier, ids, removed)).numpy()
+        return values
 
     def of_states(self, states: "Tensor") -> "Tensor":
         """The target (S,) where the first layer reads `states` (S, T, D) instead of this text's embeddings."""
@@ -182,7 +190,7 @@ def leave_one_out(classifier: Classifier, text: str, *, target: Target = "logit"
 
 
 def _leave_one_out(asked: _Asked) -> Floats:
-    values = _without(asked, [set(), *({int(word)} for word in _words(asked.traced))])
+    values = asked.without([set(), *({int(word)} for word in _words(asked.traced))])
     scores: Floats = values[0] - values[1:]
     return scores
 
@@ -192,24 +200,24 @@ def _words(traced: TracedText) -> NDArray[np.intp]:
     return np.flatnonzero([not token.is_special for token in traced.tokens])
 
 
-def _without(asked: _Asked, removed: Sequence[set[int]]) -> Floats:
-    """The target (n,) of the text without the tokens at these places; of nothing but an unknown token where none is
-    left.
+def logits_without(classifier: Classifier, ids: Sequence[int], removed: Sequence[Set[int]]) -> "Tensor":
+    """Logits (n, C) of ids (T,) without those at each of n sets of places; of nothing but an unknown token where none
+    is left.
 
-    Texts of the same length share a pass, so that none needs padding.
+    Texts of the same length share a pass, so that none needs padding, at most `TOGETHER` of them.
     """
     import torch
 
-    ids = [token.id for token in asked.traced.prediction.tokens]  # without the padding of models that pad all texts
     rows = [[one for place, one in enumerate(ids) if place not in gone] or [UNK] for gone in removed]
     by_length: dict[int, list[int]] = {}
     for number, row in enumerate(rows):
         by_length.setdefault(len(row), []).append(number)
-    values = np.zeros(len(rows))
+    logits = torch.zeros(len(rows), len(classifier.classes))  # n C
     for numbers in by_length.values():
-        logits = asked.classifier.logits(torch.tensor([rows[number] for number in numbers]))  # n C
-        values[numbers] = asked.of_logits(logits).numpy()
-    return values
+        for first in range(0, len(numbers), TOGETHER):
+            some = numbers[first : first + TOGETHER]
+            logits[some] = classifier.logits(torch.tensor([rows[number] for number in some]))
+    return logits
 
 
 @dataclass(frozen=True)
@@ -347,7 +355,7 @@ def deletion_curves(
     orders += [random.permutation(len(words)) for _ in range(n_random)]
     steps = np.unique(np.linspace(0, len(words), min(len(words), most_steps) + 1).round().astype(int))  # K
     removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
-    values = _without(asked, removed).reshape(len(orders), len(steps))
+    values = asked.without(removed).reshape(len(orders), len(steps))
     shares = steps / len(words)
     areas: Floats = np.asarray(np.trapezoid(values, shares, axis=1))
     n = len(scores)

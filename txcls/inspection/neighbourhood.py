@@ -79,6 +79,13 @@ def _token_vectors(classifier: Classifier) -> FloatArray:
     return vectors
 
 
+def unit_token_vectors(classifier: Classifier) -> FloatArray:
+    """The token embeddings at length 1, (V, D): their products are cosines."""
+    vectors = _token_vectors(classifier)  # V D
+    units: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return units
+
+
 def token_plane(
     classifier: Classifier, text: str, *, plane: Plane | None = None, n_tokens: int = 2000, n_nearest: int = 6
 ) -> TokenPlane:
@@ -99,7 +106,7 @@ def token_plane(
     plane = plane or vocabulary_plane(classifier)
     own = tuple(dict.fromkeys(token.id for token in encoding.tokens if not token.is_special and not token.is_unknown))
     ids = tuple(range(first, min(first + n_tokens, len(vectors))))
-    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    units = unit_token_vectors(classifier)  # V D
     cosines = units[list(own)] @ units.T  # O V
     cosines[:, :first] = -np.inf
     nearest = {}

@@ -9,7 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.inspection.tracing import FloatArray, readable
+from txcls.inspection.attribution import logits_without
+from txcls.inspection.neighbourhood import unit_token_vectors
+from txcls.inspection.tracing import readable
 from txcls.predict import Classifier, Prediction
 from txcls.text.encoder import Encoding
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -83,7 +85,7 @@ def compare_texts(classifier: Classifier, before: str, after: str) -> Comparison
 
 
 def effects_of_leaving_out(
-    classifier: Classifier, encoding: Encoding, label: str, *, near: Sequence[int] = (), batch_size: int = 64
+    classifier: Classifier, encoding: Encoding, label: str, *, near: Sequence[int] = ()
 ) -> NDArray[np.float64]:
     """By how much the probability of `label` falls when each of the T tokens is left out, (T,); see `Comparison`.
 
@@ -92,10 +94,7 @@ def effects_of_leaving_out(
         encoding: a text with at least one word.
         label: a class.
         near: of a text of more than MOST_LEFT_OUT words, the places round which they are left out.
-        batch_size: texts per forward pass.
     """
-    import torch
-
     index = classifier.classes.index(label)
     ids = encoding.ids
     words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
@@ -104,11 +103,9 @@ def effects_of_leaving_out(
         return effects
     words.sort(key=lambda place: min((abs(place - one) for one in near), default=place))
     words = sorted(words[:MOST_LEFT_OUT])
-    whole = float(classifier.calibrated(classifier.logits(torch.tensor([ids])))[0, index])
-    for start in range(0, len(words), batch_size):
-        chosen = words[start : start + batch_size]
-        rows = torch.tensor([ids[:place] + ids[place + 1 :] for place in chosen])  # B T-1
-        effects[chosen] = whole - classifier.calibrated(classifier.logits(rows))[:, index].numpy()
+    logits = logits_without(classifier, ids, [set(), *({place} for place in words)])  # 1 + words, C
+    kept = classifier.calibrated(logits)[:, index].numpy()
+    effects[words] = kept[0] - kept[1:]
     return effects
 
 
@@ -208,7 +205,7 @@ def _replacements(classifier: Classifier, encoding: Encoding, n: int) -> list[_T
     if not wanted:
         return []
     ids = [encoding.tokens[place].id for place in wanted]
-    vectors = _unit_vectors(classifier)  # V D
+    vectors = unit_token_vectors(classifier)  # V D
     cosines = vectors[ids] @ vectors.T  # N V
     cosines[:, : len(SPECIAL_TOKENS)] = -np.inf
     changes = []
@@ -230,9 +227,3 @@ def _replacements(classifier: Classifier, encoding: Encoding, n: int) -> list[_T
 
 def _is_word(text: str) -> bool:
     return any(character.isalnum() for character in text)
-
-
-def _unit_vectors(classifier: Classifier) -> FloatArray:
-    vectors = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()  # V D
-    units: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return units

@@ -82,11 +82,12 @@ class _Words:
 
     @classmethod
     def fit(cls, texts: Iterable[str], config: TextConfig, others: Iterable[str]) -> Self:
-        counts, other_counts = (
-            Counter(token for text in part for token in words(text, config.tokenizer)) for part in (texts, others)
-        )
+        counts = Counter(token for text in texts for token in words(text, config.tokenizer))
         vocabulary = Vocabulary.from_counts(counts, max_size=config.max_vocabulary, min_frequency=config.min_frequency)
-        return cls(vocabulary.extended(other_counts, max_size=config.max_vocabulary), config.tokenizer)
+        if len(vocabulary) < config.max_vocabulary:
+            other_counts = Counter(token for text in others for token in words(text, config.tokenizer))
+            vocabulary = vocabulary.extended(other_counts, max_size=config.max_vocabulary)
+        return cls(vocabulary, config.tokenizer)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
