@@ -33,31 +33,50 @@ def table(app: AppTest) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
 
 
+def words_now(app: AppTest) -> list[str]:
+    return [TEXT.split()[place] for place in app.session_state["lab_places"]]
+
+
 @pytest.mark.usefixtures("three")
 def test_without_positions_no_order_changes_the_answer_and_with_them_some_does() -> None:
     app = open_page("positions", text=TEXT)
+    assert words_now(app) == TEXT.split()[::-1], "an order that shows something, before anything is chosen"
     changed: set[str] = set()
-    for order in ("reversed", "shuffled", "one word moved"):
-        app.segmented_control(key="lab_order").set_value(order).run()
+    for _ in range(6):
         assert not app.exception
         rows = table(app)
         assert [row[0] for row in rows] == list(MODELS.values())
         assert rows[2][1] == rows[2][2]
         assert all(row[3:] == ["90.00 %", "81.25 %"] for row in rows)
         changed |= {row[0] for row in rows if row[1] != row[2]}
+        app.button(key="lab_shuffle").click().run()
+        assert sorted(words_now(app)) == sorted(TEXT.split())
     assert changed == {"sines and cosines", "learned"}
-    app.segmented_control(key="lab_order").set_value("as typed").run()
-    assert all(row[1] == row[2] for row in table(app))
+    before = words_now(app)
+    app.button(key="lab_reverse").click().run()
+    assert words_now(app) == before[::-1]
+    app.button(key="lab_typed_order").click().run()
+    assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
+
+
+@pytest.mark.usefixtures("three")
+def test_another_text_starts_in_an_order_of_its_own() -> None:
+    app = open_page("positions", text=TEXT)
+    app.button(key="lab_shuffle").click().run()
+    app.text_area[0].set_value("profits fell").run()
+    assert not app.exception and app.session_state["lab_places"] == (1, 0)
 
 
 @pytest.mark.usefixtures("three")
 def test_a_text_of_one_word_has_no_other_order() -> None:
     app = open_page("positions", text="bank")
-    app.segmented_control(key="lab_order").set_value("one word moved").run()
+    app.button(key="lab_shuffle").click().run()
     assert not app.exception and all(row[1] == row[2] for row in table(app))
 
 
-def test_without_the_three_models_it_says_how_to_train_them() -> None:
+def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_checkpoint(make_checkpoint(tmp_path / "alone", max_length=24))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("positions", text=TEXT)
     assert "train positions --set model.positions=none" in app.code[0].value
 

@@ -35,7 +35,8 @@ def save_tiny_checkpoints(root: Path) -> None:
             "scope": ScopeRule(score="max_probability", threshold=2.0),
         },
     }
-    for name, settings in made_of.items():
+    alike = {f"positions_{kind}": {"positions": kind} for kind in ("sinusoidal", "learned", "none")}
+    for name, settings in (made_of | alike).items():
         made = make_checkpoint(root / name, max_length=24, **settings)
         n = len(made.classes)
         details = {"confusion": [[10 * (true == given) for given in range(n)] for true in range(n)], "reliability": []}

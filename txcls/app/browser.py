@@ -1,5 +1,5 @@
 """Small pieces of browser code that Streamlit has no command for: typing that answers, charts that save, tokens to
-click."""
+click, words to drag."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +19,7 @@ def _component(name: str, **parts: str) -> Any:
 _live = _component("live_text", js="live_text.js")
 _cell = _component("cell_click", js="cell_click.js")
 _save = _component("save_chart", html="save_chart.html", js="save_chart.js", css="save_chart.css")
+_order = _component("word_order", html="word_order.html", js="word_order.js", css="word_order.css")
 _strip = _component("token_strip", html="token_strip.html", js="token_strip.js", css="token_strip.css")
 
 
@@ -52,6 +53,20 @@ def token_strip(tokens: Sequence[StripToken], *, label: str, key: str, on_choose
             on_choose(number)
 
     _strip(data={"label": label, "tokens": [asdict(token) for token in tokens]}, key=key, on_chosen_change=chosen)
+
+
+def draggable_words(
+    words: Sequence[str], order: Sequence[int], *, label: str, key: str, on_order: Callable[[tuple[int, ...]], None]
+) -> None:
+    """The words, fit to be shown, in an order that visitors change; `on_order` is told theirs before the next run."""
+
+    def moved() -> None:
+        told = st.session_state[key]["order"] or ()
+        if sorted(told) == list(range(len(words))):
+            on_order(tuple(int(number) for number in told))
+
+    shown = [{"number": number, "text": words[number]} for number in order]
+    _order(data={"label": label, "words": shown}, key=key, on_order_change=moved)
 
 
 def answer_while_typing(key_start: str, *, pause_ms: int = 250) -> None:

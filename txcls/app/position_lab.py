@@ -1,24 +1,26 @@
 """The end of the Positions page: three models that differ in their positions alone, and what a shift by k takes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
-from txcls.app import loaders, page, tokens
-from txcls.figures import number_map, percent
-from txcls.inspection import fit_shift, move_word, reorder_words, shift_map
+from txcls.app import loaders, page
+from txcls.app.browser import draggable_words
+from txcls.figures import number_map, percent, visible
+from txcls.inspection import arrange_words, fit_shift, shift_map
 
 MODELS = {
     "positions_sinusoidal": "sines and cosines",
     "positions_learned": "learned",
     "positions_none": "none",
 }
-ORDERS = ("as typed", "reversed", "shuffled", "one word moved")
 TRAIN = """
 python -m txcls train positions --out checkpoints/positions_sinusoidal
 python -m txcls train positions --set model.positions=learned --out checkpoints/positions_learned
 python -m txcls train positions --set model.positions=none --out checkpoints/positions_none
 """
-MOST_WORDS = 200
+MOST_WORDS = 100
 SHOWN_DIMENSIONS = 8
 
 
@@ -31,12 +33,12 @@ def compare(opened: page.Page) -> None:
         return
     st.markdown(
         "Trained alike on the same AG News texts, without bigram vectors: order can get in through positions and in no "
-        "other way. **Put the words in another order** and see which of the models notice."
+        "other way. **Drag the words into another order** and see which of the models notice; by keyboard, "
+        "Shift with an arrow key moves the word in focus."
     )
     words = opened.view.text.split()[:MOST_WORDS]
     typed = " ".join(words)
     now = _reordered(typed, words)
-    st.html(f'{tokens.STYLE}<div class="txcls-text" dir="auto">{tokens.show(now)}</div>')
     lines = [
         "| positions | as typed | in this order | right on test texts | with their words shuffled |",
         "|---|---|---|---:|---:|",
@@ -57,30 +59,32 @@ def compare(opened: page.Page) -> None:
     )
 
 
-def _reordered(typed: str, words: list[str]) -> str:
-    order = st.segmented_control(
-        "Order of the words", ORDERS, default=ORDERS[1], required=True, key="lab_order", label_visibility="collapsed"
+def _reordered(typed: str, words: Sequence[str]) -> str:
+    """The words as the visitor put them: reversed at first, then as dragged and as the buttons say."""
+    if st.session_state.get("lab_typed") != typed:
+        st.session_state["lab_typed"] = typed
+        _arrange(range(len(words) - 1, -1, -1))
+    order: tuple[int, ...] = st.session_state["lab_places"]
+    draggable_words(
+        [visible(word) for word in words],
+        order,
+        label="The text's words; Shift with an arrow key moves a word",
+        key="lab_words",
+        on_order=_arrange,
     )
-    if order == "one word moved" and len(words) > 1:
-        row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-        place = row.selectbox(
-            "Word",
-            range(len(words)),
-            format_func=lambda n: f"{n + 1} · {words[n][:40]}",
-            key=f"lab_word_{hash(typed)}",
-            width=260,
-        )
-        to = row.slider("Move it to place", 1, len(words), len(words), key=f"lab_to_{hash(typed)}", width=360)
-        return move_word(typed, place, to - 1)
-    if order == "shuffled":
-        st.session_state.setdefault("lab_seed", 0)
-        st.button("Shuffle again", key="lab_shuffle", on_click=_shuffle_again)
-        return reorder_words(typed, "shuffled", seed=st.session_state["lab_seed"])
-    return reorder_words(typed, "reversed" if order == "reversed" else "as typed")
+    with st.container(horizontal=True, gap="small"):
+        st.button("As typed", key="lab_typed_order", on_click=_arrange, args=(range(len(words)),))
+        st.button("Reverse", key="lab_reverse", on_click=_arrange, args=(order[::-1],))
+        st.button("Shuffle", key="lab_shuffle", on_click=_shuffle, args=(len(words),))
+    return arrange_words(typed, order)
 
 
-def _shuffle_again() -> None:
-    st.session_state["lab_seed"] += 1
+def _arrange(places: Sequence[int]) -> None:
+    st.session_state["lab_places"] = tuple(places)
+
+
+def _shuffle(n: int) -> None:
+    _arrange(np.random.default_rng().permutation(n).tolist())
 
 
 def _answer(source: loaders.Source, text: str) -> str:

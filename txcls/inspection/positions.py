@@ -1,7 +1,7 @@
 """How positions enter the model, and what the order of words does to its answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,30 +122,20 @@ def fit_shift(values: FloatArray, k: int) -> FittedShift:
     return FittedShift(found, error(slice(0, None, 2)), error(slice(1, None, 2)))
 
 
-Order = Literal["as typed", "reversed", "shuffled"]
+def arrange_words(text: str, places: Sequence[int]) -> str:
+    """The white-space separated words of a text in another order, with single spaces.
 
-
-def reorder_words(text: str, order: Order, *, seed: int = 0) -> str:
-    """The white-space separated words of a text in another order, with single spaces; the seed is the shuffle's."""
-    words = text.split()
-    if order == "reversed":
-        words = words[::-1]
-    elif order == "shuffled":
-        words = [words[n] for n in np.random.default_rng(seed).permutation(len(words))]
-    return " ".join(words)
-
-
-def move_word(text: str, place: int, to: int) -> str:
-    """The words of a text with the one at `place` taken out and put in at `to`, both from 0.
+    Args:
+        text: N words.
+        places: each of 0 … N - 1 once; the word at places[0] comes first.
 
     Raises:
-        IndexError: there is no such place.
+        ValueError: a place is missing, or named twice.
     """
     words = text.split()
-    if not (0 <= place < len(words) and 0 <= to < len(words)):
-        raise IndexError(f"got places {place} and {to}; this text has {len(words)} words")
-    words.insert(to, words.pop(place))
-    return " ".join(words)
+    if sorted(places) != list(range(len(words))):
+        raise ValueError(f"got places {list(places)}; wanted each of the {len(words)} words' once, counted from 0")
+    return " ".join(words[place] for place in places)
 
 
 def shuffle_words(classifier: Classifier, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
