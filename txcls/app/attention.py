@@ -20,14 +20,7 @@ CAVEAT = (
     "**Attention is not by itself an explanation.** It shows where a head read from, not what the model did with it, "
     "and many different patterns can lead to the same answer."
 )
-LINKS = {
-    page.CLASSIFY: "← What is this text about?",
-    page.TOKENS: "← How does a text become numbers?",
-    page.POSITIONS: "How does word order get in? →",
-    page.LANGUAGE: "What is missing, and what comes next? →",
-    page.SWITCHBOARD: "What is each part worth? →",
-    page.EXPLANATION: "Is attention an explanation? →",
-}
+LINKS = (page.CLASSIFY, page.TOKENS, page.STEPS, page.SWITCHBOARD, page.EXPLANATION, page.POSITIONS, page.LANGUAGE)
 LAYER_NORM = r"""
 \mathrm{LayerNorm}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \odot \gamma + \beta
 \qquad \mu = \frac{1}{D}\sum_{i=1}^{D} x_i
@@ -37,7 +30,7 @@ LAYER_NORM = r"""
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("attention", "Where does each head look?", compare=True)
+    opened = page.open_page(page.ATTENTION, compare=True)
     read = page.read_text(opened, "every attention head shows where it looks.")
     if read is not None and read.is_answered:
         model = read.classifier.checkpoint.config.model

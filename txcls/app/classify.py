@@ -13,17 +13,12 @@ from txcls.figures import probability_bars, training_curves
 if TYPE_CHECKING:
     from txcls.predict import Classifier
 
-LINKS = {
-    page.TOKENS: "How did the text become numbers? →",
-    page.ATTENTION: "Where did the heads look? →",
-    page.POSITIONS: "How did word order get in? →",
-    page.LANGUAGE: "What could come next? →",
-}
+LINKS = (page.TOKENS, page.STEPS, page.ATTENTION, page.POSITIONS, page.WHAT_IF, page.LANGUAGE)
 
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("classify", "What is this text about?", box_height=112, examples="buttons", compare=True)
+    opened = page.open_page(page.CLASSIFY, box_height=112, examples="buttons", compare=True)
     classifier = _two(opened) if opened.view.versus else _one(opened)
     if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
         st.caption("This text is too long for the address bar: a link to this page opens without it.")

@@ -17,11 +17,7 @@ from txcls.text.encoder import Token
 if TYPE_CHECKING:
     from txcls.predict import Classifier
 
-LINKS = {
-    page.ATTENTION: "← Where does each head look?",
-    page.SWITCHBOARD: "← What is each part worth?",
-    page.LENS: "Where does the decision form? →",
-}
+LINKS = (page.ATTENTION, page.SWITCHBOARD, page.LENS, page.WHAT_IF)
 N_TEXTS = 200
 TARGETS = {"logit": "logit", "probability": "probability"}
 BASELINES = {"unknown": "unknown words", "zero": "zero vectors"}
@@ -53,7 +49,7 @@ FOR, AGAINST = "213, 94, 0", "31, 131, 196"
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("explanation", "Is attention an explanation?")
+    opened = page.open_page(page.EXPLANATION)
     st.html(STYLE)
     read = page.read_text(opened, "its words are scored in five ways, side by side.")
     if read is not None:

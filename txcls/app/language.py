@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from txcls.inspection import NextTokens, RankedTokens, Sight, Surprise
 
 FloatArray = NDArray[np.float32]
-LINKS = {
-    page.CLASSIFY: "← What is this text about?",
-    page.TOKENS: "← How does a text become numbers?",
-    page.ATTENTION: "← Where does each head look?",
-}
+LINKS = (page.CLASSIFY, page.TOKENS, page.ATTENTION, page.NEIGHBOURHOOD)
 PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
 PRESETS: dict[loaders.Objective, tuple[str, str]] = {
     "masked": ("masked_lm", "fills in blanks"),
@@ -52,7 +48,7 @@ def main() -> None:
     """Draw the page."""
     there = [name for objective in PRESETS for name in loaders.language_names(objective)]
     dataset = loaders.summary(there[0]).dataset if there else ""
-    opened = page.open_language_page("language", "What is missing, and what comes next?", dataset=dataset)
+    opened = page.open_language_page(page.LANGUAGE, dataset=dataset)
     st.html(tokens.STYLE)
     st.session_state["part_box"] = opened.view.part
     st.segmented_control(

@@ -8,11 +8,7 @@ import streamlit as st
 from txcls.app import experiments, page
 from txcls.figures import lens_lines, percent, share_bars, token_rows
 
-LINKS = {
-    page.ATTENTION: "← Where does each head look?",
-    page.SWITCHBOARD: "← What is each part worth?",
-    page.EXPLANATION: "← Is attention an explanation?",
-}
+LINKS = (page.STEPS, page.ATTENTION, page.SWITCHBOARD, page.EXPLANATION)
 STYLE = """
 <style>
 .txcls-steps {display: grid; grid-template-columns: auto auto auto; gap: 0.15rem 1.2rem; width: fit-content;}
@@ -24,7 +20,7 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("lens", "Where does the decision form?")
+    opened = page.open_page(page.LENS)
     st.html(STYLE)
     read = page.read_text(opened, "the class head reads it after every block.")
     if read is not None and read.is_answered:

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 N_TEST_TEXTS = 300
 MOST_WORDS = 30
 """Tokens of the text whose nearest are listed."""
-LINKS = {
-    page.CLASSIFY: "← What is this text about?",
-    page.TOKENS: "← How does a text become numbers?",
-    page.ATTENTION: "Where does each head look? →",
-}
+LINKS = (page.CLASSIFY, page.TOKENS, page.WHAT_IF, page.LANGUAGE)
 ABOUT = (
     "Vectors of many numbers are drawn as a shadow on the plane in which they spread the most (principal components). "
     "What is far apart in the picture is far apart; what is close may still differ in a direction that is not drawn."
@@ -30,7 +26,7 @@ ABOUT = (
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("neighbourhood", "What does the model take to be alike?")
+    opened = page.open_page(page.NEIGHBOURHOOD)
     read = page.read_text(opened, "its words and itself are drawn among others.")
     if read is not None and read.is_answered:
         st.markdown(ABOUT)

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import plotly.graph_objects as go
@@ -20,22 +21,20 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 TEXT_BOX = "text_box"
-CLASSIFY, TOKENS, STEPS, ATTENTION, POSITIONS, SWITCHBOARD, EXPLANATION, LENS, WHAT_IF, NEIGHBOURHOOD, LANGUAGE = (
-    f"txcls/app/{name}.py"
-    for name in (
-        "classify",
-        "tokens_page",
-        "steps",
-        "attention",
-        "positions",
-        "switchboard",
-        "explanation",
-        "lens",
-        "whatif",
-        "neighbourhood",
-        "language",
-    )
-)
+QUESTIONS = {
+    (CLASSIFY := "txcls/app/classify.py"): "What is this text about?",
+    (TOKENS := "txcls/app/tokens_page.py"): "How does a text become numbers?",
+    (STEPS := "txcls/app/steps.py"): "What happens to this text, step by step?",
+    (ATTENTION := "txcls/app/attention.py"): "Where does each head look?",
+    (SWITCHBOARD := "txcls/app/switchboard.py"): "What is each part worth?",
+    (EXPLANATION := "txcls/app/explanation.py"): "Is attention an explanation?",
+    (LENS := "txcls/app/lens.py"): "Where does the decision form?",
+    (POSITIONS := "txcls/app/positions.py"): "How does word order get in?",
+    (WHAT_IF := "txcls/app/whatif.py"): "What if the text were a little different?",
+    (NEIGHBOURHOOD := "txcls/app/neighbourhood.py"): "What does the model take to be alike?",
+    (LANGUAGE := "txcls/app/language.py"): "What is missing, and what comes next?",
+}
+"""The pages in the menu's order, each with the question that it answers."""
 
 STYLE = """
 <style>
@@ -46,6 +45,10 @@ STYLE = """
 .txcls-outside {border-left: 6px solid #E69F00; padding-left: 0.6rem;}
 .txcls-answer small {font-weight: 400; font-size: 0.62em; opacity: 0.85; padding-left: 0.4em;}
 .txcls-strip {font-size: 1.15rem; line-height: 2.3rem; min-height: 2.3rem;}
+[data-testid="stMarkdownContainer"] table {display: block; overflow-x: auto; max-width: 100%; width: max-content;}
+@media (max-width: 640px) {
+  [data-testid="stMarkdownContainer"] :is(td, th) {padding: 0.3rem 0.4rem; font-size: 0.9rem; line-height: 1.35;}
+}
 [class*="st-key-text_box"] textarea {font-size: 1.15rem; line-height: 1.5;}
 .stPlotlyChart :is(.xtick, .x2tick, .ytick, .cbaxis, .g-xtitle, .g-ytitle, .legend, .bars, .annotation) text,
 .stPlotlyChart :is(.textpoint, .colorbar) text {fill: currentColor !important; opacity: 0.9;}
@@ -55,8 +58,9 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Opened:
-    """A page with its text box: the view to draw."""
+    """A page with its text box: its path, and the view to draw."""
 
+    path: str
     view: state.View
 
     @property
@@ -75,19 +79,18 @@ class Page(Opened):
 
 
 def open_page(
-    name: str,
-    heading: str,
+    path: str,
     *,
     box_height: int = 84,
     examples: Literal["buttons", "menu"] = "menu",
     compare: bool = False,
 ) -> Page:
-    """Draw the heading, the checkpoint's line, the text box and the examples; `compare` adds a second picker.
+    """Draw the page's question, the checkpoint's line, the text box and the examples; `compare` adds a second picker.
 
     Where there is no checkpoint, it says how to make one and ends the run.
     """
     names = loaders.names()
-    view, text_box = _begin(name, heading, names)
+    view, text_box = _begin(path, names)
     if not names:
         st.error(
             "There is no trained checkpoint yet. Train one with `python -m txcls train sample` (a few minutes) or "
@@ -108,22 +111,22 @@ def open_page(
     if not loaders.is_loaded(source):
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
     answer = _ask(view, text_box, loaders.summary(view.checkpoint).dataset, box_height=box_height, examples=examples)
-    return Page(view, source, facts, answer)
+    return Page(path, view, source, facts, answer)
 
 
-def open_language_page(name: str, heading: str, *, dataset: str) -> Opened:
-    """Draw the heading, the text box and texts of the kind in `dataset`; the page picks its own checkpoints."""
-    view, text_box = _begin(name, heading, loaders.names())
+def open_language_page(path: str, *, dataset: str) -> Opened:
+    """Draw the page's question, the text box and texts of the kind in `dataset`; the page picks its own checkpoints."""
+    view, text_box = _begin(path, loaders.names())
     _ask(view, text_box, dataset, box_height=84, examples="menu")
-    return Opened(view)
+    return Opened(path, view)
 
 
-def _begin(name: str, heading: str, names: Sequence[str]) -> tuple[state.View, str]:
-    """Draw the heading; the view, and the key of the page's text box."""
+def _begin(path: str, names: Sequence[str]) -> tuple[state.View, str]:
+    """Draw the page's question; the view, and the key of the page's text box."""
     st.html(STYLE)
-    text_box = f"{TEXT_BOX}_{name}"  # a key of its own per page: Streamlit drops a box when its page is left
+    text_box = f"{TEXT_BOX}_{Path(path).stem}"  # a key of its own per page: Streamlit drops a box when its page is left
     view = state.current_view(names, text_box=text_box)
-    st.title(heading, anchor=False)
+    st.title(QUESTIONS[path], anchor=False)
     return view, text_box
 
 
@@ -179,11 +182,13 @@ def _ask(
     return answer
 
 
-def close_page(page: Opened, links: Mapping[str, str]) -> None:
-    """Draw the end of a page: links to others (path to label; phones hide the menu), and what listens to typing."""
+def close_page(page: Opened, others: Sequence[str]) -> None:
+    """Draw the end of a page: links to some others (phones hide the menu), and what listens to typing."""
+    order = list(QUESTIONS)
     with st.container(horizontal=True, gap="medium"):
-        for path, label in links.items():
-            link_to(page, path, label)
+        for path in sorted(others, key=order.index):
+            question = QUESTIONS[path]
+            link_to(page, path, f"← {question}" if order.index(path) < order.index(page.path) else f"{question} →")
     answer_while_typing(TEXT_BOX)
 
 

@@ -7,11 +7,7 @@ from txcls.app import loaders, page, position_lab
 from txcls.figures import position_curves, position_heatmap, position_products_map, shuffle_bars
 
 N_SHUFFLES = 20
-LINKS = {
-    page.CLASSIFY: "← What is this text about?",
-    page.TOKENS: "← How does a text become numbers?",
-    page.ATTENTION: "← Where does each head look?",
-}
+LINKS = (page.CLASSIFY, page.TOKENS, page.ATTENTION, page.WHAT_IF)
 FORMULA = r"""
 \begin{aligned}
 PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d_{model}}\right)\\
@@ -22,7 +18,7 @@ PE_{(pos,\,2i+1)} &= \cos\!\left(pos\,/\,10000^{2i/d_{model}}\right)
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("positions", "How does word order get in?")
+    opened = page.open_page(page.POSITIONS)
     waiting = page.Waiting(opened, height=480)
     classifier = page.load(opened)
     prediction = loaders.predict(opened.source, opened.view.text).prediction if opened.has_text else None

@@ -200,8 +200,3 @@ def take_notes() -> list[str]:
     """What the link asked for in vain; each is returned once."""
     notes: list[str] = st.session_state.pop("_notes", [])
     return notes
-
-
-def add_note(note: str) -> None:
-    """Have a sentence shown below the header."""
-    st.session_state.setdefault("_notes", []).append(note)

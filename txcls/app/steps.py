@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from txcls.inspection.steps import Axis, Question
     from txcls.text.encoder import TextEncoder
 
-LINKS = {
-    page.CLASSIFY: "← What is this text about?",
-    page.TOKENS: "← How does a text become numbers?",
-    page.ATTENTION: "Where does each head look? →",
-}
+LINKS = (page.CLASSIFY, page.TOKENS, page.ATTENTION, page.LENS)
 CHART = "chart_numbers"
 MOST_ROWS = 64
 """Tokens drawn at once; of longer texts a part is chosen."""
@@ -60,7 +56,7 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("steps", "What happens to this text, step by step?")
+    opened = page.open_page(page.STEPS)
     read = page.read_text(opened, "every step from its characters to the answer is shown with its numbers.")
     if read is not None and read.is_answered:
         model = read.classifier.checkpoint.config.model

@@ -11,11 +11,7 @@ from txcls.inspection import AccuracyEffects, Change, Means
 if TYPE_CHECKING:
     from txcls.predict import Classifier
 
-LINKS = {
-    page.ATTENTION: "← Where does each head look?",
-    page.EXPLANATION: "Is attention an explanation? →",
-    page.LENS: "Where does the decision form? →",
-}
+LINKS = (page.STEPS, page.ATTENTION, page.EXPLANATION, page.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
 HEADS = {"off": "off", "uniform": "even", "shuffled": "shuffled"}
 EXTRAS: dict[Literal["positions", "bigrams"], str] = {"positions": "position vectors", "bigrams": "bigram vectors"}
@@ -24,7 +20,7 @@ Place = tuple[int, int]
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("switchboard", "What is each part worth?")
+    opened = page.open_page(page.SWITCHBOARD)
     read = page.read_text(opened, "then switch parts of the model off and watch the answer move.")
     if read is not None and read.is_answered:
         _experiment(opened, read.classifier, str(read.prediction.label))

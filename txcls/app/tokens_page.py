@@ -14,7 +14,7 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 if TYPE_CHECKING:
     from txcls.inspection import Tokenizers
 
-LINKS = {page.CLASSIFY: "← What is this text about?", page.ATTENTION: "Where does each head look? →"}
+LINKS = (page.CLASSIFY, page.STEPS, page.ATTENTION, page.NEIGHBOURHOOD)
 LONGEST_CLEANED = 20_000
 """Characters of a text whose cleaning is explained, and from which a word can be chosen."""
 LONGEST_PART = 64
@@ -25,7 +25,7 @@ SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("tokens", "How does a text become numbers?")
+    opened = page.open_page(page.TOKENS)
     waiting = page.Waiting(opened, height=480)
     encoder = page.load(opened).encoder
     waiting.over()

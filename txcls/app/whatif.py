@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from txcls.inspection import Comparison, FlipSearch, Pair
     from txcls.text.encoder import Token
 
-LINKS = {page.CLASSIFY: "← What is this text about?", page.ATTENTION: "Where does each head look? →"}
+LINKS = (page.CLASSIFY, page.ATTENTION, page.EXPLANATION, page.POSITIONS, page.NEIGHBOURHOOD)
 BOX = f"{page.TEXT_BOX}_changed"  # begins as the first box's key does, so that it too answers while one types
 MOST_PAIRS = 40
 """Words whose effects are drawn; of longer texts those with the largest, and all that changed."""
@@ -35,7 +35,7 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = page.open_page("whatif", "What if the text were a little different?")
+    opened = page.open_page(page.WHAT_IF)
     changed = _second_box(opened.view) if opened.has_text else ""
     read = page.read_text(opened, "then change a word of it in a second box and see what moves.")
     if read is not None and read.is_answered:
