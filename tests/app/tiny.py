@@ -35,9 +35,9 @@ def save_tiny_checkpoints(root: Path) -> None:
             "scope": ScopeRule(score="max_probability", threshold=2.0),
         },
     }
-    alike = {f"positions_{kind}": {"positions": kind} for kind in ("sinusoidal", "learned", "none")}
+    alike = {f"positions_{kind}": {"positions": kind, "max_length": 256} for kind in ("sinusoidal", "learned", "none")}
     for name, settings in (made_of | alike).items():
-        made = make_checkpoint(root / name, max_length=24, **settings)
+        made = make_checkpoint(root / name, **{"max_length": 24, **settings})
         n = len(made.classes)
         details = {"confusion": [[10 * (true == given) for given in range(n)] for true in range(n)], "reliability": []}
         save_checkpoint(replace(made, metrics={"test": {**figures, **details}}, history=history))
