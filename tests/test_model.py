@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from txcls.config import ModelConfig
-from txcls.model import Block, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
+from txcls.model import Block, Dropout, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
 from txcls.tap import trace
 
 VOCAB, CLASSES = 50, 3
@@ -104,6 +104,28 @@ def test_attention_equals_torchs_own(masking: str, traced: bool) -> None:
     torch.testing.assert_close(result, expected, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
+    masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(1)
+    attention = SelfAttention(small()).train()
+    allowed = torch.ones(3, 1, 1, 7, dtype=torch.bool)
+    allowed[1, ..., 4:] = not masked
+    x = torch.randn(3, 7, small().d_model)
+    made = []
+    for short in (7, 6):
+        monkeypatch.setattr("txcls.model.SHORT", short)
+        attention.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = attention(x, allowed).float()
+        out.square().mean().backward()
+        assert attention.query.weight.grad is not None and attention.value.weight.grad is not None
+        made.append((out.detach(), attention.query.weight.grad.clone(), attention.value.weight.grad.clone()))
+    for written_out, fused in zip(*made, strict=True):
+        torch.testing.assert_close(written_out, fused, atol=0.02 * float(fused.abs().max()), rtol=0)
+
+
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("masked", [False, True])
@@ -144,6 +166,31 @@ def test_layer_norm_equals_torchs_own(traced: bool) -> None:
     with torch.no_grad(), trace(record=()) if traced else nullcontext():
         result = ours(x)
     torch.testing.assert_close(result, theirs(x).detach(), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("chance", [0.1, 0.5, 0.9])
+def test_dropout_zeroes_the_share_it_should_scales_the_rest_and_lets_as_much_gradient_through(chance: float) -> None:
+    torch.manual_seed(0)
+    dropout = Dropout(chance)
+    x = torch.full((401, 999), 2.0, requires_grad=True)  # an odd number of values
+    out = dropout(x)
+    kept = (out != 0).double()
+    torch.testing.assert_close(out, kept.float() * 2 / (1 - chance))
+    spread = (chance * (1 - chance)) ** 0.5
+    assert abs(kept.mean() - (1 - chance)) < 5 * spread / x.numel() ** 0.5
+    for apart in (1, 2, 3, 4):  # four values share one draw: neighbours must not know of each other
+        both = (kept.flatten()[apart:] * kept.flatten()[:-apart]).mean()
+        assert abs(both - (1 - chance) ** 2) < 5 / x.numel() ** 0.5
+    out.sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, out.detach() / 2)
+    assert not torch.equal(dropout(x) != 0, out != 0), "drawn anew each time"
+
+
+def test_dropout_leaves_everything_alone_outside_training_or_without_a_chance() -> None:
+    x = torch.randn(3, 5)
+    assert torch.equal(Dropout(0.5).eval()(x), x) and torch.equal(Dropout(0.0)(x), x)
+    assert Dropout(0.5)(torch.zeros(0, 4)).shape == (0, 4)
 
 
 def test_sinusoids_equal_the_papers_formula() -> None:
