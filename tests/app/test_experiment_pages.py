@@ -188,7 +188,7 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
     assert "**Approximate**" in words
     for length in lens.lengths.mean(axis=1):
         assert f"**{length:.1f}**" in words
-    bars = next(f for f in charts_of(app) if f["data"][0]["type"] == "bar")["data"][0]["text"]
+    bars = next(f for f in charts_of(app) if f["data"][0]["type"] == "bar")["data"][1]["text"]
     mean = [100 * float(one) for one in lens.shares @ lens.weights]
     assert [float(one.removesuffix(" %").replace("−", "-")) for one in bars] == pytest.approx(mean, abs=0.0501)
 

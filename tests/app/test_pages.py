@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from tests.app.tiny import LEARNED, PLAIN
-from tests.conftest import CLASSES
+from tests.conftest import CLASSES, make_checkpoint
 from txcls.app.examples import EXAMPLES
 from txcls.app.state import LONGEST_LINKED_TEXT
+from txcls.checkpoint import save_checkpoint
 
 ENTRY = str(Path(__file__).parents[2] / "streamlit_app.py")
 CHARTS = ("classify", "attention", "positions", "switchboard", "explanation", "lens")
@@ -199,6 +201,18 @@ def test_positions_mark_what_the_checkpoint_uses() -> None:
 def test_learned_positions_are_shown_as_the_checkpoints_own() -> None:
     app = open_page("positions", checkpoint=LEARNED)
     assert any("learned" in text.value for text in app.markdown)
+
+
+def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_checkpoint(tmp_path / "short", max_length=24, positions="learned")
+    with torch.no_grad():
+        made.model.embeddings.positional[:9] = 1.0
+        made.model.embeddings.positional[9:] = 0.0
+    save_checkpoint(made)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    assert "Those from 9 on are still zeros" in words_of(open_page("positions"))
 
 
 def test_shuffling_reports_how_many_orders_keep_the_class() -> None:

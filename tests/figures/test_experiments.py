@@ -98,8 +98,10 @@ def test_rows_of_tokens_keep_repeated_and_odd_ones_apart(n: int) -> None:
 
 
 def test_share_bars_show_each_share_and_no_minus_zero() -> None:
-    bars = share_bars(["a", "b", "c"], np.array([1.2, -0.2, -1e-9])).data[0]
-    assert list(bars.text) == ["120.0 %", "−20.0 %", "0.0 %"] and list(bars.x) == [1.2, -0.2, -1e-9]
+    bars, numbers = share_bars(["a", "b", "c"], np.array([1.2, -0.2, -1e-9])).data
+    assert list(bars.x) == [1.2, -0.2, -1e-9]
+    assert [number.strip() for number in numbers.text] == ["120.0 %", "−20.0 %", "0.0 %"]
+    assert list(numbers.x) == [1.2, 0, 0], "right of the bars, away from the names"
 
 
 def test_query_key_bars_show_each_dimension() -> None:

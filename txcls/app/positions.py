@@ -75,6 +75,9 @@ def _encoding(opened: page.Page, *, kind: str, d_model: int, max_length: int, n_
         values = loaders.positions(opened.source, length=length).values
         bound = None
         mark = f"✓ This is what **{name}** adds: it **learned** a vector for each of its {max_length} positions."
+        reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
+        if reached < length:
+            mark += f" Those from {reached} on are still zeros: no training text was so long."
     else:
         values = loaders.sinusoids(length, width)
         bound = 1.0

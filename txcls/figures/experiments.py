@@ -154,7 +154,7 @@ def deletion_lines(
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
     )
-    figure.update_xaxes(range=[0, 1], tickformat=".0%", title="share of the words that are gone, highest score first")
+    figure.update_xaxes(range=[0, 1], tickformat=".0%", title="share of words gone,<br>highest score first")
     figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title=f"probability of {label(winner)}")
     return figure
 
@@ -247,18 +247,22 @@ def share_bars(sources: Sequence[str], shares: Numbers) -> go.Figure:
         orientation="h",
         width=0.62,
         marker={"color": [BAR if value >= 0 else OKABE_ITO[1] for value in values], "line_width": 0},
-        text=[f"{value + 0.0:.1%}".replace("%", " %").replace("-", "−") for value in values.round(3)],
-        textposition="outside",
-        textfont={"size": 16},
-        cliponaxis=False,
         customdata=list(sources),
         hovertemplate="%{customdata}: %{x:.2%}<extra></extra>",
     )
-    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
-    room = 0.16 * (high - low or 1.0)  # for the numbers beside the bars
-    figure.update_xaxes(
-        range=[low - (room if low else 0.0), high + room], tickformat=".0%", title="share of the last state"
+    figure.add_scatter(  # right of the bars, those to the left too: there the names are
+        x=values.clip(min=0.0),
+        y=rows,
+        mode="text",
+        text=[f" {value + 0.0:.1%}".replace("%", " %").replace("-", "−") for value in values.round(3)],
+        textposition="middle right",
+        textfont={"size": 16},
+        cliponaxis=False,
+        hoverinfo="skip",
     )
+    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, on a phone as well
+    figure.update_xaxes(range=[low, high + room], tickformat=".0%", title="share of the last state")
     figure.update_yaxes(
         range=[len(sources) - 0.5, -0.5], tickvals=rows, ticktext=list(sources), showgrid=False, tickfont={"size": 15}
     )
