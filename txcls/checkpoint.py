@@ -418,19 +418,26 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
         "## How it was made",
         "",
         *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
-        *_start_lines(checkpoint.config.train),
+        *_help_lines(checkpoint.config.train),
         "",
     ]
 
 
-def _start_lines(train: TrainConfig) -> list[str]:
-    if not train.start_texts:
-        return []
-    sets = ", ".join(train.start_texts)
-    return [
-        f"- start vectors: counted from the training texts, and without their labels from those of {sets}; the most "
-        "frequent words of these fill the vocabulary's room"
-    ]
+def _help_lines(train: TrainConfig) -> list[str]:
+    """What the model had to learn from beside its own texts and labels."""
+    lines = []
+    if train.start_texts:
+        sets = ", ".join(train.start_texts)
+        lines.append(
+            f"- start vectors: counted from the training texts, and without their labels from those of {sets}; the "
+            "most frequent words of these fill the vocabulary's room"
+        )
+    if train.teacher == "linear":
+        lines.append(
+            f"- teacher: linear models of the same training texts, each asked about texts that it had not seen; "
+            f"{train.teacher_weight:.0%} of the loss is to answer as they do"
+        )
+    return lines
 
 
 _HOW = (

@@ -195,6 +195,11 @@ class TrainConfig(Section):
     """Largest gradient norm of a step; 0 for no clipping."""
     label_smoothing: Fraction = 0.0
     """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
+    teacher: Literal["none", "linear"] = "none"
+    """Who else says what a training text is: `linear`, models of TF-IDF that have not seen it
+    (`txcls.training.teacher`)."""
+    teacher_weight: Fraction = 0.5
+    """The teacher's share of the loss; the labels have the rest."""
     class_weights: Literal["none", "inverse"] = "none"
     """`inverse` weighs classes by 1 / count, normalised to sum to the number of classes."""
     token_dropout: Fraction = 0.0
@@ -263,6 +268,14 @@ class RunConfig(Section):
                 f"train.start_texts: {', '.join(names)}: wanted each once, and not {self.data.dataset}, whose texts "
                 "are counted anyway"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _teacher_fits(self) -> Self:
+        if self.train.teacher != "none" and self.train.class_weights != "none":
+            raise ValueError("train.teacher: its share of the loss knows no class weights; wanted one or the other")
+        if self.train.teacher != "none" and self.objective != "classify":
+            raise ValueError("train.teacher: it says classes, and language models learn none; wanted none")
         return self
 
     @model_validator(mode="after")

@@ -60,8 +60,8 @@ class Processes:
     def check_same(self, *texts: TokenisedTexts, settings: str) -> None:
         """Refuse to train where processes (on several machines) read different rows or settings."""
 
-    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
-        """What computes the outcome of ids (B, T) and labels (B,), so that `backward` averages over all processes."""
+    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor, Tensor], Outcome]:
+        """What computes the outcome of ids (B, T), labels and rows (B,), so that `backward` averages over processes."""
         return _Learner(model, objective)
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -106,8 +106,8 @@ class _Learner(nn.Module):
         super().__init__()
         self.model, self.objective = model, objective
 
-    def forward(self, ids: Tensor, labels: Tensor) -> Outcome:
-        return self.objective.batch(self.model, ids, labels)  # type: ignore[arg-type]
+    def forward(self, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
+        return self.objective.batch(self.model, ids, labels, rows)  # type: ignore[arg-type]
 
 
 class _Several(Processes):
@@ -129,10 +129,10 @@ class _Several(Processes):
                     "same data, vocabulary and command line on every machine"
                 )
 
-    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
+    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor, Tensor], Outcome]:
         with self.talking():
             # Weights are those of the first process from here on; buffers follow from the settings.
-            wrapped: Callable[[Tensor, Tensor], Outcome] = DistributedDataParallel(
+            wrapped: Callable[[Tensor, Tensor, Tensor], Outcome] = DistributedDataParallel(
                 _Learner(model, objective), broadcast_buffers=False
             )
             return wrapped

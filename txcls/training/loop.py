@@ -232,13 +232,14 @@ class _Fit:
     def _train_step(self, indices: NDArray[np.int64]) -> None:
         started = time.perf_counter()
         self.model.train()
-        ids_array, labels_array = pad_batch(self.train, self.processes.share(indices))
+        rows = self.processes.share(indices)
+        ids_array, labels_array = pad_batch(self.train, rows)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
         rate = learning_rate(self.step, total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, rate)
         with self._autocast():
-            outcome = self.learner(ids, labels)
+            outcome = self.learner(ids, labels, torch.from_numpy(rows))
         whole = self.processes.whole(outcome, n_rows=len(indices))
         if not math.isfinite(whole.loss):
             raise TrainingError(
