@@ -4,7 +4,7 @@
 
 The server is started anew for every cold start; file caches of the operating system are warm after the first. The
 reaction is measured inside the page: from the moment a text is handed over (the app does so 250 ms after the last key)
-to the first frame with the new bars.
+to the first frame with the new bars, or with the new attention map.
 """
 
 import argparse
@@ -26,28 +26,49 @@ if TYPE_CHECKING:
 
 AIM_COLD_SECONDS, AIM_REACTION_MS = 6.0, 300.0
 BARS = ".st-key-chart_bars .js-plotly-plot"
-WATCH = """
-(bars) => {
-  window.handedOver = window.redrawn = window.lastKey = 0
+LISTEN = """
+window.handedOver = window.redrawn = window.lastKey = 0
+document.addEventListener("input", () => { window.lastKey = performance.now() }, true)
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey && event.key === "Enter") window.handedOver = performance.now()
+}, true)
+"""
+WATCH = f"""
+(bars) => {{
+  {LISTEN}
   let plot = document.querySelector(bars)
-  document.addEventListener("input", () => { window.lastKey = performance.now() }, true)
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey && event.key === "Enter") window.handedOver = performance.now()
-  }, true)
-  const look = () => {
+  const look = () => {{
     const now = document.querySelector(bars)
-    if (now && now !== plot && now.querySelector(".bars path")) {
+    if (now && now !== plot && now.querySelector(".bars path")) {{
       plot = now
       window.redrawn = performance.now()
-    }
+    }}
     requestAnimationFrame(look)
-  }
+  }}
   look()
-}
+}}
+"""
+MAP = ".st-key-chart_map .js-plotly-plot"
+WATCH_MAP = f"""
+(map) => {{
+  {LISTEN}
+  const look = () => {{
+    if (!window.redrawn && document.querySelector(map)?.textContent.includes(window.mark)) {{
+      window.redrawn = performance.now()
+    }}
+    requestAnimationFrame(look)
+  }}
+  look()
+}}
 """
 DONE = """
 (text) => document.querySelector(".txcls-text")?.textContent === text && window.redrawn > window.handedOver
 """
+
+
+def forty_tokens() -> str:
+    """39 words, to which one more is added."""
+    return " ".join(" ".join(example.text for example in EXAMPLES).replace(",", "").replace(".", "").split()[:39])
 
 
 def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, float]:
@@ -74,15 +95,27 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
 def reactions(page: "Page", texts: list[str]) -> list[tuple[float, float]]:
     """Milliseconds to redrawn bars for each text: since it was handed over, and since the last key."""
     page.evaluate(WATCH, BARS)
-    box = page.locator('[class*="st-key-text_box"] textarea')
+    return [_reaction(page, text, DONE) for text in texts]
+
+
+def map_reactions(page: "Page", texts: list[str]) -> list[tuple[float, float]]:
+    """The same on the Attention page: until the large map has the text's last word among its labels."""
+    page.evaluate("window.mark = 'no such word'")
+    page.evaluate(WATCH_MAP, MAP)
     measured = []
     for text in texts:
-        page.evaluate("window.redrawn = 0")
-        box.fill(text)
-        page.wait_for_function(DONE, arg=text)
-        page.wait_for_timeout(400)
-        measured.append(tuple(page.evaluate("[window.redrawn - window.handedOver, window.redrawn - window.lastKey]")))
+        page.evaluate("(mark) => { window.mark = mark }", text.split()[-1])
+        measured.append(_reaction(page, text, "() => window.redrawn > window.handedOver"))
     return measured
+
+
+def _reaction(page: "Page", text: str, done: str) -> tuple[float, float]:
+    page.evaluate("window.redrawn = 0")
+    page.locator('[class*="st-key-text_box"] textarea').fill(text)
+    page.wait_for_function(done, arg=text)
+    page.wait_for_timeout(400)
+    handed_over, last_key = page.evaluate("[window.redrawn - window.handedOver, window.redrawn - window.lastKey]")
+    return handed_over, last_key
 
 
 def main() -> int:
@@ -107,6 +140,11 @@ def main() -> int:
             page.wait_for_selector(f"{BARS} .bars path", state="attached")
             page.wait_for_timeout(1500)
             measured = reactions(page, texts)
+            page.goto(f"{address}/attention")
+            page.wait_for_selector(f"{MAP} .xtick", state="attached")
+            page.wait_for_timeout(1500)
+            forty = [f"{forty_tokens()} report{n}x" for n in range(options.texts)]
+            maps = map_reactions(page, forty)
         browser.close()
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print(f"\n{'cold start, seconds from `streamlit run`':<50}{'median':>8}{'worst':>8}{'aim':>8}")
@@ -114,14 +152,15 @@ def main() -> int:
     for row, values in zip(rows, zip(*starts, strict=True), strict=True):
         aim = f"{AIM_COLD_SECONDS:g}" if row == "bars drawn" else ""
         print(f"{row:<50}{statistics.median(values):>8.2f}{max(values):>8.2f}{aim:>8}")
-    print(f"\n{f'changed text to redrawn bars, ms ({len(texts)} texts)':<50}{'median':>8}{'worst':>8}{'aim':>8}")
-    for row, values, aim in zip(
-        ("since it was handed over", "since the last key (with the 250 ms pause)"),
-        zip(*measured, strict=True),
-        (f"{AIM_REACTION_MS:g}", ""),
-        strict=True,
-    ):
-        print(f"{row:<50}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
+    for what, found in (("bars", measured), ("attention maps, 40 tokens", maps)):
+        print(f"\n{f'changed text to redrawn {what}, ms ({len(texts)} texts)':<60}{'median':>8}{'worst':>8}{'aim':>8}")
+        for row, values, aim in zip(
+            ("since it was handed over", "since the last key (with the 250 ms pause)"),
+            zip(*found, strict=True),
+            (f"{AIM_REACTION_MS:g}", ""),
+            strict=True,
+        ):
+            print(f"{row:<60}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
     return 0
 
 
