@@ -32,7 +32,7 @@ TEXT = "the bank raised its rates after the report"
 def written(page: Page, chart: str) -> list[float]:
     """The numbers in a chart's cells or beside its bars, in the order in which they were drawn."""
     texts = page.locator(f'[class*="st-key-{chart}"] {CHART}').first.evaluate(
-        "plot => plot._fullData.flatMap(one => [].concat(...(one.text || []))).filter(one => /^[+−\\d]/.test(one))"
+        "plot => plot._fullData.flatMap(one => [].concat(...(one.text || []))).filter(one => /^ ?[+−\\d]/.test(one))"
     )
     return [float(re.sub("[ %]", "", one).replace("−", "-")) for one in texts]
 

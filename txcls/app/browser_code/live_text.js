@@ -8,9 +8,9 @@ export default function ({ data }) {
     clearTimeout(timer)
     timer = setTimeout(() => {
       if (!area.isConnected) return
-      area.dispatchEvent(
-        new KeyboardEvent("keydown", { key: "Enter", code: "Enter", ctrlKey: true, bubbles: true, cancelable: true })
-      )
+      const key = { key: "Enter", code: "Enter", bubbles: true, cancelable: true }
+      area.dispatchEvent(new KeyboardEvent("keydown", { ...key, ctrlKey: true }))
+      area.dispatchEvent(new KeyboardEvent("keyup", key)) // or shortcuts would take it to be held down for ever
     }, data.pause)
   }
   window.txclsStopLiveText?.()
