@@ -25,7 +25,7 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimiz
         for (is_decayed, share), parameters in groups.items()
     ]
     if config.optimizer == "adam":
-        return torch.optim.Adam([{**one, "weight_decay": 0.0} for one in options], lr=config.learning_rate)
+        return torch.optim.Adam([{**one, "weight_decay": 0.0} for one in options], lr=config.learning_rate, fused=True)
     return torch.optim.AdamW(options, lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
 
 
