@@ -8,8 +8,6 @@ to the first frame with the new bars, or with the new attention map.
 """
 
 import argparse
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -17,9 +15,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks._side_by_side import machine
+from benchmarks.inspection_speed import N_TOKENS, text_of
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve
 from txcls.app.examples import EXAMPLES
+from txcls.predict import Classifier
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -64,11 +65,6 @@ WATCH_MAP = f"""
 DONE = """
 (text) => document.querySelector(".txcls-text")?.textContent === text && window.redrawn > window.handedOver
 """
-
-
-def forty_tokens() -> str:
-    """39 words, to which one more is added."""
-    return " ".join(" ".join(example.text for example in EXAMPLES).replace(",", "").replace(".", "").split()[:39])
 
 
 def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, float]:
@@ -143,24 +139,24 @@ def main() -> int:
             page.goto(f"{address}/attention")
             page.wait_for_selector(f"{MAP} .xtick", state="attached")
             page.wait_for_timeout(1500)
-            forty = [f"{forty_tokens()} report{n}x" for n in range(options.texts)]
-            maps = map_reactions(page, forty)
+            most = text_of(Classifier.load("ag_news"), N_TOKENS - 1)
+            maps = map_reactions(page, [f"{most} report{n}x" for n in range(options.texts)])
         browser.close()
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(machine())
     print(f"\n{'cold start, seconds from `streamlit run`':<50}{'median':>8}{'worst':>8}{'aim':>8}")
     rows = ("server answers", "heading drawn", "bars drawn", "next visitor: opening the page to bars drawn")
     for row, values in zip(rows, zip(*starts, strict=True), strict=True):
         aim = f"{AIM_COLD_SECONDS:g}" if row == "bars drawn" else ""
         print(f"{row:<50}{statistics.median(values):>8.2f}{max(values):>8.2f}{aim:>8}")
-    for what, found in (("bars", measured), ("attention maps, 40 tokens", maps)):
-        print(f"\n{f'changed text to redrawn {what}, ms ({len(texts)} texts)':<60}{'median':>8}{'worst':>8}{'aim':>8}")
+    for what, found in (("bars", measured), (f"{N_TOKENS}-token attention maps", maps)):
+        print(f"\n{f'changed text to redrawn {what}, ms ({len(texts)} texts)':<64}{'median':>8}{'worst':>8}{'aim':>8}")
         for row, values, aim in zip(
             ("since it was handed over", "since the last key (with the 250 ms pause)"),
             zip(*found, strict=True),
             (f"{AIM_REACTION_MS:g}", ""),
             strict=True,
         ):
-            print(f"{row:<60}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
+            print(f"{row:<64}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
     return 0
 
 

@@ -7,13 +7,12 @@ Processor time is what counts where other work goes on beside.
 """
 
 import argparse
-import os
-import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable
 
+from benchmarks._side_by_side import machine
 from txcls.app.examples import EXAMPLES
 from txcls.inspection import (
     ablate_each,
@@ -78,7 +77,7 @@ def main() -> int:
         "flip search, its first result": (lambda: next(search_flips(classifier, text)), AIM_FLIP_MS),
         "flip search, to its end": (lambda: list(search_flips(classifier, text)), None),
     }
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(machine())
     what = f"{len(classifier.encoder.encode(text).tokens)} tokens, ms"
     print(f"\n{what:<45}{'median':>8}{'worst':>8}{'of processor':>14}{'aim':>6}")
     for name, (one, aim) in work.items():

@@ -7,13 +7,12 @@ time from asking to the end of the page. The checkpoint is loaded before.
 """
 
 import argparse
-import os
-import platform
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks._side_by_side import machine
 from tests.browser.server import serve
 from tests.browser.visitors import visit_together
 from txcls.app.examples import EXAMPLES
@@ -37,7 +36,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--visitors", type=int, default=30, help="how many at once")
     options = parser.parse_args()
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(machine())
     print(
         f"\n{f'{options.visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'aim':>8}"
     )

@@ -1,6 +1,7 @@
 """The pages as Streamlit draws them, without a browser."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.tiny import LEARNED, PLAIN
 from tests.conftest import CLASSES, make_checkpoint
 from txcls.app.examples import EXAMPLES
+from txcls.app.page import QUESTIONS
 from txcls.app.state import LONGEST_LINKED_TEXT
 from txcls.checkpoint import save_checkpoint
 
@@ -196,6 +198,10 @@ def test_positions_mark_what_the_checkpoint_uses() -> None:
     app.slider(key="pe_width").set_value(64).run()
     assert not app.exception
     assert any("uses it with d_model = **16**" in text.value for text in app.markdown)
+
+
+def test_links_between_pages_follow_the_menus_order() -> None:
+    assert re.findall(r'st\.Page\("([^"]+)"', Path(ENTRY).read_text(encoding="utf-8")) == list(QUESTIONS)
 
 
 def test_learned_positions_are_shown_as_the_checkpoints_own() -> None:

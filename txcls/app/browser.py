@@ -12,15 +12,19 @@ _FOLDER = Path(__file__).parent / "browser_code"
 
 
 def _component(name: str, **parts: str) -> Any:
-    sources: dict[str, Any] = {kind: (_FOLDER / file).read_text(encoding="utf-8") for kind, file in parts.items()}
+    """A component of these files, by kind (js, html, css); several of a kind stand one after the other."""
+    sources: dict[str, Any] = {
+        kind: "".join((_FOLDER / file).read_text(encoding="utf-8") for file in files.split())
+        for kind, files in parts.items()
+    }
     return st.components.v2.component(f"txcls_{name}", **sources)
 
 
 _live = _component("live_text", js="live_text.js")
 _cell = _component("cell_click", js="cell_click.js")
 _save = _component("save_chart", html="save_chart.html", js="save_chart.js", css="save_chart.css")
-_order = _component("word_order", html="word_order.html", js="word_order.js", css="word_order.css")
-_strip = _component("token_strip", html="token_strip.html", js="token_strip.js", css="token_strip.css")
+_order = _component("word_order", html="word_order.html", js="word_order.js", css="strip.css word_order.css")
+_strip = _component("token_strip", html="token_strip.html", js="token_strip.js", css="strip.css token_strip.css")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batc
 from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.training.distributed import LostProcessError, here
-from txcls.training.objectives import Classify, Objective, class_weights
+from txcls.training.objectives import Classify, Objective
 from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 3
@@ -123,8 +123,7 @@ def fit(
     """
     if objective is None:
         assert isinstance(model, TextClassifier)
-        weights = class_weights(train.labels, n_classes=model.head.out_features, config=config)
-        objective = Classify(config, weights)
+        objective = Classify.of(train, n_classes=model.head.out_features, config=config)
     return _Fit(model, train, validation, config, objective, torch.device(device), state_path).run(
         resume=resume, on_step=on_step, on_validation=on_validation, max_steps=max_steps
     )

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -57,6 +57,11 @@ class Classify:
 
     def __init__(self, config: TrainConfig, class_weights: Tensor, teacher: Tensor | None = None) -> None:
         self.config, self.class_weights, self.teacher = config, class_weights, teacher
+
+    @classmethod
+    def of(cls, texts: TokenisedTexts, *, n_classes: int, config: TrainConfig, teacher: Tensor | None = None) -> Self:
+        """The objective for these training texts, whose labels say how much each of the C classes weighs."""
+        return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config), teacher)
 
     def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
         dropped = drop_tokens(ids, self.config.token_dropout)

@@ -20,7 +20,7 @@ from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.measure import Evaluation, accuracy_without_order, measure
-from txcls.training.objectives import Classify, class_weights, predict_logits
+from txcls.training.objectives import Classify, predict_logits
 from txcls.training.pretrain import encoder_from, start_from
 from txcls.training.setup import check_writable, choose_device, data_facts, finished, state_file, training_facts
 from txcls.training.start import add_company_vectors, other_texts
@@ -100,14 +100,13 @@ def train(
     if config.train.teacher == "linear":
         tell("asking linear models about the training texts that they have not seen")
         teacher = torch.from_numpy(linear_probabilities(training_rows.texts, training_rows.labels, config.text))
-    weights = class_weights(tokenised.labels, n_classes=len(classes), config=config.train)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
         tokenised,
         held_out,
         config.train,
-        objective=Classify(config.train, weights, teacher),
+        objective=Classify.of(tokenised, n_classes=len(classes), config=config.train, teacher=teacher),
         device=chosen,
         state_path=state_path,
         resume=resume,

@@ -1,6 +1,6 @@
 // Words in a row that can be dragged, or moved with Shift and an arrow key; sends their numbers in the new order.
 export default function ({ data, parentElement, setTriggerValue }) {
-  const strip = parentElement.querySelector(".words")
+  const strip = parentElement.querySelector(".strip")
   const said = parentElement.querySelector(".said")
   strip.setAttribute("aria-label", data.label)
   const words = () => [...strip.children]
