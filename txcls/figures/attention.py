@@ -6,12 +6,23 @@ Rows are the tokens that look (queries), columns the tokens they look at (keys);
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import BAR, FRAME, OKABE_ITO, categories, label, new_figure, share_colours
+from txcls.figures.style import (
+    BAR,
+    FRAME,
+    OKABE_ITO,
+    TOKENS,
+    categories,
+    label,
+    line_across,
+    new_figure,
+    share_colours,
+)
 
 ROWS, COLUMNS = "this token … (query)", "… looks at this token (key)"
 GAP = 0.12  # between the maps of the grid, in map widths
@@ -28,8 +39,29 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     """
     n_layers, n_heads, n_tokens, _ = patterns.shape
     cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
-    step = 1 + GAP
-    figure = new_figure(height=int(96 + np.clip(560 / n_heads, 80, 170) * n_layers))
+    step, edge = 1 + GAP, GAP / 2
+    axis = {"showgrid": False, "ticks": "", "fixedrange": True}
+    figure = new_figure(
+        height=int(96 + np.clip(560 / n_heads, 80, 170) * n_layers),
+        x={
+            "range": [-edge, n_heads * step - edge],
+            "tickvals": [head * step + 0.5 for head in range(n_heads)],
+            "ticktext": [str(head + 1) for head in range(n_heads)],
+            "title": "head",
+            "side": "top",
+            **axis,
+        },
+        y={
+            "range": [n_layers * step - edge, -edge],
+            "tickvals": [layer * step + 0.5 for layer in range(n_layers)],
+            "ticktext": [str(layer + 1) for layer in range(n_layers)],
+            "title": "layer",
+            **axis,
+        },
+        coloraxis=share_colours(top=255),
+        hoverdistance=-1,
+        clickmode="event+select",
+    )
     for layer in range(n_layers):
         for head in range(n_heads):
             figure.add_heatmap(
@@ -64,24 +96,6 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
             y1=layer * step + 1 + margin,
             line={"color": FRAME, "width": 4},
         )
-    edge = GAP / 2
-    figure.update_layout(coloraxis=share_colours(top=255), hoverdistance=-1, clickmode="event+select")
-    axis = {"showgrid": False, "ticks": "", "fixedrange": True}
-    figure.update_xaxes(
-        range=[-edge, n_heads * step - edge],
-        tickvals=[head * step + 0.5 for head in range(n_heads)],
-        ticktext=[str(head + 1) for head in range(n_heads)],
-        title="head",
-        side="top",
-        **axis,
-    )
-    figure.update_yaxes(
-        range=[n_layers * step - edge, -edge],
-        tickvals=[layer * step + 0.5 for layer in range(n_layers)],
-        ticktext=[str(layer + 1) for layer in range(n_layers)],
-        title="layer",
-        **axis,
-    )
     return figure
 
 
@@ -102,7 +116,7 @@ def attention_map(
         verb: what a row does to a column, for the text on hover.
     """
     names = categories(tokens)
-    figure = new_figure(height=int(np.clip(190 + 17 * len(tokens), 430, 900)))
+    figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=share_colours())
     figure.add_heatmap(
         z=np.asarray(pattern, dtype=np.float32),
         x=names,
@@ -112,8 +126,6 @@ def attention_map(
         ygap=1 if len(tokens) <= 40 else 0,
         hovertemplate=f"<b>%{{y}}</b> {verb} <b>%{{x}}</b><br>weight %{{z:.3f}}<extra></extra>",
     )
-    figure.update_layout(coloraxis=share_colours())
-    _query_key_axes(figure, rows=rows, columns=columns)
     return figure
 
 
@@ -126,7 +138,7 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
     """
     names = categories(tokens)
     n = len(tokens)
-    figure = new_figure(height=int(np.clip(190 + 17 * n, 430, 900)))
+    figure = _query_key_figure(n)
     figure.add_heatmap(
         z=np.asarray(allowed, dtype=np.uint8),
         x=names,
@@ -147,14 +159,17 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
         text=np.where(allowed, "may look at", "must not look at"),
         hovertemplate="<b>%{y}</b> %{text} <b>%{x}</b><extra></extra>",
     )
-    _query_key_axes(figure)
     return figure
 
 
-def _query_key_axes(figure: go.Figure, *, rows: str = ROWS, columns: str = COLUMNS) -> None:
+def _query_key_figure(n_tokens: int, *, rows: str = ROWS, columns: str = COLUMNS, **layout: Any) -> go.Figure:
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
-    figure.update_xaxes(title={"text": columns, "standoff": 8}, side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title={"text": rows, "standoff": 16}, autorange="reversed", **axis)
+    return new_figure(
+        height=int(np.clip(190 + 17 * n_tokens, 430, 900)),
+        x={"title": {"text": columns, "standoff": 8}, "side": "top", "tickangle": -60, **axis},
+        y={"title": {"text": rows, "standoff": 16}, "autorange": "reversed", **axis},
+        **layout,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +220,17 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         arcs: which pairs to draw, from `choose_arcs`. Thicker and more opaque means more weight.
     """
     n = len(tokens)
-    figure = new_figure(height=430)
+    span_of_tokens = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
+    figure = new_figure(
+        height=430,
+        x={"showticklabels": False, **span_of_tokens},
+        y={"range": [-1.3, 1.3], "showgrid": False, "showticklabels": False},
+        xaxis2={"overlaying": "x", "automargin": True, **TOKENS, **span_of_tokens},
+        annotations=[
+            {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
+            for y, text in ((1.2, "↷ looks at a later token"), (-1.2, "↶ looks at an earlier token"))
+        ],
+    )
     span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
     turn = np.linspace(0.0, np.pi, 25)
     edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
@@ -248,25 +273,6 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         text=[f"{weight:.3f}" for weight in itself],
         hovertemplate="<b>%{x}</b> looks at itself<br>weight %{text}<extra></extra>",
     )
-    span_of_tokens = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
-    figure.update_layout(
-        xaxis={"showticklabels": False, **span_of_tokens},
-        xaxis2={
-            "overlaying": "x",
-            "type": "category",
-            "tickangle": -60,
-            "tickfont": {"size": 13},
-            "automargin": True,
-            **span_of_tokens,
-        },
-    )
-    figure.update_yaxes(
-        range=[-1.3, 1.3],
-        showgrid=False,
-        showticklabels=False,
-    )
-    for y, text in ((1.2, "↷ looks at a later token"), (-1.2, "↶ looks at an earlier token")):
-        figure.add_annotation(x=0, xref="paper", xanchor="left", y=y, text=text, showarrow=False, opacity=0.8)
     return figure
 
 
@@ -277,15 +283,17 @@ def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Fig
         weights: T weights of the pooling.
         tokens: T tokens.
     """
-    figure = new_figure(height=300)
+    even = 1 / len(tokens)
+    figure = new_figure(
+        height=300,
+        x=TOKENS,
+        y={"range": [0, min(1.05, 1.1 * max(float(np.max(weights)), 2 * even))], "title": "weight"},
+        shapes=[line_across(even, dash="dash", width=2, color=FRAME)],
+    )
     figure.add_bar(
         x=categories(tokens),
         y=np.asarray(weights, dtype=np.float32),
         marker={"color": BAR, "line_width": 0},
         hovertemplate="<b>%{x}</b><br>weight %{y:.3f}<extra></extra>",
     )
-    figure.update_xaxes(type="category", tickangle=-60, tickfont={"size": 13})
-    even = 1 / len(tokens)
-    figure.add_hline(y=even, line={"dash": "dash", "width": 2, "color": FRAME})
-    figure.update_yaxes(range=[0, min(1.05, 1.1 * max(float(np.max(weights)), 2 * even))], title="weight")
     return figure

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, new_figure
+from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Settings, new_figure
 
 BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Ends of the colours of a board of differences: the same for most texts, so that colours can be compared."""
@@ -45,13 +45,11 @@ def effect_board(
     bound = next((one for one in BOUNDS if np.nanmax(np.abs(cells), initial=0.0) <= one), 1.0)
     figure = _board(
         cells * 100,
+        colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": _bar(title)},
         number=lambda value: _signed(value, digits),
         hover=lambda value: f"{what} moves by {_signed(value, digits + 1)} points" + "<br>click to switch" * clickable,
         n_heads=heads.shape[1],
         feed_forward=True,
-    )
-    figure.update_layout(
-        coloraxis={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": _bar(title)}
     )
     for layer, head in chosen:
         column = heads.shape[1] + GAP if head == FEED_FORWARD else head
@@ -76,20 +74,20 @@ def head_board(values: NDArray[np.floating], *, title: str, what: str, top: floa
         top: the end of the colours.
         digits: decimals of the numbers.
     """
-    figure = _board(
+    return _board(
         values,
+        colours={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": _bar(title)},
         number=lambda value: f"{value:.{digits}f}",
         hover=lambda value: f"{what} {value:.{digits + 1}f}",
         n_heads=values.shape[1],
         feed_forward=False,
     )
-    figure.update_layout(coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": _bar(title)})
-    return figure
 
 
 def _board(
     cells: NDArray[np.floating],
     *,
+    colours: Settings,
     number: Callable[[float], str],
     hover: Callable[[float], str],
     n_heads: int,
@@ -99,7 +97,28 @@ def _board(
     names = [str(head + 1) for head in range(n_heads)] + ["", "FF"] * feed_forward
     edges = [head - 0.5 for head in range(n_heads + 1)] + [n_heads - 0.5 + GAP, n_heads + 0.5 + GAP] * feed_forward
     centres = [float(head) for head in range(n_heads)] + [0.0, n_heads + GAP] * feed_forward
-    figure = new_figure(height=int(190 + np.clip(330 / n_layers, 34, 74) * n_layers))
+    axis: dict[str, Any] = {"showgrid": False, "ticks": "", "fixedrange": True}
+    figure = new_figure(
+        height=int(190 + np.clip(330 / n_layers, 34, 74) * n_layers),
+        x={
+            "range": [-0.5, edges[-1]],
+            "tickvals": [centres[column] for column in range(n_columns) if names[column]],
+            "ticktext": [name for name in names if name],
+            "title": "head" + " · FF: feed-forward block" * feed_forward,
+            "side": "top",
+            **axis,
+        },
+        y={
+            "range": [n_layers - 0.5, -0.5],
+            "tickvals": list(range(n_layers)),
+            "ticktext": [str(layer + 1) for layer in range(n_layers)],
+            "title": "layer",
+            **axis,
+        },
+        coloraxis=colours,
+        hoverdistance=-1,
+        clickmode="event+select",
+    )
     figure.add_heatmap(
         z=np.asarray(cells, dtype=np.float32),
         x=edges,
@@ -128,23 +147,6 @@ def _board(
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
         hovertemplate="%{text}<extra></extra>",
-    )
-    figure.update_layout(hoverdistance=-1, clickmode="event+select")
-    axis: dict[str, Any] = {"showgrid": False, "ticks": "", "fixedrange": True}
-    figure.update_xaxes(
-        range=[-0.5, edges[-1]],
-        tickvals=[centres[column] for column in range(n_columns) if names[column]],
-        ticktext=[name for name in names if name],
-        title="head" + " · FF: feed-forward block" * feed_forward,
-        side="top",
-        **axis,
-    )
-    figure.update_yaxes(
-        range=[n_layers - 0.5, -0.5],
-        tickvals=list(range(n_layers)),
-        ticktext=[str(layer + 1) for layer in range(n_layers)],
-        title="layer",
-        **axis,
     )
     return figure
 

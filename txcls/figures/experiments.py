@@ -13,9 +13,13 @@ from txcls.figures.style import (
     DASHES,
     DIVERGING,
     OKABE_ITO,
+    PROBABILITY,
     SEQUENTIAL,
+    TOKENS,
     categories,
     label,
+    legend_above,
+    names_over_bars,
     new_figure,
     percent,
 )
@@ -38,7 +42,15 @@ def moved_bars(
     order = sorted(np.argsort(-np.maximum(old, new), kind="stable")[:n_rows], key=lambda index: -old[index])
     names = [label(classes[index], width=28) for index in order]
     rows = np.arange(len(order))
-    figure = new_figure(height=96 + 84 * len(order))
+    figure = new_figure(
+        height=96 + 84 * len(order),
+        left=20,
+        right=84,
+        x=PROBABILITY,
+        y={"range": [len(order) - 0.5, -0.65], "showticklabels": False, "showgrid": False},
+        annotations=names_over_bars(names, by=0.38),
+        **legend_above(y=1.0, traceorder="normal"),
+    )
     for name, values, offset, width, colour in (
         ("as trained", old, -0.1, 0.2, BAR_REST),
         ("changed", new, 0.2, 0.36, BAR),
@@ -57,18 +69,6 @@ def moved_bars(
             customdata=names,
             hovertemplate=f"%{{customdata}}, {name}: %{{x:.2%}}<extra></extra>",
         )
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-        margin_r=84,
-    )
-    figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
-    for row, name in zip(rows, names, strict=True):
-        figure.add_annotation(
-            x=0, y=row - 0.38, text=name, showarrow=False, xanchor="left", xshift=-2, font={"size": 17}
-        )
-    figure.update_yaxes(range=[len(order) - 0.5, -0.65], showticklabels=False, showgrid=False)
-    figure.update_layout(margin_l=20)
     return figure
 
 
@@ -81,19 +81,11 @@ def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
     """
     n = len(names)
     written = [["–" if np.isnan(one) else f"{one:.2f}".replace("-", "−") for one in row] for row in correlations]
-    figure = new_figure(height=560)
-    figure.add_heatmap(
-        z=np.asarray(correlations, dtype=np.float32),
-        text=written,
-        texttemplate="%{text}",
-        textfont={"size": 15},
-        coloraxis="coloraxis",
-        xgap=2,
-        ygap=2,
-        customdata=[[f"{one}<br>{other}" for other in names] for one in names],
-        hovertemplate="%{customdata}<br>rank correlation %{z:.3f}<extra></extra>",
-    )
-    figure.update_layout(
+    axis = {"tickvals": list(range(n)), "showgrid": False, "ticks": "", "tickfont": {"size": 13}}
+    figure = new_figure(
+        height=560,
+        x={"side": "top", "tickangle": -45, "ticktext": list(names), **axis},
+        y={"autorange": "reversed", "ticktext": [name.replace(" ", "<br>", 1) for name in names], **axis},
         coloraxis={
             "colorscale": DIVERGING,
             "cmin": -1,
@@ -106,12 +98,19 @@ def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
                 "yanchor": "top",
                 "outlinewidth": 0,
             },
-        }
+        },
     )
-    axis = {"tickvals": list(range(n)), "showgrid": False, "ticks": "", "tickfont": {"size": 13}}
-    figure.update_xaxes(side="top", tickangle=-45, ticktext=list(names), **axis)
-    beside = [name.replace(" ", "<br>", 1) for name in names]
-    figure.update_yaxes(autorange="reversed", ticktext=beside, **axis)
+    figure.add_heatmap(
+        z=np.asarray(correlations, dtype=np.float32),
+        text=written,
+        texttemplate="%{text}",
+        textfont={"size": 15},
+        coloraxis="coloraxis",
+        xgap=2,
+        ygap=2,
+        customdata=[[f"{one}<br>{other}" for other in names] for one in names],
+        hovertemplate="%{customdata}<br>rank correlation %{z:.3f}<extra></extra>",
+    )
     return figure
 
 
@@ -127,7 +126,13 @@ def deletion_lines(
         random: (R, K) probabilities of random orders: lowest, mean and highest are drawn.
         winner: the class.
     """
-    figure = new_figure(height=500, hovermode="x unified")
+    figure = new_figure(
+        height=500,
+        x={"range": [0, 1], "tickformat": ".0%", "title": "share of words gone,<br>highest score first"},
+        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(winner)}"},
+        hovermode="x unified",
+        **legend_above(traceorder="normal"),
+    )
     for values, fill in ((random.max(axis=0), None), (random.min(axis=0), "tonexty")):
         figure.add_scatter(
             x=shares, y=values, mode="lines", line={"width": 0}, fill=fill, fillcolor="rgba(128,128,128,0.22)",
@@ -150,12 +155,6 @@ def deletion_lines(
             line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
             hovertemplate="%{y:.1%}",
         )
-    figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-    )
-    figure.update_xaxes(range=[0, 1], tickformat=".0%", title="share of words gone,<br>highest score first")
-    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title=f"probability of {label(winner)}")
     return figure
 
 
@@ -171,7 +170,13 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: Num
     chosen = sorted(
         np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines], key=lambda one: -probabilities[-1, one]
     )
-    figure = new_figure(height=430, hovermode="x unified")
+    figure = new_figure(
+        height=430,
+        x={"type": "category", "tickfont": {"size": 13}, "title": "read after …"},
+        y={"range": [0, 1.02], "tickformat": ".0%", "title": "probability"},
+        hovermode="x unified",
+        **legend_above(),
+    )
     names = [name.replace(": ", "<br>") for name in states]
     for place, index in enumerate(chosen):
         figure.add_scatter(
@@ -183,9 +188,6 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: Num
             marker={"size": 9},
             hovertemplate="%{y:.1%}",
         )
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
-    figure.update_xaxes(type="category", tickfont={"size": 13}, title="read after …")
-    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title="probability")
     return figure
 
 
@@ -203,17 +205,10 @@ def token_rows(
         form: how to write a value on hover, as a d3 format (".2f", ".0%").
     """
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
-    figure = new_figure(height=int(200 + 34 * len(rows)))
-    figure.add_heatmap(
-        z=np.asarray(values, dtype=np.float32),
-        x=categories(tokens),
-        y=list(rows),
-        coloraxis="coloraxis",
-        xgap=1 if len(tokens) <= 64 else 0,
-        ygap=2,
-        hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{form}}}<extra></extra>",
-    )
-    figure.update_layout(
+    figure = new_figure(
+        height=int(200 + 34 * len(rows)),
+        x={"showgrid": False, **TOKENS},
+        y={"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 13}},
         coloraxis={
             "colorscale": DIVERGING if signed else SEQUENTIAL,
             "cmin": -bound if signed else 0,
@@ -224,10 +219,17 @@ def token_rows(
                 "outlinewidth": 0,
                 "tickformat": form if form.endswith("%") else "",
             },
-        }
+        },
     )
-    figure.update_xaxes(type="category", tickangle=-60, tickfont={"size": 13}, showgrid=False)
-    figure.update_yaxes(autorange="reversed", type="category", showgrid=False, tickfont={"size": 13})
+    figure.add_heatmap(
+        z=np.asarray(values, dtype=np.float32),
+        x=categories(tokens),
+        y=list(rows),
+        coloraxis="coloraxis",
+        xgap=1 if len(tokens) <= 64 else 0,
+        ygap=2,
+        hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{form}}}<extra></extra>",
+    )
     return figure
 
 
@@ -238,9 +240,21 @@ def share_bars(sources: Sequence[str], shares: Numbers) -> go.Figure:
         sources: names, in the order in which they write.
         shares: of the whole, negative where a source points against what came out.
     """
-    figure = new_figure(height=90 + 44 * len(sources))
     rows = list(range(len(sources)))
     values = np.asarray(shares, dtype=float)
+    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, on a phone as well
+    figure = new_figure(
+        height=90 + 44 * len(sources),
+        x={"range": [low, high + room], "tickformat": ".0%", "title": "share of the last state"},
+        y={
+            "range": [len(sources) - 0.5, -0.5],
+            "tickvals": rows,
+            "ticktext": list(sources),
+            "showgrid": False,
+            "tickfont": {"size": 15},
+        },
+    )
     figure.add_bar(
         x=values,
         y=rows,
@@ -260,12 +274,6 @@ def share_bars(sources: Sequence[str], shares: Numbers) -> go.Figure:
         cliponaxis=False,
         hoverinfo="skip",
     )
-    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
-    room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, on a phone as well
-    figure.update_xaxes(range=[low, high + room], tickformat=".0%", title="share of the last state")
-    figure.update_yaxes(
-        range=[len(sources) - 0.5, -0.5], tickvals=rows, ticktext=list(sources), showgrid=False, tickfont={"size": 15}
-    )
     return figure
 
 
@@ -275,7 +283,9 @@ def query_key_bars(products: Numbers) -> go.Figure:
     Args:
         products: (E,), which add up to the score.
     """
-    figure = new_figure(height=300)
+    figure = new_figure(
+        height=300, x={"title": "dimension of the head"}, y={"title": "query × key / √E", "zeroline": True}
+    )
     values = np.asarray(products, dtype=float)
     figure.add_bar(
         x=list(range(len(values))),
@@ -283,6 +293,4 @@ def query_key_bars(products: Numbers) -> go.Figure:
         marker={"color": [OKABE_ITO[1] if value >= 0 else OKABE_ITO[0] for value in values], "line_width": 0},
         hovertemplate="dimension %{x}: %{y:+.3f}<extra></extra>",
     )
-    figure.update_xaxes(title="dimension of the head")
-    figure.update_yaxes(title="query × key / √E", zeroline=True)
     return figure

@@ -6,7 +6,18 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import BAR, BAR_REST, FRAME, categories, label, new_figure, percent
+from txcls.figures.style import (
+    BAR,
+    BAR_REST,
+    FRAME,
+    TOKENS,
+    categories,
+    label,
+    legend_above,
+    line_across,
+    new_figure,
+    percent,
+)
 
 SCALES = (0.1, 0.25, 0.5, 1.0)
 """Where the axis of token probabilities may end: among so many tokens the best may have a few per cent."""
@@ -36,7 +47,22 @@ def token_bars(
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
     top = next(scale for scale in SCALES if scale >= min(max(*probabilities, *(filtered or (0.0,))), 1.0))
-    figure = new_figure(height=76 + (42 if filtered is None else 50) * (len(names) + 1))
+    # The others have no bar of their own: many thousands together would dwarf the rest.
+    others = {"text": f"{n_other:,} others hold {percent(p_other)} together", "font": {"size": 15}}
+    figure = new_figure(
+        height=76 + (42 if filtered is None else 50) * (len(names) + 1),
+        right=160 if true is not None else 84,
+        x={"range": [0, top], "tickformat": ".0%" if top > 0.1 else ".1~%", "nticks": 6, "title": "probability"},
+        y={
+            "range": [len(names) + 0.5, -0.5],
+            "tickvals": rows,
+            "ticktext": names,
+            "tickfont": {"size": 17},
+            "showgrid": False,
+        },
+        annotations=[{"x": 0, "y": len(names), "showarrow": False, "xanchor": "left", **others}],
+        **(legend_above(y=1.0) if filtered is not None else {}),
+    )
     shared: dict[str, object] = {
         "orientation": "h",
         "textposition": "outside",
@@ -67,21 +93,6 @@ def token_bars(
             hovertemplate="%{customdata[1]} when drawn: %{x:.3%}<extra></extra>",
             **shared,
         )
-        figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0})
-    # No bar of their own: many thousand others together would dwarf the rest.
-    figure.add_annotation(
-        x=0,
-        y=len(names),
-        text=f"{n_other:,} others hold {percent(p_other)} together",
-        showarrow=False,
-        xanchor="left",
-        font={"size": 15},
-    )
-    figure.update_layout(margin_r=160 if true is not None else 84)
-    figure.update_xaxes(range=[0, top], tickformat=".0%" if top > 0.1 else ".1~%", nticks=6, title="probability")
-    figure.update_yaxes(
-        range=[len(names) + 0.5, -0.5], tickvals=rows, ticktext=names, tickfont={"size": 17}, showgrid=False
-    )
     return figure
 
 
@@ -93,16 +104,17 @@ def surprise_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: fl
         tokens: T tokens.
         mean: where to draw the line; None for no line.
     """
-    figure = new_figure(height=300)
+    highest = float(np.nanmax(bits)) if np.isfinite(bits).any() else 1.0
+    figure = new_figure(
+        height=300,
+        x={"ticks": "", **TOKENS},
+        y={"range": [0, max(1.05 * highest, 1.0)], "title": "surprise in bits"},
+        shapes=[] if mean is None else [line_across(mean, dash="dash", width=2, color=FRAME)],
+    )
     figure.add_bar(
         x=categories(tokens),
         y=np.asarray(bits, dtype=np.float32),
         marker={"color": BAR_REST, "line_width": 0},
         hovertemplate="<b>%{x}</b><br>%{y:.2f} bits<extra></extra>",
     )
-    figure.update_xaxes(type="category", tickangle=-60, tickfont={"size": 13}, ticks="")
-    highest = float(np.nanmax(bits)) if np.isfinite(bits).any() else 1.0
-    figure.update_yaxes(range=[0, max(1.05 * highest, 1.0)], title="surprise in bits")
-    if mean is not None:
-        figure.add_hline(y=mean, line={"dash": "dash", "width": 2, "color": FRAME})
     return figure

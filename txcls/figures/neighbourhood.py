@@ -1,12 +1,13 @@
 """Vectors in the plane of their principal components: tokens, and whole texts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import FRAME, OKABE_ITO, label, new_figure
+from txcls.figures.style import FRAME, OKABE_ITO, label, legend_above, new_figure
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 
@@ -27,7 +28,7 @@ def token_scatter(
         own_names: M tokens.
         shares: of all variance along each axis.
     """
-    figure = new_figure(height=620)
+    figure = _plane(shares)
     _dots(figure, points, [label(name) for name in names], "vocabulary", OKABE_ITO[7], "circle", size=4, opacity=0.45)
     figure.add_scatter(
         x=np.asarray(own_points[:, 0], dtype=np.float32),
@@ -41,7 +42,6 @@ def token_scatter(
         hovertemplate="<b>%{text}</b>, in this text<extra></extra>",
         cliponaxis=False,
     )
-    _axes(figure, shares)
     return figure
 
 
@@ -66,7 +66,7 @@ def text_scatter(
         shares: of all variance along each axis.
         classes: all classes, whose order decides colours and symbols.
     """
-    figure = new_figure(height=620)
+    figure = _plane(shares, **legend_above())
     winners = np.array(labels)
     for number, name in enumerate(classes):
         of = np.flatnonzero(winners == name)
@@ -87,8 +87,6 @@ def text_scatter(
         hovertemplate=f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>",
         cliponaxis=False,
     )
-    _axes(figure, shares)
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
     return figure
 
 
@@ -114,7 +112,11 @@ def _dots(
     )
 
 
-def _axes(figure: go.Figure, shares: Sequence[float]) -> None:
+def _plane(shares: Sequence[float], **layout: Any) -> go.Figure:
     first, second = (f"{share:.0%}".replace("%", " %") for share in shares)
-    figure.update_xaxes(title=f"first component: {first} of the variance", showticklabels=False)
-    figure.update_yaxes(title=f"second: {second}", showticklabels=False)
+    return new_figure(
+        height=620,
+        x={"title": f"first component: {first} of the variance", "showticklabels": False},
+        y={"title": f"second: {second}", "showticklabels": False},
+        **layout,
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DASHES, OKABE_ITO, new_figure, signed_colours
+from txcls.figures.style import DASHES, OKABE_ITO, legend_above, new_figure, signed_colours
 
 
 def position_heatmap(values: NDArray[np.floating], *, bound: float | None = None, used: int | None = None) -> go.Figure:
@@ -18,7 +18,12 @@ def position_heatmap(values: NDArray[np.floating], *, bound: float | None = None
         used: frame the first `used` positions: those that the current text takes up.
     """
     n_positions, d_model = values.shape
-    figure = new_figure(height=480)
+    figure = new_figure(
+        height=480,
+        x={"title": "dimension", "showgrid": False, "range": [-0.5, d_model - 0.5]},
+        y={"title": "position", "showgrid": False, "range": [n_positions - 0.5, -0.5]},
+        coloraxis=signed_colours(_bound(values, bound), title="value"),
+    )
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
         coloraxis="coloraxis",
@@ -26,9 +31,6 @@ def position_heatmap(values: NDArray[np.floating], *, bound: float | None = None
     )
     if used:
         _frame_rows(figure, min(used, n_positions), d_model)
-    figure.update_layout(coloraxis=signed_colours(_bound(values, bound), title="value"))
-    figure.update_xaxes(title="dimension", showgrid=False, range=[-0.5, d_model - 0.5])
-    figure.update_yaxes(title="position", showgrid=False, range=[n_positions - 0.5, -0.5])
     return figure
 
 
@@ -42,7 +44,14 @@ def position_curves(
         dimensions: columns of `values` to draw.
         bound: the value axis spans -bound … bound; None for the largest magnitude in `values`.
     """
-    figure = new_figure(height=440, hovermode="x unified")
+    limit = 1.08 * _bound(values, bound)
+    figure = new_figure(
+        height=440,
+        x={"title": "position", "range": [0, max(len(values) - 1, 1)]},
+        y={"title": "value", "range": [-limit, limit]},
+        hovermode="x unified",
+        **legend_above(),
+    )
     positions = np.arange(len(values))
     for place, dimension in enumerate(dimensions):
         figure.add_scatter(
@@ -53,10 +62,6 @@ def position_curves(
             line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
             hovertemplate="%{y:.3f}",
         )
-    limit = 1.08 * _bound(values, bound)
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
-    figure.update_xaxes(title="position", range=[0, max(len(values) - 1, 1)])
-    figure.update_yaxes(title="value", range=[-limit, limit])
     return figure
 
 
@@ -68,7 +73,13 @@ def position_products_map(products: NDArray[np.floating], *, used: int | None = 
         used: frame the square of the first `used` positions: those that the current text takes up.
     """
     n_positions = len(products)
-    figure = new_figure(height=440)
+    axis = {"title": "position", "showgrid": False}
+    figure = new_figure(
+        height=440,
+        x={"range": [-0.5, n_positions - 0.5], **axis},
+        y={"range": [n_positions - 0.5, -0.5], **axis},
+        coloraxis=signed_colours(_bound(products, None), title="dot product"),
+    )
     figure.add_heatmap(
         z=np.asarray(products, dtype=np.float32),
         coloraxis="coloraxis",
@@ -76,9 +87,6 @@ def position_products_map(products: NDArray[np.floating], *, used: int | None = 
     )
     if used:
         _frame_rows(figure, min(used, n_positions), min(used, n_positions))
-    figure.update_layout(coloraxis=signed_colours(_bound(products, None), title="dot product"))
-    figure.update_xaxes(title="position", showgrid=False, range=[-0.5, n_positions - 0.5])
-    figure.update_yaxes(title="position", showgrid=False, range=[n_positions - 0.5, -0.5])
     return figure
 
 

@@ -1,12 +1,24 @@
 """Figures of class probabilities: the ranked prediction, and how it moves when words are shuffled."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import BAR, BAR_OTHER, BAR_REST, FRAME, label, new_figure, percent
+from txcls.figures.style import (
+    BAR,
+    BAR_OTHER,
+    BAR_REST,
+    FRAME,
+    PROBABILITY,
+    label,
+    legend_above,
+    names_over_bars,
+    new_figure,
+    percent,
+)
 
 
 def probability_bars(
@@ -36,7 +48,7 @@ def probability_bars(
         patterns.append("/")
     rows = list(range(len(values)))
     room = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
-    figure = new_figure(height=64 + room * len(values))
+    figure = class_figure(names, height=64 + room * len(values), size=18, above=names_above, right=84)
     figure.add_bar(
         x=values,
         y=[row + 0.2 for row in rows] if names_above else rows,
@@ -59,9 +71,6 @@ def probability_bars(
         customdata=names,
         hovertemplate="%{customdata}: %{x:.2%}<extra></extra>",
     )
-    figure.update_layout(margin_r=84)  # room for a percentage beside a full bar
-    figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
-    class_axis(figure, names, size=18, names_above=names_above)
     return figure
 
 
@@ -88,7 +97,9 @@ def shuffle_bars(
     rows = np.arange(len(order))
     places, width = (rows + 0.2, 0.4) if names_above else (rows, 0.62)
     names = [f"{label(classes[index], width=40 if names_above else 28)} " for index in order]
-    figure = new_figure(height=110 + 56 * len(order))
+    figure = class_figure(
+        names, height=110 + 56 * len(order), size=16, above=names_above, top=1.02, **legend_above(y=1.0)
+    )
     figure.add_bar(
         x=before[order],
         y=places,
@@ -111,30 +122,36 @@ def shuffle_bars(
         hovertemplate="%{customdata}, shuffled: %{x:.2%}<extra></extra>",
         cliponaxis=False,
     )
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0})
-    figure.update_xaxes(range=[0, 1.02], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
-    class_axis(figure, names, size=16, names_above=names_above)
     return figure
 
 
-def class_axis(figure: go.Figure, names: Sequence[str], *, size: int, names_above: bool) -> None:
-    """One row per class, the first on top: its name beside its bar in this size, or above it."""
-    figure.update_yaxes(
-        range=[len(names) - 0.5, -0.5],
-        tickvals=np.arange(len(names)),
-        ticktext=names,
-        tickfont={"size": size},
-        showgrid=False,
-        showticklabels=not names_above,
+def class_figure(
+    names: Sequence[str], *, height: int, size: int, above: bool, right: int = 8, top: float = 1.0, **layout: Any
+) -> go.Figure:
+    """A figure without data: probabilities across, and one row per class, the first on top.
+
+    Args:
+        names: of the classes.
+        height: in pixels.
+        size: of the names beside the rows.
+        above: write each name above its bar, which then lies at 0.2, 1.2, … of the reversed axis.
+        right: room beside the drawing, in pixels: 84 for a percentage beside a full bar.
+        top: where the axis of probabilities ends: beyond 1 for marks that lie around their place.
+        layout: the rest, by plotly's names.
+    """
+    return new_figure(
+        height=height,
+        left=20 if above else 8,  # room for half of "0%"
+        right=right,
+        x={**PROBABILITY, "range": [0, top]},
+        y={
+            "range": [len(names) - 0.5, -0.5],
+            "tickvals": np.arange(len(names)),
+            "ticktext": names,
+            "tickfont": {"size": size},
+            "showgrid": False,
+            "showticklabels": not above,
+        },
+        annotations=names_over_bars(names, by=0.22) if above else [],
+        **layout,
     )
-    if names_above:
-        _write_above(figure, names)
-
-
-def _write_above(figure: go.Figure, names: Sequence[str]) -> None:
-    """The names of bars that lie at 0.2, 1.2, … on a reversed axis."""
-    figure.update_layout(margin_l=20)  # room for half of "0%"
-    for row, name in enumerate(names):
-        figure.add_annotation(
-            x=0, y=row - 0.22, text=name, showarrow=False, xanchor="left", xshift=-2, font={"size": 17}
-        )

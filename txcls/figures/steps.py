@@ -41,7 +41,15 @@ def number_map(
     row_names = categories(rows)
     column_names = None if columns is None else categories(columns)
     written = n_columns <= WRITTEN_COLUMNS and n_rows * n_columns <= WRITTEN_CELLS
-    figure = new_figure(height=int(np.clip(150 + 17 * n_rows, 210, 1250)))
+    limit = bound or float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
+    axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
+    across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {"type": "category", "tickangle": -60}
+    figure = new_figure(
+        height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
+        x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
+        y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
+        coloraxis=share_colours(title="share") if share else signed_colours(limit, title="value"),
+    )
     gap = 1 if n_columns <= 24 else 0  # on a phone cells get narrow
     across = "%{x}" if columns is not None else f"{column_title} %{{x}}"
     figure.add_heatmap(
@@ -55,8 +63,6 @@ def number_map(
         hovertemplate=f"<b>%{{y}}</b>, <b>{label(across, width=40)}</b><br>%{{z:.4f}}<extra></extra>",
         hoverongaps=False,
     )
-    limit = bound or float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
-    figure.update_layout(coloraxis=share_colours(title="share") if share else signed_colours(limit, title="value"))
     if chosen is not None:
         row, column = chosen
         for colour, width in (("#FFFFFF", 6), (FRAME, 3)):  # seen on every colour of the scale
@@ -68,11 +74,4 @@ def number_map(
                 y1=row + 0.5,
                 line={"color": colour, "width": width},
             )
-    axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
-    figure.update_yaxes(title={"text": row_title, "standoff": 12}, type="category", autorange="reversed", **axis)
-    figure.update_xaxes(title={"text": column_title, "standoff": 8}, side="top", **axis)
-    if columns is None:
-        figure.update_xaxes(range=[-0.5, n_columns - 0.5])
-    else:
-        figure.update_xaxes(type="category", tickangle=-60)
     return figure

@@ -1,7 +1,8 @@
 """What all figures share: colours that survive colour blindness and both themes, and tokens made safe to show."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
@@ -19,6 +20,17 @@ DIVERGING = (
 )  # fmt: skip
 """Blue, light grey at zero, orange: the poles stay apart in every common form of colour blindness."""
 FONT_SIZE = 14
+Settings = Mapping[str, Any]
+"""A part of a figure's layout, as plotly names it."""
+PROBABILITY: Settings = {
+    "range": [0, 1],
+    "tickvals": [0, 0.25, 0.5, 0.75, 1],
+    "tickformat": ".0%",
+    "title": "probability",
+}
+"""The axis of class probabilities: always the whole of it, so that figures can be compared."""
+TOKENS: Settings = {"type": "category", "tickangle": -60, "tickfont": {"size": 13}}
+"""The axis along which tokens are written, as `categories` names them."""
 
 
 def visible(text: str) -> str:
@@ -98,19 +110,46 @@ def signed_colours(bound: float, *, title: str) -> dict[str, object]:
 _COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
 
 
-def new_figure(*, height: int, hovermode: str | bool = "closest") -> go.Figure:
-    """An empty figure with the margins and font that every figure starts from."""
-    figure = go.Figure()
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        font={"size": FONT_SIZE},
-        hovermode=hovermode,
-        dragmode=False,
-        showlegend=False,
-        hoverlabel={"font": {"size": FONT_SIZE}},
-        modebar={"orientation": "h"},
+def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:
+    """A legend in a row above the drawing, from `y` of its height on."""
+    return {"showlegend": True, "legend": {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, **more}}
+
+
+def line_across(y: float, **line: object) -> dict[str, Any]:
+    """A shape: a line from side to side at this height."""
+    return {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y, "line": line}
+
+
+def names_over_bars(names: Sequence[str], *, by: float) -> list[dict[str, Any]]:
+    """Annotations: the names of rows 0, 1, … of a reversed axis, each above its bar by so much of a row."""
+    shared = {"x": 0, "showarrow": False, "xanchor": "left", "xshift": -2, "font": {"size": 17}}
+    return [{"y": row - by, "text": name, **shared} for row, name in enumerate(names)]
+
+
+def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: int = 8, **layout: object) -> go.Figure:
+    """A figure without data: the font and margins that all have, its two axes, and what else its layout holds.
+
+    All of it at once, since plotly takes longer over each later update of a layout than over making one.
+
+    Args:
+        height: in pixels; the width is that of the page.
+        x, y: the axes.
+        left, right: room beside the drawing, in pixels.
+        layout: the rest, by plotly's names.
+    """
+    axis = {"automargin": True, "zeroline": False}
+    return go.Figure(
+        layout={
+            "height": height,
+            "margin": {"l": left, "r": right, "t": 8, "b": 8},
+            "font": {"size": FONT_SIZE},
+            "hovermode": "closest",
+            "dragmode": False,
+            "showlegend": False,
+            "hoverlabel": {"font": {"size": FONT_SIZE}},
+            "modebar": {"orientation": "h"},
+            "xaxis": {**axis, **x},
+            "yaxis": {**axis, **y},
+            **layout,
+        }
     )
-    figure.update_xaxes(automargin=True, zeroline=False)
-    figure.update_yaxes(automargin=True, zeroline=False)
-    return figure

@@ -6,7 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from txcls.figures.style import FONT_SIZE, FRAME, OKABE_ITO
+from txcls.figures.style import FONT_SIZE, FRAME, OKABE_ITO, legend_above
 
 
 def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
@@ -55,6 +55,6 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         font={"size": FONT_SIZE},
         dragmode=False,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        **legend_above(),
     )
     return figure

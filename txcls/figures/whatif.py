@@ -6,8 +6,19 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.prediction import class_axis
-from txcls.figures.style import BAR_REST, FRAME, OKABE_ITO, categories, label, new_figure, percent
+from txcls.figures.prediction import class_figure
+from txcls.figures.style import (
+    BAR_REST,
+    FRAME,
+    OKABE_ITO,
+    TOKENS,
+    categories,
+    label,
+    legend_above,
+    line_across,
+    new_figure,
+    percent,
+)
 
 BEFORE, AFTER = BAR_REST, OKABE_ITO[1]
 
@@ -33,7 +44,15 @@ def compared_bars(
     order = sorted(np.argsort(-np.maximum(old, new), kind="stable")[:n_rows], key=lambda index: -old[index])
     rows = np.arange(len(order))
     names = [f"{label(classes[index], width=40 if names_above else 28)} " for index in order]
-    figure = new_figure(height=110 + (76 if names_above else 62) * len(order))
+    figure = class_figure(
+        names,
+        height=110 + (76 if names_above else 62) * len(order),
+        size=16,
+        above=names_above,
+        right=84,
+        barmode="overlay",
+        **legend_above(y=1.0),
+    )
     width, middle = (0.27, 0.18) if names_above else (0.36, 0.0)
     for values, offset, name, colour, pattern in (
         (old, -width / 2, "as typed", BEFORE, ""),
@@ -57,14 +76,6 @@ def compared_bars(
             customdata=names,
             hovertemplate=f"%{{customdata}}, {name}: %{{x:.2%}}<extra></extra>",
         )
-    figure.update_layout(
-        barmode="overlay",
-        margin_r=84,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-    )
-    figure.update_xaxes(range=[0, 1], tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%", title="probability")
-    class_axis(figure, names, size=16, names_above=names_above)
     return figure
 
 
@@ -79,7 +90,16 @@ def compared_effects(
         after: N effects in the changed text.
         of: the class.
     """
-    figure = new_figure(height=340)
+    finite = np.abs(np.concatenate([before, after]))
+    limit = 1.1 * max(float(np.nanmax(finite, initial=0.0)), 0.01)
+    figure = new_figure(
+        height=340,
+        x=TOKENS,
+        y={"range": [-limit, limit], "title": f"for {label(of)}"},
+        shapes=[line_across(0, width=1, color=FRAME)],
+        barmode="group",
+        **legend_above(),
+    )
     places = categories(names)
     for values, name, colour, pattern in ((before, "as typed", BEFORE, ""), (after, "changed", AFTER, "/")):
         figure.add_bar(
@@ -93,12 +113,4 @@ def compared_effects(
             },
             hovertemplate=f"<b>%{{x}}</b>, {name}<br>%{{y:+.4f}}<extra></extra>",
         )
-    finite = np.abs(np.concatenate([before, after]))
-    limit = 1.1 * max(float(np.nanmax(finite, initial=0.0)), 0.01)
-    figure.update_layout(
-        barmode="group", showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    )
-    figure.add_hline(y=0, line={"width": 1, "color": FRAME})
-    figure.update_xaxes(type="category", tickangle=-60, tickfont={"size": 13})
-    figure.update_yaxes(range=[-limit, limit], title=f"for {label(of)}")
     return figure

@@ -17,6 +17,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     known.delete(`${number} ${text}`)
     word.type = "button"
     word.textContent = text
+    word.className = ""
     word.dataset.number = number
     return word
   })
