@@ -55,22 +55,7 @@ def _draw(opened: page.Page, looks: loaders.Looks) -> None:
     file_name = f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}"
 
     overview, detail = st.columns([2, 3], gap="large")
-    with overview:
-        st.subheader("All heads", anchor=False)
-        st.markdown(
-            "Click a map to enlarge it. Colours run from 0 to 1 in every map, spread wider among small weights."
-        )
-        page.chart(
-            attention_grid(patterns, selected=(view.layer, view.head)),
-            key="chart_grid",
-            alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {where} is chosen",
-            file_name=f"{view.checkpoint}-all-heads",
-            on_select=_grid_clicked,
-        )
-        page.choose_head(view, n_layers, n_heads)
-        st.info(CAVEAT)
-        page.link_to(opened, page.EXPLANATION, "Test it: does attention explain the answer? →")
-    with detail:
+    with detail:  # sent first: it is what people wait for
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
         st.markdown(
             "Each **row** is a token that looks; its colours say how it shares out its attention, 1 in all, over the "
@@ -89,6 +74,21 @@ def _draw(opened: page.Page, looks: loaders.Looks) -> None:
             f"looks at “{names[strongest[1]][:30]}” with weight {pattern[strongest]:.2f}",
             file_name=f"{file_name}-map",
         )
+    with overview:
+        st.subheader("All heads", anchor=False)
+        st.markdown(
+            "Click a map to enlarge it. Colours run from 0 to 1 in every map, spread wider among small weights."
+        )
+        page.chart(
+            attention_grid(patterns, selected=(view.layer, view.head)),
+            key="chart_grid",
+            alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {where} is chosen",
+            file_name=f"{view.checkpoint}-all-heads",
+            on_select=_grid_clicked,
+        )
+        page.choose_head(view, n_layers, n_heads)
+        st.info(CAVEAT)
+        page.link_to(opened, page.EXPLANATION, "Test it: does attention explain the answer? →")
 
     st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     _arcs(pattern, names, where, file_name)
