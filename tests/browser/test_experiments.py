@@ -99,7 +99,7 @@ def test_explanation_shows_the_librarys_numbers(page: Page, server: Server, answ
     integrated = found.integrated
     caption = page.get_by_text("(completeness error)")
     for number in (integrated.baseline_value, integrated.value, integrated.completeness_error):
-        expect(caption).to_contain_text(f"{number:.4f}")
+        expect(caption).to_contain_text(f"{number:.4f}".replace("-", "−"))
     correlations = rank_correlations(found.scores)
     np.testing.assert_allclose(written(page, "chart_correlations"), correlations.ravel(), atol=0.00501)
     curves = deletion_curves(answers, TEXT, found.scores)

@@ -86,8 +86,8 @@ def _one_text(opened: page.Page) -> None:
     st.caption(
         f"Target of the last three: the {TARGETS[target]} of {label}. Baseline of integrated gradients: "
         f"{'as many unknown words' if baseline == 'unknown' else 'a zero for every number'}. From "
-        f"{integrated.baseline_value:.4f} there to {integrated.value:.4f} here, the scores should add up to the "
-        f"difference, {integrated.value - integrated.baseline_value:.4f}; with 32 steps they miss it by "
+        f"{_minus(integrated.baseline_value)} there to {_minus(integrated.value)} here, the scores should add up to "
+        f"the difference, {_minus(integrated.value - integrated.baseline_value)}; with 32 steps they miss it by "
         f"**{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
     )
     with st.expander("All numbers"):
@@ -170,7 +170,11 @@ def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floati
 
 
 def _number(name: str, score: float) -> str:
-    return (f"{score:+.4f}" if name in SIGNED else f"{score:.4f}").replace("-", "−")
+    return _minus(score, "+" if name in SIGNED else "")
+
+
+def _minus(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.4f}".replace("-", "−")
 
 
 def _numbers(words: Sequence[Token], scores: Any) -> str:

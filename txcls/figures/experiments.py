@@ -206,16 +206,20 @@ def token_rows(
     """
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
     figure = new_figure(
-        height=int(200 + 34 * len(rows)),
+        height=int(230 + 34 * len(rows)),
         x={"showgrid": False, **TOKENS},
         y={"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 13}},
         coloraxis={
             "colorscale": DIVERGING if signed else SEQUENTIAL,
             "cmin": -bound if signed else 0,
             "cmax": bound,
-            "colorbar": {
-                "title": {"text": title, "side": "right"},
+            "colorbar": {  # above the rows: on a phone there is no room beside them
+                "title": {"text": title, "side": "top"},
+                "orientation": "h",
                 "thickness": 12,
+                "len": 1,
+                "y": 1.01,
+                "yanchor": "bottom",
                 "outlinewidth": 0,
                 "tickformat": form if form.endswith("%") else "",
             },
@@ -226,7 +230,7 @@ def token_rows(
         x=categories(tokens),
         y=list(rows),
         coloraxis="coloraxis",
-        xgap=1 if len(tokens) <= 64 else 0,
+        xgap=1 if len(tokens) <= 20 else 0,  # on a phone cells get narrow
         ygap=2,
         hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{form}}}<extra></extra>",
     )
