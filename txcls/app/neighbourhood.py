@@ -63,7 +63,7 @@ def _words(opened: page.Page) -> None:
     st.html(tokens.STYLE)
     lines = ["| token | nearest |", "|---|---|"]
     for index in made.own[:MOST_WORDS]:
-        near = ", ".join(f"{_plain(names[one])} {cosine:.2f}" for one, cosine in made.nearest[index])
+        near = ", ".join(f"{_plain(names[one])} {_cosine(cosine)}" for one, cosine in made.nearest[index])
         lines.append(f"| **{_plain(names[index])}** | {near} |")
     with st.container(height=420 if len(lines) > 12 else "content", border=False):
         st.markdown("\n".join(lines))
@@ -115,12 +115,16 @@ def _texts(opened: page.Page, classifier: "Classifier") -> None:
     lines = ["| cosine | class | text |", "|---:|---|---|"]
     for n in np.argsort(-made.cosines, kind="stable")[:6]:
         start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")
-        lines.append(f"| {made.cosines[n]:.2f} | {page.plain(pooled.labels[n])} | {page.plain(start)} |")
+        lines.append(f"| {_cosine(made.cosines[n])} | {page.plain(pooled.labels[n])} | {page.plain(start)} |")
     st.markdown("\n".join(lines))
 
 
 def _plain(token: str) -> str:
     return page.plain(visible(token[:30]))
+
+
+def _cosine(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 if __name__ == "__main__":

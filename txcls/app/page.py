@@ -49,6 +49,7 @@ STYLE = """
 @media (max-width: 640px) {
   [data-testid="stMarkdownContainer"] :is(td, th) {padding: 0.3rem 0.4rem; font-size: 0.9rem; line-height: 1.35;}
 }
+[data-testid="stSelectbox"] input {text-overflow: ellipsis;}
 [class*="st-key-text_box"] textarea {font-size: 1.15rem; line-height: 1.5;}
 .stPlotlyChart :is(.xtick, .x2tick, .ytick, .cbaxis, .g-xtitle, .g-ytitle, .legend, .bars, .annotation) text,
 .stPlotlyChart :is(.textpoint, .colorbar) text {fill: currentColor !important; opacity: 0.9;}
