@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from txcls.errors import TraceError
-from txcls.tap import Tap, name_taps, trace, tracing
+from txcls.tap import Tap, name_taps, trace
 
 
 class Two(nn.Module):
@@ -32,9 +32,9 @@ def test_taps_are_named_by_their_path() -> None:
 def test_a_trace_records_what_passes_and_only_while_open() -> None:
     model, x = Two(), torch.ones(3)
     with trace() as opened:
-        assert tracing()
+        assert model.first.is_watched
         result = model(x)
-    assert not tracing()
+    assert not model.first.is_watched
     model(x * 100)
     torch.testing.assert_close(opened["first"], x * 2)
     torch.testing.assert_close(opened["second"], result)
@@ -76,9 +76,22 @@ def test_a_trace_that_recorded_nothing_is_an_error() -> None:
 
 
 def test_the_trace_closes_when_the_block_fails() -> None:
+    model = Two()
     with pytest.raises(ZeroDivisionError), trace():
         raise ZeroDivisionError
-    assert not tracing()
+    assert not model.first.is_watched
+
+
+def test_a_tap_is_watched_where_it_is_recorded_or_edited() -> None:
+    model = Two()
+    for record, edited, watched in (
+        (None, {}, (True, True)),
+        (["sec*"], {}, (False, True)),
+        ((), {"first": torch.neg}, (True, False)),
+    ):
+        with trace(record=record, edit=edited):
+            assert (model.first.is_watched, model.second.is_watched) == watched
+            model(torch.ones(1))
 
 
 def test_threads_that_share_a_model_never_mix_their_traces() -> None:

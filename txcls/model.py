@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from txcls.config import ModelConfig
-from txcls.tap import Tap, name_taps, tracing
+from txcls.tap import Tap, name_taps
 from txcls.text.vocabulary import PAD
 
 
@@ -155,7 +155,8 @@ class SelfAttention(nn.Module):
         if cache is not None:
             k, v = cache.extend(k, v)  # B H (earlier + T) E
         trains_in_bfloat16 = self.training and q.device.type == "cpu" and q.dtype == torch.bfloat16
-        if tracing() or (trains_in_bfloat16 and (self.dropout.chance or x.shape[1] <= SHORT)):
+        is_watched = self.scores.is_watched or self.pattern.is_watched
+        if is_watched or (trains_in_bfloat16 and (self.dropout.chance or x.shape[1] <= SHORT)):
             # Written out where somebody looks, and where that trains faster. Divided by sqrt(E): a sum of E products of
             # unit variance has variance E, and softmax would saturate.
             scores = q @ k.mT / math.sqrt(self.d_head)  # B H T T
@@ -166,7 +167,7 @@ class SelfAttention(nn.Module):
         else:
             # The same arithmetic in one fused kernel, which never stores the T x T pattern: nobody is looking.
             drop = self.dropout.chance if self.training else 0.0
-            z = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=drop)  # B H T E
+            z = self.z(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=drop))  # B H T E
         concatenated = z.transpose(1, 2).flatten(2)  # B T D: the heads side by side again
         written: Tensor = self.output(concatenated)  # B T D
         return written
@@ -211,7 +212,7 @@ class LayerNorm(nn.Module):
         self.out = Tap()
 
     def forward(self, x: Tensor) -> Tensor:
-        if not tracing():
+        if not self.out.is_watched:
             return F.layer_norm(x, self.weight.shape, self.weight, self.bias)  # the same in one fused kernel
         centred = x - x.mean(dim=-1, keepdim=True)  # B T D
         variance = centred.square().mean(dim=-1, keepdim=True)  # B T 1

@@ -48,6 +48,13 @@ class Trace:
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
+    def watches(self, name: str) -> bool:
+        """Whether what passes tap `name` is edited or recorded."""
+        return name in self._edits or self._records(name)
+
+    def _records(self, name: str) -> bool:
+        return self._patterns is None or any(fnmatchcase(name, pattern) for pattern in self._patterns)
+
     def visit(self, name: str, value: Tensor) -> Tensor:
         """Called by a tap: apply the edit of that name, record what comes out, and hand it on."""
         self.passed.append(name)
@@ -60,7 +67,7 @@ class Trace:
                 )
             value = replaced
             self.edited.add(name)
-        if self._patterns is None or any(fnmatchcase(name, pattern) for pattern in self._patterns):
+        if self._records(name):
             self.values[name] = value
         return value
 
@@ -95,17 +102,21 @@ def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | Non
     opened.check()
 
 
-def tracing() -> bool:
-    """Whether a trace is open in this thread or task; attention is then written out instead of fused."""
-    return _open_trace.get() is not None
-
-
 class Tap(nn.Module):
     """An identity module that lets the open trace read or edit the tensor that passes through it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.name = ""  # its path in the model, set once by name_taps
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a trace that is open in this thread or task records or edits what passes here.
+
+        Where nobody does, a tensor that only a tap needs is not made: attention and LayerNorm then run fused.
+        """
+        opened = _open_trace.get()
+        return opened is not None and opened.watches(self.name)
 
     def forward(self, value: Tensor) -> Tensor:
         opened = _open_trace.get()
