@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Settings, new_figure
+from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Settings, flat_colour_bar, new_figure
 
 BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Ends of the colours of a board of differences: the same for most texts, so that colours can be compared."""
@@ -158,13 +158,4 @@ def _signed(value: float, digits: int) -> str:
 
 
 def _bar(title: str) -> dict[str, Any]:
-    # Below the board: on a phone there is no room beside it.
-    return {
-        "title": {"text": title, "side": "top"},
-        "orientation": "h",
-        "thickness": 12,
-        "len": 0.7,
-        "y": -0.08,
-        "yanchor": "top",
-        "outlinewidth": 0,
-    }
+    return flat_colour_bar(title, len=0.7, y=-0.08, yanchor="top")

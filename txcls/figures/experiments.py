@@ -17,6 +17,7 @@ from txcls.figures.style import (
     SEQUENTIAL,
     TOKENS,
     categories,
+    flat_colour_bar,
     label,
     legend_above,
     names_over_bars,
@@ -90,14 +91,7 @@ def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
             "colorscale": DIVERGING,
             "cmin": -1,
             "cmax": 1,
-            "colorbar": {
-                "title": {"text": "rank correlation", "side": "top"},
-                "orientation": "h",
-                "thickness": 12,
-                "y": -0.05,
-                "yanchor": "top",
-                "outlinewidth": 0,
-            },
+            "colorbar": flat_colour_bar("rank correlation", y=-0.05, yanchor="top"),
         },
     )
     figure.add_heatmap(
@@ -213,16 +207,7 @@ def token_rows(
             "colorscale": DIVERGING if signed else SEQUENTIAL,
             "cmin": -bound if signed else 0,
             "cmax": bound,
-            "colorbar": {  # above the rows: on a phone there is no room beside them
-                "title": {"text": title, "side": "top"},
-                "orientation": "h",
-                "thickness": 12,
-                "len": 1,
-                "y": 1.01,
-                "yanchor": "bottom",
-                "outlinewidth": 0,
-                "tickformat": form if form.endswith("%") else "",
-            },
+            "colorbar": flat_colour_bar(title, y=1.01, yanchor="bottom", tickformat=form if form.endswith("%") else ""),
         },
     )
     figure.add_heatmap(

@@ -110,6 +110,13 @@ def signed_colours(bound: float, *, title: str) -> dict[str, object]:
 _COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
 
 
+def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
+    """A colour bar that lies above or below a figure: on a phone there is no room beside it."""
+    return {
+        "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0, **more,
+    }  # fmt: skip
+
+
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:
     """A legend in a row above the drawing, from `y` of its height on."""
     return {"showlegend": True, "legend": {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, **more}}
