@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.data.batches import batches_by_length
 from txcls.errors import CheckpointError
 from txcls.metrics import calibrated_probabilities, scope_scores
 from txcls.text.encoder import Encoding, TextEncoder, Token
@@ -100,7 +101,7 @@ class Classifier:
         Args:
             texts: a sequence of strings (not one string).
             top_k: how many classes to rank, at least 1; None for all.
-            batch_size: texts per forward pass.
+            batch_size: texts per forward pass, at most; fewer of long ones.
 
         Raises:
             TypeError: `texts` is one string, or holds something else than strings.
@@ -111,10 +112,10 @@ class Classifier:
         if (top_k is not None and top_k < 1) or batch_size < 1:
             raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; wanted at least 1 of each")
         encodings = [self.encoder.encode(text) for text in texts]
-        rows = sorted((n for n, one in enumerate(encodings) if one.has_words), key=lambda n: len(encodings[n].tokens))
+        rows = [n for n, one in enumerate(encodings) if one.has_words]
         predictions = [_nothing_to_read(encoding) for encoding in encodings]
-        for start in range(0, len(rows), batch_size):
-            batch = rows[start : start + batch_size]
+        for places in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
+            batch = [rows[place] for place in places]
             logits = self.logits(_pad([encodings[n].ids for n in batch]))  # B C
             probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration).tolist()
             for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
@@ -130,7 +131,7 @@ class Classifier:
 
         Args:
             texts: a sequence of strings.
-            batch_size: texts per forward pass; texts of similar length are computed together.
+            batch_size: texts per forward pass, at most; texts of similar length are computed together.
             precision: "auto" computes in bfloat16 where this processor gains from it, which moves probabilities by less
                 than a hundredth; "float32" gives those of `predict`.
         """
@@ -142,11 +143,11 @@ class Classifier:
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=model)
         rows = self.encoder.encode_ids(texts)
         empty = int(self.encoder.class_token)
-        order = sorted((n for n, row in enumerate(rows) if len(row) > empty), key=lambda n: len(rows[n]))
+        readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
         found = np.full((len(rows), len(self.classes)), np.nan)  # N C
         with torch.autocast("cpu", dtype=dtype or torch.bfloat16, enabled=dtype is not None):
-            for start in range(0, len(order), batch_size):
-                batch = order[start : start + batch_size]
+            for places in batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size):
+                batch = readable[places]
                 logits = self.logits(_pad([rows[n].tolist() for n in batch])).float()  # B C
                 found[batch] = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
         return found

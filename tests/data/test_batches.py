@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from txcls.config import TextConfig
 from txcls.data import batches
-from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
+from txcls.data.batches import MOST_TOKENS, TokenisedTexts, batches_by_length, length_bucketed_batches, pad_batch
 from txcls.data.datasets import LabelledTexts
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
@@ -115,3 +115,15 @@ def test_cache_keeps_the_sets_used_last(tmp_path: Path, monkeypatch: pytest.Monk
     for text in "abc":
         TokenisedTexts.encode(ENCODER, LabelledTexts([text], [0], ("x",)), cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(of_row=st.lists(st.integers(0, 20_000), max_size=120), size=st.integers(1, 64))
+def test_what_is_only_read_comes_by_length_in_batches_that_fit(of_row: list[int], size: int) -> None:
+    made = list(batches_by_length(of_row, batch_size=size))
+    order = [int(row) for batch in made for row in batch]
+    assert sorted(order) == list(range(len(of_row)))
+    assert [of_row[row] for row in order] == sorted(of_row)
+    for batch in made:
+        assert 1 <= len(batch) <= size
+        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= MOST_TOKENS

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,6 +146,28 @@ def length_bucketed_batches(lengths: Iterable[int], *, batch_size: int, seed: in
         rows = rows[np.argsort(of_row[rows], kind="stable")]
         batches += [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
     return [batches[i] for i in rng.permutation(len(batches))]
+
+
+MOST_TOKENS = 16_384
+"""Tokens of a batch that is only read: what a layer makes of more falls out of the processor's caches."""
+
+
+def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[Int64]:
+    """Every row once, the shortest first, in batches of similar length: fewer rows in a batch where they are long.
+
+    Args:
+        lengths: tokens of each row.
+        batch_size: the most rows of a batch; one of more than one row pads to at most `MOST_TOKENS`.
+    """
+    of_row = np.fromiter(lengths, dtype=np.int64)
+    order = np.argsort(of_row, kind="stable")
+    end = len(order)
+    batches = []
+    while end:  # from the longest on: its length is what the batch is padded to
+        n_rows = max(1, min(batch_size, MOST_TOKENS // max(1, int(of_row[order[end - 1]])), end))
+        batches.append(order[end - n_rows : end])
+        end -= n_rows
+    return reversed(batches)
 
 
 def pad_batch(tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int]) -> tuple[Int64, Int64]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.data.batches import batches_by_length
 from txcls.inspection.tracing import FloatArray, readable
 from txcls.predict import Classifier
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -146,11 +147,10 @@ def pool_texts(classifier: Classifier, texts: Sequence[str], *, batch_size: int 
     if not texts:
         raise ValueError("got no text; wanted at least one")
     rows = [readable(classifier, text).ids for text in texts]
-    order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
     vectors = np.zeros((len(rows), classifier.checkpoint.config.model.d_model), dtype=np.float32)
     labels = [""] * len(rows)
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
+    for places in batches_by_length(map(len, rows), batch_size=batch_size):
+        batch = places.tolist()
         width = max(len(rows[n]) for n in batch)
         ids = torch.tensor([rows[n] + [0] * (width - len(rows[n])) for n in batch])  # B T
         with trace(record=["pooled"]) as opened:

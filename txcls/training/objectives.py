@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from txcls.config import TrainConfig
-from txcls.data.batches import TokenisedTexts, pad_batch
+from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.model import Encoder, LanguageModel, TextClassifier
 from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
 
@@ -178,9 +178,7 @@ def predict_logits(
     """Logits (N, C) of all texts in their order, on the CPU as float32; long and short texts never share a batch."""
     model.eval()
     logits = torch.zeros(len(texts), model.head.out_features)  # N C
-    order = np.argsort(texts.lengths, kind="stable")  # N
-    for start in range(0, len(order), batch_size):
-        indices = order[start : start + batch_size]
+    for indices in batches_by_length(texts.lengths, batch_size=batch_size):
         ids, _ = pad_batch(texts, indices)
         logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
     return logits
