@@ -116,7 +116,7 @@ class Classifier:
         predictions = [_nothing_to_read(encoding) for encoding in encodings]
         for places in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
             batch = [rows[place] for place in places]
-            logits = self.logits(_pad([encodings[n].ids for n in batch]))  # B C
+            logits = self.logits(padded([encodings[n].ids for n in batch]))  # B C
             probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration).tolist()
             for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
                 predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=outside)
@@ -148,7 +148,7 @@ class Classifier:
         with torch.autocast("cpu", dtype=dtype or torch.bfloat16, enabled=dtype is not None):
             for places in batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size):
                 batch = readable[places]
-                logits = self.logits(_pad([rows[n].tolist() for n in batch])).float()  # B C
+                logits = self.logits(padded([rows[n].tolist() for n in batch])).float()  # B C
                 found[batch] = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
         return found
 
@@ -203,7 +203,7 @@ def _nothing_to_read(encoding: Encoding) -> Prediction:
     return Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
 
 
-def _pad(rows: Sequence[Sequence[int]]) -> "Tensor":
+def padded(rows: Sequence[Sequence[int]]) -> "Tensor":
     """Rows of ids to one tensor (B, T), padded at the end with id 0."""
     import torch
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.app import experiments, page
 from txcls.errors import TxclsError
-from txcls.figures import correlation_map, deletion_lines, visible
+from txcls.figures import correlation_map, deletion_lines, minus, visible
 from txcls.inspection import METHODS, SIGNED, ExplanationAverages
 from txcls.text.encoder import Token
 
@@ -83,12 +83,15 @@ def _one_text(opened: page.Page) -> None:
     ways = "".join(_way(opened.view.text, name, explained.words, explained.scores[name]) for name in METHODS)
     st.html(f'<div class="txcls-ways">{ways}</div>')
     integrated = explained.integrated
+    there, here, apart = (
+        minus(f"{value:.4f}")
+        for value in (integrated.baseline_value, integrated.value, integrated.value - integrated.baseline_value)
+    )
     st.caption(
         f"Target of the last three: the {TARGETS[target]} of {label}. Baseline of integrated gradients: "
         f"{'as many unknown words' if baseline == 'unknown' else 'a zero for every number'}. From "
-        f"{_minus(integrated.baseline_value)} there to {_minus(integrated.value)} here, the scores should add up to "
-        f"the difference, {_minus(integrated.value - integrated.baseline_value)}; with 32 steps they miss it by "
-        f"**{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
+        f"{there} there to {here} here, the scores should add up to the difference, {apart}; with 32 steps they miss "
+        f"it by **{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
     )
     with st.expander("All numbers"):
         st.html(f'<div class="txcls-table" tabindex="0">{_numbers(explained.words, explained.scores)}</div>')
@@ -170,11 +173,7 @@ def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floati
 
 
 def _number(name: str, score: float) -> str:
-    return _minus(score, "+" if name in SIGNED else "")
-
-
-def _minus(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.4f}".replace("-", "−")
+    return minus(f"{score:+.4f}" if name in SIGNED else f"{score:.4f}")
 
 
 def _numbers(words: Sequence[Token], scores: Any) -> str:
@@ -245,7 +244,7 @@ def _averages(found: ExplanationAverages, computed_now: bool) -> None:
     rows = []
     for place, (name, title) in enumerate(METHODS.items()):
         correlation = found.correlations[0, place]
-        shown = "–" if not place or np.isnan(correlation) else f"{correlation:.2f}".replace("-", "−")
+        shown = "–" if not place or np.isnan(correlation) else minus(f"{correlation:.2f}")
         rows.append((title, f"{found.areas[name]:.3f}", shown))
     rows.append(("random order", f"{found.random_area:.3f}", "–"))
     head = ("way to score words", "area under the deletion curve", "rank correlation with attention")

@@ -8,7 +8,7 @@ import streamlit as st
 from txcls.app import computed_steps, loaders, page, tokens
 from txcls.app.examples import examples_for
 from txcls.errors import TxclsError
-from txcls.figures import text_scatter, token_scatter, visible
+from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _plain(token: str) -> str:
 
 
 def _cosine(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    return minus(f"{value:.2f}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import streamlit as st
 
 from txcls.app import computed_steps, page, state, tokens
 from txcls.app.browser import listen_to_cells
-from txcls.figures import number_map, visible
+from txcls.figures import minus, number_map, visible
 from txcls.text.cleaning import clean
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ def _first_named(name: str, n: int) -> str:
 
 
 def _cell(value: float) -> str:
-    return "−∞" if np.isneginf(value) else f"{value:.4f}".replace("-", "−")
+    return "−∞" if np.isneginf(value) else minus(f"{value:.4f}")
 
 
 if __name__ == "__main__":

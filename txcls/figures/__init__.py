@@ -24,7 +24,7 @@ from txcls.figures.neighbourhood import text_scatter, token_scatter
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
 from txcls.figures.steps import number_map
-from txcls.figures.style import label, percent, visible
+from txcls.figures.style import label, minus, percent, visible
 from txcls.figures.training import training_curves
 from txcls.figures.whatif import compared_bars, compared_effects
 
@@ -44,6 +44,7 @@ __all__ = [
     "label",
     "lens_lines",
     "mask_map",
+    "minus",
     "moved_bars",
     "number_map",
     "percent",

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Settings, flat_colour_bar, new_figure
+from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Settings, flat_colour_bar, minus, new_figure
 
 BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Ends of the colours of a board of differences: the same for most texts, so that colours can be compared."""
@@ -154,7 +154,7 @@ def _board(
 def _signed(value: float, digits: int) -> str:
     """A number with its sign; none for a zero after rounding."""
     written = f"{value:+.{digits}f}"
-    return written[1:] if not float(written) else written.replace("-", "−")
+    return written[1:] if not float(written) else minus(written)
 
 
 def _bar(title: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from txcls.figures.style import (
     flat_colour_bar,
     label,
     legend_above,
+    minus,
     names_over_bars,
     new_figure,
     percent,
@@ -81,7 +82,7 @@ def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
         correlations: (M, M); NaN where there is none, drawn as a gap.
     """
     n = len(names)
-    written = [["–" if np.isnan(one) else f"{one:.2f}".replace("-", "−") for one in row] for row in correlations]
+    written = [["–" if np.isnan(one) else minus(f"{one:.2f}") for one in row] for row in correlations]
     axis = {"tickvals": list(range(n)), "showgrid": False, "ticks": "", "tickfont": {"size": 13}}
     figure = new_figure(
         height=560,
@@ -257,7 +258,7 @@ def share_bars(sources: Sequence[str], shares: Numbers) -> go.Figure:
         x=values.clip(min=0.0),
         y=rows,
         mode="text",
-        text=[f" {value + 0.0:.1%}".replace("%", " %").replace("-", "−") for value in values.round(3)],
+        text=[minus(f" {value + 0.0:.1%}").replace("%", " %") for value in values.round(3)],
         textposition="middle right",
         textfont={"size": 16},
         cliponaxis=False,

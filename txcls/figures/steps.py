@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import FRAME, categories, label, new_figure, share_colours, signed_colours
+from txcls.figures.style import FRAME, TOKENS, categories, label, new_figure, share_colours, signed_colours
 
 WRITTEN_CELLS = 160
 """Numbers are written into the cells where there are no more than these, and no more than WRITTEN_COLUMNS across."""
@@ -43,7 +43,7 @@ def number_map(
     written = n_columns <= WRITTEN_COLUMNS and n_rows * n_columns <= WRITTEN_CELLS
     limit = bound or float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
     axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
-    across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {"type": "category", "tickangle": -60}
+    across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else TOKENS
     figure = new_figure(
         height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},

@@ -81,6 +81,11 @@ def percent(probability: float) -> str:
     return f"{probability:.1%}".replace("%", " %")
 
 
+def minus(written: str) -> str:
+    """A written number with a minus sign, as wide as a plus, for its hyphen."""
+    return written.replace("-", "−")
+
+
 def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
     """Colour axis of shares from 0 to 1, sent as numbers from 0 to `top`."""
     ticks = [0, 0.25, 0.5, 0.75, 1]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from txcls.data.batches import batches_by_length
 from txcls.inspection.tracing import FloatArray, readable
-from txcls.predict import Classifier
+from txcls.predict import Classifier, padded
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 
@@ -140,8 +140,6 @@ def pool_texts(classifier: Classifier, texts: Sequence[str], *, batch_size: int 
         TraceError: a text holds no token to read.
         ValueError: there is no text.
     """
-    import torch
-
     from txcls.tap import trace
 
     if not texts:
@@ -151,10 +149,8 @@ def pool_texts(classifier: Classifier, texts: Sequence[str], *, batch_size: int 
     labels = [""] * len(rows)
     for places in batches_by_length(map(len, rows), batch_size=batch_size):
         batch = places.tolist()
-        width = max(len(rows[n]) for n in batch)
-        ids = torch.tensor([rows[n] + [0] * (width - len(rows[n])) for n in batch])  # B T
         with trace(record=["pooled"]) as opened:
-            winners = classifier.logits(ids).argmax(dim=-1).tolist()
+            winners = classifier.logits(padded([rows[n] for n in batch])).argmax(dim=-1).tolist()
         vectors[batch] = opened["pooled"].float().numpy()
         for n, winner in zip(batch, winners, strict=True):
             labels[n] = classifier.classes[winner]
