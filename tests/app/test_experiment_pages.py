@@ -99,6 +99,21 @@ def test_switches_are_carried_to_another_text_but_silent_tokens_are_not() -> Non
     assert "With 1 part changed" in words_of(app)
 
 
+def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
+    app = open_page("switchboard", text=TEXT, switched="2.1,1.ff,t2,9.1,bigrams", heads="uniform", off="mean")
+    changes = [
+        Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0), Change("token", "zero", index=1),
+    ]  # fmt: skip
+    assert after(app) == pytest.approx(sorted(ablate(plain(), TEXT, [changes]).changed[0]), abs=1e-6), "it has no more"
+    assert app.segmented_control(key="switch_heads").value == "uniform"
+    app.multiselect(key=f"switch_parts_{PLAIN}").set_value([(0, 1)]).run()
+    assert app.query_params["switched"] == "1.2,t2"
+    app.text_area[0].set_value("the bank raised its rates").run()
+    assert app.query_params["switched"] == "1.2", "the second token is another now"
+    app.button(key="switch_reset").click().run()
+    assert "switched" not in app.query_params and "Nothing is changed yet" in words_of(app)
+
+
 def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Classifier) -> None:
     app = open_page("switchboard", text=TEXTS[0])
     from txcls.inspection import Means

@@ -76,6 +76,19 @@ def test_what_is_sampled_survives_the_way_through_a_url() -> None:
     assert params_from_view(View(checkpoint="learned")).keys() == {"checkpoint", "text"}
 
 
+def test_switches_survive_the_way_through_a_url() -> None:
+    view = View(checkpoint="learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform", off="mean")
+    assert params_from_view(view)["switched"] == "1.3,2.ff,positions,t4"
+    assert view_from_params(params_from_view(view), checkpoints=NAMES) == (view, [])
+
+
+@pytest.mark.parametrize("raw", ["0.1", "1", "1.FF", "t0", "t", "heads", "1.-1", "²", "\u0663.1", "\ud800", "9" * 6000])
+def test_what_is_no_part_of_a_model_is_not_switched_and_said(raw: str) -> None:
+    view, notes = view_from_params({"switched": f"1.2,{raw},1.2", "heads": raw, "off": raw}, checkpoints=NAMES)
+    assert (view.switched, view.heads, view.off, len(notes)) == (("1.2",), "off", "zero", 1)
+    notes[0].encode()
+
+
 def test_a_long_continuation_stays_out_of_the_url() -> None:
     assert "added" not in params_from_view(View(added=tuple(range(LONGEST_LINKED_CONTINUATION + 1))))
 

@@ -1,9 +1,10 @@
-"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head, step, sampling.
+"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head, step, switches, ….
 
 One `View` per browser session; widgets change it through callbacks, pages read it, `publish` writes it to the URL.
 Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in code.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -24,6 +25,14 @@ LONGEST_LINKED_CONTINUATION = 200
 
 Part = Literal["fill", "continue", "masks"]
 """The parts of the Language model page."""
+HeadChange = Literal["off", "uniform", "shuffled"]
+"""What the Switchboard does with a head."""
+Substitute = Literal["zero", "mean"]
+"""What stands there for a part that is switched off."""
+
+SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions|bigrams")
+"""A part that can be switched, as in the URL: layer and head, layer and ff, t and a token's place, an embedding."""
+MOST_SWITCHED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,9 @@ class View:
     """The state that matters; `versus` is the checkpoint to compare with, "" for none; `layer` and `head` count from
     0; `step` is a step of the forward pass by name, "" for the first; `changed` is the second version of the text on
     the page What if, "" where it is the same.
+
+    Of the Switchboard: `switched` are the parts that are changed, each a `SWITCH`; parts that a checkpoint or a text
+    does not have play no part there.
 
     Of the Language model page: `masked` and `causal` are its checkpoints, "" for the first there is; `blank` is the
     word that is blanked out, counted from 1, 0 for one of the page's choice; `upto` says how many of the text's tokens
@@ -46,6 +58,9 @@ class View:
     head: int = 0
     step: str = ""
     changed: str = ""
+    switched: tuple[str, ...] = ()
+    heads: HeadChange = "off"
+    off: Substitute = "zero"
     part: Part = "fill"
     masked: str = ""
     causal: str = ""
@@ -90,7 +105,22 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         raw = params.get(name, params.get("topk") if name == "k" else None)
         if (number := _number(name, raw, notes, whole=True)) is not None:
             changes[name] = int(min(max(number, low), 10_000)) - offset
-    return replace(view, **changes, **_language_params(params, notes)), notes
+    return replace(view, **changes, **_switch_params(params, notes), **_language_params(params, notes)), notes
+
+
+def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    """The fields of the Switchboard."""
+    changes: dict[str, Any] = {}
+    for name, known in (("heads", HeadChange), ("off", Substitute)):
+        if params.get(name) in get_args(known):
+            changes[name] = params[name]
+    asked = [part for part in params.get("switched", "").split(",") if part]
+    parts = list(dict.fromkeys(part for part in asked[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
+    if strange := next((part for part in asked if not SWITCH.fullmatch(part)), None):
+        notes.append(f"The link switches “{sendable(strange)[:20]}”, which is no part of a model; it was ignored.")
+    if parts:
+        changes["switched"] = tuple(parts)
+    return changes
 
 
 def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
@@ -138,11 +168,13 @@ def params_from_view(view: View) -> dict[str, str]:
     for name, _, offset in _NUMBERS:
         if getattr(view, name) != getattr(default, name):
             params[name] = str(getattr(view, name) + offset)
-    for name in ("part", "masked", "causal", "temperature", "top_p", "seed"):
+    for name in ("heads", "off", "part", "masked", "causal", "temperature", "top_p", "seed"):
         if getattr(view, name) != getattr(default, name):
             params[name] = str(getattr(view, name))
     if view.added and len(view.added) <= LONGEST_LINKED_CONTINUATION:
         params["added"] = ".".join(map(str, view.added))
+    if view.switched:
+        params["switched"] = ",".join(view.switched)
     if view.step:
         params["step"] = view.step
     if view.changed and len(view.text) + len(view.changed) <= LONGEST_LINKED_TEXT:
@@ -176,14 +208,18 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
 def change_view(**changes: Any) -> None:
     """Change fields of this session's view; for callbacks, which run before the page is drawn.
 
-    What was added to another text, or by another model, is no continuation of this one.
+    What was added to another text, or by another model, is no continuation of this one; nor are switched tokens of
+    another text those of this one.
     """
     for field in ("text", "changed"):
         if field in changes:
             changes[field] = sendable(changes[field])
     if "text" in changes or "causal" in changes:
         changes = {"upto": 0, "added": (), **changes}
-    st.session_state["_view"] = replace(st.session_state.get("_view", View()), **changes)
+    view = st.session_state.get("_view", View())
+    if "text" in changes and changes["text"] != view.text:
+        changes = {"switched": tuple(part for part in view.switched if not part.startswith("t")), **changes}
+    st.session_state["_view"] = replace(view, **changes)
     st.session_state["_touched"] = True
 
 

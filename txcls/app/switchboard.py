@@ -1,15 +1,17 @@
 """Switch heads, feed-forward blocks and embeddings off, and watch the answer move."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
-from txcls.app import experiments, loaders, page
+from txcls.app import experiments, loaders, page, state
 from txcls.figures import FEED_FORWARD, effect_board, label, moved_bars, percent
 from txcls.inspection import AccuracyEffects, Change, Means
 
 if TYPE_CHECKING:
     from txcls.predict import Classifier
+    from txcls.text.encoder import Token
 
 LINKS = (page.STEPS, page.ATTENTION, page.EXPLANATION, page.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
@@ -37,7 +39,7 @@ def _experiment(opened: page.Page, classifier: "Classifier", winner: str) -> Non
         st.subheader("The answer", anchor=False)
         bars = st.container()
         below = st.container()
-    off, heads = _choices(controls, means)
+    off, heads = _choices(controls, opened.view, means)
     how: Any = off if heads == "off" else heads
     with below:
         chosen, changes = _switches(opened, classifier, off=off, how=how)
@@ -55,7 +57,7 @@ def _experiment(opened: page.Page, classifier: "Classifier", winner: str) -> Non
             alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
             f"how far the probability of {winner[:40]} moves when that part alone is changed",
             file_name=f"{opened.view.checkpoint}-switchboard",
-            on_select=_clicked,
+            on_select=lambda: _clicked(opened.source, opened.view),
         )
         st.caption(
             f"Each cell: by how many percentage points the probability of **{page.plain(winner)}** "
@@ -70,19 +72,25 @@ def _experiment(opened: page.Page, classifier: "Classifier", winner: str) -> Non
     _accuracy(classifier, off)
 
 
-def _choices(place: Any, means: Means | None) -> tuple[Any, str]:
+def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.Substitute, state.HeadChange]:
     """What stands in a part's place, and what is done with a head."""
-    heads = place.segmented_control(
-        "A changed head is …", list(HEADS), format_func=HEADS.__getitem__, default="off", required=True,
-        key="switch_heads", persist_state="session",
+    st.session_state["switch_heads"] = view.heads
+    place.segmented_control(
+        "A changed head is …", list(HEADS), format_func=HEADS.__getitem__, required=True,
+        key="switch_heads", on_change=_follow, args=("heads", "switch_heads"),
     )  # fmt: skip
-    off = "zero"
-    if means is not None:
-        off = place.segmented_control(
-            "Off means replaced by …", list(OFF), format_func=OFF.__getitem__, default="zero", required=True,
-            key="switch_off", persist_state="session",
-        )  # fmt: skip
-    return off, heads
+    if means is None:
+        return "zero", view.heads
+    st.session_state["switch_off"] = view.off
+    place.segmented_control(
+        "Off means replaced by …", list(OFF), format_func=OFF.__getitem__, required=True,
+        key="switch_off", on_change=_follow, args=("off", "switch_off"),
+    )  # fmt: skip
+    return view.off, view.heads
+
+
+def _follow(field: str, key: str) -> None:
+    state.change_view(**{field: st.session_state[key]})
 
 
 def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
@@ -117,32 +125,55 @@ def _switches(
     config = classifier.checkpoint.config.model
     tokens = loaders.look(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
-    key = _parts_key(opened.source)
-    st.session_state["switch_key"] = key
-    parts = st.multiselect(
-        "Changed heads and feed-forward blocks (FF)", places, format_func=_part, key=key, persist_state="session",
-        placeholder="none: click the board, or choose here",
-    )  # fmt: skip
     has = {"positions": config.positions != "none", "bigrams": config.ngram_buckets > 0}
-    extras = st.pills(
-        "Embeddings switched off", [name for name in EXTRAS if has[name]], format_func=EXTRAS.__getitem__,
-        selection_mode="multi", key=f"switch_extras_{opened.source.name}", persist_state="session",
-    ) if any(has.values()) else []  # fmt: skip
-    silent = st.multiselect(
-        "Tokens silenced before the first layer", range(len(tokens)),
-        format_func=lambda place: f"{place + 1} · {page.plain(label(tokens[place].text))}",
-        key=f"switch_tokens_{hash((opened.source, tuple(token.id for token in tokens)))}", placeholder="none",
+    extras = [name for name in EXTRAS if has[name]]
+    switched = opened.view.switched
+    keys = [_parts_key(opened.source), f"switch_extras_{opened.source.name}", _tokens_key(opened.source, tokens)]
+    chosen = [place for place in places if _as_switch(place) in switched]
+    gone = [name for name in extras if name in switched]
+    silent = [place for place in range(len(tokens)) if _as_switch(place) in switched]
+    follow: dict[str, Any] = {"on_change": _choose, "args": (keys,)}
+    for key, values in zip(keys, (chosen, gone, silent), strict=True):
+        st.session_state[key] = values
+    st.multiselect(
+        "Changed heads and feed-forward blocks (FF)", places, format_func=_part, key=keys[0],
+        placeholder="none: click the board, or choose here", **follow,
     )  # fmt: skip
-    chosen = set(parts)
+    if extras:
+        st.pills(
+            "Embeddings switched off", extras, format_func=EXTRAS.__getitem__, selection_mode="multi", key=keys[1],
+            **follow,
+        )  # fmt: skip
+    st.multiselect(
+        "Tokens silenced before the first layer", range(len(tokens)),
+        format_func=lambda place: f"{place + 1} · {page.plain(label(tokens[place].text))}", key=keys[2],
+        placeholder="none", **follow,
+    )  # fmt: skip
     changes = [
         Change("feed_forward", off, layer) if head == FEED_FORWARD else Change("head", how, layer, head)
-        for layer, head in sorted(chosen)
+        for layer, head in chosen
     ]
-    changes += [Change(name, off) for name in extras or []]
+    changes += [Change(name, off) for name in gone]
     changes += [Change("token", off, index=place) for place in silent]
     if changes:
-        st.button("Switch everything on again", on_click=_reset, args=(opened.source.name,), key="switch_reset")
-    return chosen, tuple(changes)
+        st.button("Switch everything on again", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
+    return set(chosen), tuple(changes)
+
+
+def _choose(keys: list[str]) -> None:
+    """What the three boxes hold becomes what is switched."""
+    chosen = [one for key in keys for one in st.session_state.get(key) or ()]
+    state.change_view(switched=tuple(map(_as_switch, chosen)))
+
+
+def _as_switch(part: Place | int | str) -> str:
+    """A part as it stands in the link: a cell of the board, the place of a token, or the name of an embedding."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, int):
+        return f"t{part + 1}"
+    layer, head = part
+    return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
 
 
 def _answer(opened: page.Page, classifier: "Classifier", changes: tuple[Change, ...], winner: str) -> None:
@@ -206,28 +237,24 @@ def _parts_key(source: loaders.Source) -> str:
     return f"switch_parts_{source.name}"
 
 
+def _tokens_key(source: loaders.Source, tokens: Sequence["Token"]) -> str:
+    return f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}"
+
+
 def _board_key(source: loaders.Source) -> str:
     # A chart keeps what was clicked, so that a second click on the same cell would be no news: each gets a new chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 
-def _clicked() -> None:
-    state = st.session_state
-    clicks = state.get("switch_clicks", 0)
-    name = state["switch_key"].removeprefix("switch_parts_")
-    points = state[f"chart_board_{name}_{clicks}"]["selection"]["points"]
+def _clicked(source: loaders.Source, view: state.View) -> None:
+    points = st.session_state[_board_key(source)]["selection"]["points"]
     if not points:
         return
-    place = tuple(int(one) for one in points[0]["customdata"][:2])
-    parts = list(state.get(state["switch_key"], []))
-    state[state["switch_key"]] = [one for one in parts if one != place] if place in parts else [*parts, place]
-    state["switch_clicks"] = clicks + 1
-
-
-def _reset(name: str) -> None:
-    for key in list(st.session_state):
-        if str(key) in (f"switch_parts_{name}", f"switch_extras_{name}") or str(key).startswith("switch_tokens_"):
-            st.session_state[key] = []
+    layer, head = (int(one) for one in points[0]["customdata"][:2])
+    part = _as_switch((layer, head))
+    others = tuple(one for one in view.switched if one != part)
+    state.change_view(switched=others if part in view.switched else (*others, part))
+    st.session_state["switch_clicks"] = st.session_state.get("switch_clicks", 0) + 1
 
 
 if __name__ == "__main__":
