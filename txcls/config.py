@@ -217,7 +217,8 @@ class TrainConfig(Section):
     seed: int = Field(0, ge=0)
     """Seed of initial weights, batch order and dropout: the same seed gives the same result on the same machine."""
     save_every_seconds: float = Field(60.0, ge=0.0)
-    """How often the state for `--resume` is written, besides at the end of each epoch."""
+    """How often the state for `--resume` is written, besides at the end of each epoch; less often where that would take
+    more than a fiftieth of the time; 0 for after every step."""
 
 
 class Calibration(Section):

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -263,3 +264,21 @@ def test_a_full_disk_is_said_and_leaves_the_state_before(tmp_path: Path, monkeyp
     with pytest.raises(TrainingError, match="cannot save the training state"):
         fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
     assert path.read_bytes() == before and not list(tmp_path.glob("*.tmp"))
+
+
+@pytest.mark.parametrize("every, at_most", [(0.0, None), (0.001, 3)])
+def test_a_state_that_takes_long_to_save_is_saved_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, at_most: int | None
+) -> None:
+    saved = []
+
+    def slowly(*arguments: object) -> None:
+        saved.append(arguments)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(torch, "save", slowly)
+    settings = config(epochs=1, save_every_seconds=every)
+    result = fit(model(), rows(400, seed=0), rows(20, seed=1), settings, state_path=tmp_path / "state.pt")
+    steps = result.history[-1].step
+    assert steps >= 10
+    assert len(saved) == steps + 1 if at_most is None else len(saved) <= at_most, "once in 2.5 s, and at the end"

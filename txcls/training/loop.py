@@ -29,6 +29,8 @@ from txcls.training.objectives import Classify, Objective
 from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 3
+MOST_SAVING = 0.02
+"""The share of the time that saving the state may take: a large model's is saved less often than asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ def fit(
         config: how to train.
         objective: what to learn; None for the texts' classes.
         device: where to compute; the model is moved there and stays there.
-        state_path: file that the state is saved to every `save_every_seconds`, after each epoch and on interruption.
+        state_path: file that the state is saved to every `save_every_seconds` (less often where that would take more
+            than `MOST_SAVING` of the time), after each epoch and on interruption.
         resume: go on from `state_path`; batch order, dropout and result are those of an uninterrupted run.
         on_step, on_validation: told after each optimiser step and each validation.
         max_steps: stop after so many optimiser steps in all (for trials; the schedule is that of the whole run).
@@ -162,6 +165,7 @@ class _Fit:
         self.history: list[HistoryRow] = []
         self.best_weights: dict[str, Tensor] = {}
         self.seconds = 0.0
+        self.last_save_took = 0.0
 
     def run(
         self,
@@ -209,7 +213,7 @@ class _Fit:
                             on_validation(row)
                         stopped_early = self._patience_is_out() or last
                     stop, save = self.processes.any(
-                        stop_requested(), time.monotonic() - saved_at > self.config.save_every_seconds
+                        stop_requested(), time.monotonic() - saved_at > self._until_next_save()
                     )
                     if stop:
                         self._save()
@@ -326,6 +330,13 @@ class _Fit:
     def _autocast(self) -> Any:
         return nullcontext() if self.dtype is None else torch.autocast(self.device.type, dtype=self.dtype)
 
+    def _until_next_save(self) -> float:
+        """Seconds from one save to the next; 0 asks for one after every step, whatever it costs."""
+        if self.processes.rank:
+            return math.inf  # the first process writes, and knows how long that takes
+        asked = self.config.save_every_seconds
+        return max(asked, self.last_save_took / MOST_SAVING) if asked else 0.0
+
     def _save(self) -> None:
         """Write everything that `_load` needs, all at once: a stop while writing leaves the state before."""
         if self.state_path is None:
@@ -333,6 +344,7 @@ class _Fit:
         random = self.processes.gather(self._random_state())
         if self.processes.rank:
             return
+        started = time.monotonic()
         state = {
             "version": STATE_VERSION,
             "config": self.config.model_dump_json(),
@@ -359,6 +371,7 @@ class _Fit:
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             temporary.unlink(missing_ok=True)
             raise TrainingError(f"cannot save the training state to {self.state_path}: {error}") from error
+        self.last_save_took = time.monotonic() - started
 
     def _load(self) -> None:
         state = self.processes.from_first(self._read)

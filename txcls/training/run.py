@@ -99,7 +99,9 @@ def train(
     teacher = None
     if config.train.teacher == "linear":
         tell("asking linear models about the training texts that they have not seen")
-        teacher = torch.from_numpy(linear_probabilities(training_rows.texts, training_rows.labels, config.text))
+        rows = training_rows
+        asked = here().from_first(lambda: linear_probabilities(rows.texts, rows.labels, config.text))
+        teacher = torch.from_numpy(asked)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
