@@ -5,8 +5,10 @@ best = classifier.predict(["Rovers land on a comet"], top_k=3)[0]
 best.label, best.scores[0].probability
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +22,7 @@ from txcls.metrics import calibrated_probabilities, scope_scores
 from txcls.text.encoder import Encoding, TextEncoder, Token
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -123,7 +125,7 @@ class Classifier:
         return predictions
 
     def probabilities(
-        self, texts: Sequence[str], *, batch_size: int = 256, precision: Precision = "auto"
+        self, texts: Sequence[str], *, batch_size: int = 128, precision: Precision = "auto"
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
 
@@ -139,18 +141,26 @@ class Classifier:
 
         from txcls.training.optim import autocast_dtype
 
-        model = self.checkpoint.config.model
-        dtype = autocast_dtype(precision, device=torch.device("cpu"), model=model)
+        dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
+        model = self.checkpoint.model if dtype is None else self._in_bfloat16
         rows = self.encoder.encode_ids(texts)
         empty = int(self.encoder.class_token)
         readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
         found = np.full((len(rows), len(self.classes)), np.nan)  # N C
-        with torch.autocast("cpu", dtype=dtype or torch.bfloat16, enabled=dtype is not None):
-            for places in batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size):
-                batch = readable[places]
-                logits = self.logits(padded([rows[n].tolist() for n in batch])).float()  # B C
-                found[batch] = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
+        for places in batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size):
+            batch = readable[places]
+            with torch.inference_mode():
+                logits = model(padded([rows[n].tolist() for n in batch])).float()  # B C
+            found[batch] = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
         return found
+
+    @cached_property
+    def _in_bfloat16(self) -> "nn.Module":
+        """The model with weights and all that passes through it in bfloat16: a second copy, made when first needed.
+
+        Autocast would do with one, but turns numbers around at every layer, which takes a fifth of the time.
+        """
+        return copy.deepcopy(self.checkpoint.model).bfloat16()
 
     def logits(self, ids: "Tensor") -> "Tensor":
         """Class logits (B, C) of token ids (B, T), padded with id 0."""
