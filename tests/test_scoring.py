@@ -84,6 +84,19 @@ def test_every_row_comes_back_in_order_with_its_prediction(
     assert {path.name for path in tmp_path.iterdir()} == {source, target}
 
 
+def test_a_file_may_be_scored_in_bfloat16(classifier: Classifier, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", 20)
+    score_file(classifier, source, tmp_path / "out.csv", precision="bfloat16")
+    expected = classifier.probabilities(texts(20), precision="bfloat16")
+    for row, values in zip(read(tmp_path / "out.csv"), expected, strict=True):
+        if np.isnan(values).any():
+            assert not row["predicted_label"] and not row["probability"]
+        else:
+            assert row["predicted_label"] == classifier.classes[int(values.argmax())]
+            # Rows of other parts pad a batch to another width, which moves the last of bfloat16's digits.
+            assert float(row["probability"]) == pytest.approx(values.max(), abs=0.01)
+
+
 def test_other_columns_stay_what_they_were(classifier: Classifier, tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
     when = pd.to_datetime(["2020-01-01", None, "2021-05-05"])
@@ -149,10 +162,12 @@ def test_work_on_another_input_or_by_another_checkpoint_is_not_gone_on_with(
     with pytest.raises(StoppedError):
         score_file(classifier, source, target, on_progress=stop)
     other = Classifier(make_checkpoint(tmp_path / "other", classes=("a", "b")))
-    with pytest.raises(DataError, match=r"by another checkpoint \(checkpoint_sha256 differ\)"):
+    with pytest.raises(DataError, match=r"by another checkpoint .*\(checkpoint_sha256 differ\)"):
         score_file(other, source, target, resume=True)
+    with pytest.raises(DataError, match=r"in another precision \(precision differ\)"):
+        score_file(classifier, source, target, precision="bfloat16", resume=True)
     write(source, 21)
-    with pytest.raises(DataError, match=r"another input .*\(input_bytes, input_sha256, rows differ\)"):
+    with pytest.raises(DataError, match=r"another input.*\(input_bytes, input_sha256, rows differ\)"):
         score_file(classifier, source, target, resume=True)
     (tmp_path / "out.csv.parts" / "plan.json").write_text("{")
     with pytest.raises(DataError, match=r"plan\.json cannot be read"):

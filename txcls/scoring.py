@@ -24,7 +24,7 @@ from txcls.checkpoint import FILES
 from txcls.data.stream import Row, TableStream
 from txcls.data.table import is_json, table_suffix
 from txcls.errors import DataError, StoppedError
-from txcls.predict import Classifier
+from txcls.predict import Classifier, Precision
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +58,7 @@ class _Plan:
     text_column: str
     columns: tuple[str, ...]
     part_rows: int
+    precision: Precision
     format_version: int = 1
 
 
@@ -67,6 +68,7 @@ def score_file(
     target: Path,
     *,
     text_column: str | None = None,
+    precision: Precision = "float32",
     resume: bool = False,
     on_progress: Callable[[Scored], None] | None = None,
 ) -> Scored:
@@ -79,7 +81,9 @@ def score_file(
         source: CSV, TSV, JSON Lines or Parquet, text formats also gzipped.
         target: the file to write; until it is complete, an older one stays as it is.
         text_column: the column with the texts; found by its name where None.
-        resume: go on with the work that was stopped, with the same input and checkpoint.
+        precision: "float32" writes what the app says of the same text, on every processor; "auto" and "bfloat16" are
+            those of `Classifier.probabilities`, and may take half of the time.
+        resume: go on with the work that was stopped, with the same input, checkpoint and precision.
         on_progress: told how far it is, at the beginning and after each part.
 
     Raises:
@@ -103,6 +107,7 @@ def score_file(
         text_column=survey.text_column,
         columns=columns,
         part_rows=PART_ROWS,
+        precision=precision,
     )
     form = _Form(suffix, columns, survey.schema)
     processes = here()
@@ -130,7 +135,7 @@ def score_file(
                             f"stopped after {state.done:,} of {state.rows:,} rows; they are kept in {folder}, "
                             "--resume goes on from there"
                         )
-                    found = _labels(classifier, texts[start : start + TOGETHER])
+                    found = _labels(classifier, texts[start : start + TOGETHER], precision)
                     for row, (label, probability) in zip(rows[start : start + TOGETHER], found, strict=True):
                         row[LABEL], row[PROBABILITY] = label, probability
                 with _written(files[number]) as file:
@@ -158,14 +163,15 @@ class BatchClassifier:
     Args:
         checkpoint: folder of the checkpoint, on every machine.
         text_column: the column with the texts.
+        precision: as for `score_file`.
 
     Raises:
         CheckpointError: it is missing, damaged or not a classifier.
     """
 
-    def __init__(self, checkpoint: str | Path, *, text_column: str = "text") -> None:
+    def __init__(self, checkpoint: str | Path, *, text_column: str = "text", precision: Precision = "float32") -> None:
         self.classifier = Classifier.load(checkpoint)
-        self.text_column = text_column
+        self.text_column, self.precision = text_column, precision
 
     def __call__(self, batch: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[np.generic]]":
         """The columns (N,) of a batch with label and probability added: "" and not-a-number where there is no word.
@@ -180,16 +186,15 @@ class BatchClassifier:
         texts = batch[self.text_column].tolist()
         if strange := [value for value in texts if not isinstance(value, str)]:
             raise DataError(f"column {self.text_column!r} holds {str(strange[0])[:40]!r}, wanted texts")
-        found = _labels(self.classifier, texts)
+        found = _labels(self.classifier, texts, self.precision)
         labels = np.array([label for label, _ in found], dtype=object)  # N
         probabilities = np.array([np.nan if one is None else one for _, one in found], dtype=np.float64)  # N
         return {**batch, LABEL: labels, PROBABILITY: probabilities}
 
 
-def _labels(classifier: Classifier, texts: Sequence[str]) -> list[tuple[str, float | None]]:
+def _labels(classifier: Classifier, texts: Sequence[str], precision: Precision) -> list[tuple[str, float | None]]:
     """The best class of each text and its probability; "" and None for texts without a word."""
-    # float32, so that a file says what the app says of the same text, on every processor.
-    rows = classifier.probabilities(texts, precision="float32")  # N C
+    rows = classifier.probabilities(texts, precision=precision)  # N C
     best = rows.argmax(axis=1)  # N
     return [
         (classifier.classes[c], round(float(row[c]), 6)) if row[c] == row[c] else ("", None)
@@ -218,8 +223,9 @@ def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
         raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
     if differing := [name for name in own if not isinstance(there, dict) or there.get(name) != own[name]]:
         raise DataError(
-            f"{folder} holds work on another input or by another checkpoint ({', '.join(differing)} differ); repeat "
-            "the command it was begun with, or remove it and start without --resume"
+            f"{folder} holds work on another input, by another checkpoint or in another precision "
+            f"({', '.join(differing)} differ); repeat the command it was begun with, or remove it and start without "
+            "--resume"
         )
 
 
