@@ -1,6 +1,6 @@
 """How fast a file is classified row by row, and how much memory that takes from its beginning to its end.
 
-    python -m benchmarks.scoring_memory [--rows 20000] [--checkpoint ag_news] [--suffix .csv]
+    python -m benchmarks.scoring_memory [--rows 20000] [--checkpoint ag_news] [--suffix .csv] [--precision auto]
 
 The rows are words of the sample messages, put together anew by a fixed seed. The command line runs as a user would run
 it; its resident memory is read from /proc once a second (Linux).
@@ -52,11 +52,13 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--checkpoint", default="ag_news")
     parser.add_argument("--suffix", choices=[".csv", ".parquet"], default=".csv")
+    parser.add_argument("--precision", choices=["float32", "bfloat16", "auto"], default="float32")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / f"in{options.suffix}", Path(folder) / f"out{options.suffix}"
         write_rows(source, options.rows)
         command = ["predict", options.checkpoint, "--input", str(source), "--output", str(target)]
+        command += ["--precision", options.precision]
         started = time.perf_counter()
         process = subprocess.Popen([sys.executable, "-m", "txcls", *command], stderr=subprocess.DEVNULL)
         parts = target.with_name(f"{target.name}.parts")
@@ -72,7 +74,7 @@ def main() -> int:
             return 1
         size = source.stat().st_size / 1e6
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print(f"{options.rows:,} rows, {size:.0f} MB of {options.suffix}, {options.checkpoint}, one process")
+    print(f"{options.rows:,} rows, {size:.0f} MB of {options.suffix}, {options.checkpoint}, {options.precision}, one process")
     print(f"{seconds:.0f} s in all, {options.rows / seconds:,.0f} rows/s with start, check and joining")
     if memory:
         working = [entry for entry in memory if entry[1]] or memory
