@@ -74,7 +74,8 @@ def main() -> int:
             return 1
         size = source.stat().st_size / 1e6
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print(f"{options.rows:,} rows, {size:.0f} MB of {options.suffix}, {options.checkpoint}, {options.precision}, one process")
+    what = f"{options.checkpoint}, {options.precision}, one process"
+    print(f"{options.rows:,} rows, {size:.0f} MB of {options.suffix}, {what}")
     print(f"{seconds:.0f} s in all, {options.rows / seconds:,.0f} rows/s with start, check and joining")
     if memory:
         working = [entry for entry in memory if entry[1]] or memory
