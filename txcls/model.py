@@ -51,7 +51,7 @@ class Dropout(nn.Module):
             return F.dropout(x, self.chance, self.training)
         drawn = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits of each
         bits = drawn.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -32,768 to 32,767
-        kept = bits >= round(self.chance * 65_536) - 32_768
+        kept = bits.ge_(round(self.chance * 65_536) - 32_768)  # 1 or 0; by way of bool it takes ten times as long
         return x * kept.to(x.dtype).div_(1.0 - self.chance)
 
     def extra_repr(self) -> str:
