@@ -82,7 +82,7 @@ def score_file(
         target: the file to write; until it is complete, an older one stays as it is.
         text_column: the column with the texts; found by its name where None.
         precision: "float32" writes what the app says of the same text, on every processor; "auto" and "bfloat16" are
-            those of `Classifier.probabilities`, and may take half of the time.
+            those of `Classifier.probabilities`, which save time on some processors.
         resume: go on with the work that was stopped, with the same input, checkpoint and precision.
         on_progress: told how far it is, at the beginning and after each part.
 
