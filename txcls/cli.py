@@ -408,7 +408,7 @@ def predict(
     precision: Annotated[
         Literal["float32", "bfloat16", "auto"],
         typer.Option(
-            help="Of --output: bfloat16 saves time on some processors and moves probabilities by less than a hundredth; "
+            help="Of --output: bfloat16 saves time on some processors, moves probabilities by less than a hundredth; "
             "auto takes it where this processor gains from it."
         ),
     ] = "float32",
