@@ -143,7 +143,7 @@ def picker(
         index=None if placeholder else 0,
         key=key,
         format_func=_describe,
-        on_change=_follow(field, key),
+        on_change=follow(field, key),
         placeholder=placeholder,
         label_visibility="collapsed",
         width=460,
@@ -159,7 +159,7 @@ def _ask(
         key=text_box,
         height=box_height,
         placeholder="Type or paste a text here …",
-        on_change=_follow("text", text_box),
+        on_change=follow("text", text_box),
         label_visibility="collapsed",
     )
     row = st.container(
@@ -321,7 +321,9 @@ def plain(text: str) -> str:
     return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in text)
 
 
-def _follow(field: str, key: str) -> Callable[[], None]:
+def follow(field: str, key: str) -> Callable[[], None]:
+    """What copies a widget's value into a field of the view, for its `on_change`."""
+
     def copy() -> None:
         state.change_view(**{field: st.session_state[key] or ""})
 

@@ -77,20 +77,16 @@ def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.S
     st.session_state["switch_heads"] = view.heads
     place.segmented_control(
         "A changed head is …", list(HEADS), format_func=HEADS.__getitem__, required=True,
-        key="switch_heads", on_change=_follow, args=("heads", "switch_heads"),
+        key="switch_heads", on_change=page.follow("heads", "switch_heads"),
     )  # fmt: skip
     if means is None:
         return "zero", view.heads
     st.session_state["switch_off"] = view.off
     place.segmented_control(
         "Off means replaced by …", list(OFF), format_func=OFF.__getitem__, required=True,
-        key="switch_off", on_change=_follow, args=("off", "switch_off"),
+        key="switch_off", on_change=page.follow("off", "switch_off"),
     )  # fmt: skip
     return view.off, view.heads
-
-
-def _follow(field: str, key: str) -> None:
-    state.change_view(**{field: st.session_state[key]})
 
 
 def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:

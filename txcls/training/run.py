@@ -99,9 +99,9 @@ def train(
     teacher = None
     if config.train.teacher == "linear":
         tell("asking linear models about the training texts that they have not seen")
-        rows = training_rows
-        asked = here().from_first(lambda: linear_probabilities(rows.texts, rows.labels, config.text))
-        teacher = torch.from_numpy(asked)
+        teacher = torch.from_numpy(
+            here().from_first(lambda: linear_probabilities(training_rows.texts, training_rows.labels, config.text))
+        )
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
