@@ -13,9 +13,12 @@ import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
-from txcls.model import LanguageModel, TextClassifier
+from txcls.data.batches import TokenisedTexts
+from txcls.data.types import LabelledTexts
+from txcls.model import FrequentBigrams, LanguageModel, TextClassifier
 from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
+from txcls.training.start import frequent_pairs
 
 TEXTS = (
     "the striker scored twice before half time",
@@ -64,6 +67,10 @@ def make_checkpoint(
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
+    if isinstance(ngram := network.embeddings.ngram, FrequentBigrams):
+        read = TokenisedTexts.encode(encoder, LabelledTexts(TEXTS, [0] * len(TEXTS), classes))
+        ngram.learn(torch.from_numpy(frequent_pairs(read, len(ngram.known))))
+        ngram.table.weight.data[-1] = 0.0  # as it stays in training
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)

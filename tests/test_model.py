@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from txcls.config import ModelConfig
-from txcls.model import Block, Dropout, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
+from txcls.model import Block, Dropout, FrequentBigrams, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
 from txcls.tap import trace
 
 VOCAB, CLASSES = 50, 3
@@ -54,6 +54,7 @@ CONFIGS = st.builds(
     output_bias=st.booleans(),
     scale_embeddings=st.booleans(),
     ngram_buckets=st.sampled_from([0, 64]),
+    ngrams=st.sampled_from(["hashed", "frequent"]),
     init=st.sampled_from(["xavier", "normal", "default"]),
     fixed_length=st.booleans(),
     d_embedding=st.sampled_from([None, 8]),
@@ -304,10 +305,39 @@ def test_pooling_is_what_its_name_says(pooling: str) -> None:
 def test_bigrams_see_the_left_neighbour_and_nothing_else() -> None:
     model = build(small(ngram_buckets=4096))
     assert model.embeddings.ngram is not None
-    rows = model.embeddings.ngram.buckets(torch.tensor([[5, 6, 7, 6, 7]]))[0]
+    rows = model.embeddings.ngram.rows(torch.tensor([[5, 6, 7, 6, 7]]))[0]
     assert rows[2] == rows[4], "the same pair has the same row"
     assert len({int(row) for row in rows}) == 4, "other pairs have others"
     assert rows.min() >= 0 and rows.max() < 4096
+
+
+def test_bigrams_that_are_not_known_add_nothing() -> None:
+    torch.manual_seed(0)
+    model = build(small(ngram_buckets=6, ngrams="frequent"))
+    bigrams = model.embeddings.ngram
+    assert isinstance(bigrams, FrequentBigrams)
+    ids = torch.tensor([[5, 6, 7, 6, 7, 5], [6, 7, 0, 0, 0, 0]])
+    assert (bigrams.rows(ids) == 5).all(), "none is known before they are counted"
+    bigrams.table.weight.data[-1] = 0.0  # `build` moves all weights
+    bigrams.learn(torch.tensor([[7, 6], [6, 7], [0, 5]]))
+    own = {pair: row for row, pair in enumerate([(0, 5), (6, 7), (7, 6)])}  # in the order of their keys
+    pairs = [[(int(a), int(b)) for a, b in zip([0, *row], row, strict=False)] for row in ids]
+    expected = torch.tensor([[own.get(pair, 5) for pair in row] for row in pairs])
+    torch.testing.assert_close(bigrams.rows(ids), expected)
+    vectors = bigrams.eval()(ids)
+    assert torch.equal(vectors.any(-1), expected < 5)
+    bigrams.train()(ids).square().sum().backward()
+    assert not bigrams.table.weight.grad[3:].any() and bigrams.table.weight.grad[:3].any(-1).all()
+    with pytest.raises(ValueError, match="6 pairs for 5 rows"):
+        bigrams.learn(torch.arange(12).view(6, 2))
+
+
+@pytest.mark.parametrize("vocab_size", [2, 46_340, 46_341, 200_000])
+def test_bigrams_of_the_largest_ids_are_told_apart(vocab_size: int) -> None:
+    bigrams = FrequentBigrams(small(ngram_buckets=4, ngrams="frequent", d_ngram=2), vocab_size)
+    last = vocab_size - 1
+    bigrams.learn(torch.tensor([[last, last], [last, last - 1]]))
+    assert bigrams.rows(torch.tensor([[last, last, last - 1, last]]))[0].tolist() == [3, 1, 0, 3]
 
 
 def test_embeddings_are_scaled_by_the_root_of_d_model() -> None:

@@ -21,6 +21,8 @@ from txcls.errors import CheckpointError, ConfigError
 from txcls.text.encoder import TextEncoder
 
 if TYPE_CHECKING:
+    import torch
+
     from txcls.model import Encoder
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
@@ -276,9 +278,9 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
         if name in weights and weights[name].shape != tensor.shape
     ]
     problems += [
-        f"{name} is {tensor.dtype}, wanted floating point"
-        for name, tensor in weights.items()
-        if not tensor.is_floating_point()
+        f"{name} is {weights[name].dtype}, wanted {'floating point' if tensor.is_floating_point() else tensor.dtype}"
+        for name, tensor in wanted.items()
+        if name in weights and not _may_become(weights[name].dtype, tensor.dtype)
     ]
     problems += [
         f"{name} holds values that are not finite"
@@ -288,8 +290,13 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
     if problems:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         raise CheckpointError(f"{path} does not fit config.json, tokenizer.json and labels.json: {shown}")
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+    model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in weights.items()}, assign=True)
     return model.eval()
+
+
+def _may_become(stored: "torch.dtype", wanted: "torch.dtype") -> bool:
+    """Weights are stored in half precision; what is counted, as it is."""
+    return bool(stored.is_floating_point if wanted.is_floating_point else stored == wanted)
 
 
 def _read_history(path: Path) -> list[dict[str, Any]]:
@@ -406,7 +413,11 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
     model, text = checkpoint.config.model, checkpoint.config.text
     training = checkpoint.metrics.get("training", {})
     pooled = f" {model.pooling} pooling," if checkpoint.classes else ""
-    bigrams = f", {model.ngram_buckets:,} hashed bigram vectors of width {model.d_ngram}" if model.ngram_buckets else ""
+    bigrams = (
+        f", {model.ngram_buckets:,} {model.ngrams} bigram vectors of width {model.d_ngram}"
+        if model.ngram_buckets
+        else ""
+    )
     return [
         "## Model",
         "",

@@ -60,7 +60,10 @@ class ModelConfig(Section):
     scale_embeddings: bool = False
     """Multiply token embeddings by sqrt(d_model), as in Attention Is All You Need, section 3.4."""
     ngram_buckets: int = Field(0, ge=0, le=10_000_000)
-    """Rows of the hashed word-bigram table whose vectors are added to the token embeddings; 0 for no bigrams."""
+    """Rows of the word-bigram table whose vectors are added to the token embeddings; 0 for no bigrams."""
+    ngrams: Literal["hashed", "frequent"] = "hashed"
+    """Whose rows these are: a hash gives every bigram one, shared by chance, or each of the most frequent bigrams of
+    the training texts has its own."""
     d_ngram: int = Field(64, ge=1, le=8192)
     """Width of a bigram vector before its projection to d_model; unused without bigrams."""
     norm: Literal["pre", "post"] = "pre"
@@ -103,6 +106,10 @@ class ModelConfig(Section):
             problems.append(f"d_model: sinusoidal positions pair sines with cosines, so {self.d_model} must be even")
         if self.pooling == "class_token" and self.max_length < 2:
             problems.append(f"max_length: {self.max_length} leaves no room for a word beside the class token")
+        if self.ngrams == "frequent" and self.ngram_buckets == 1:
+            problems.append(
+                "ngram_buckets: 1 leaves no row for a bigram beside that of all others; wanted 0 or 2 and up"
+            )
         if problems:
             raise ValueError("; ".join(problems))
         return self

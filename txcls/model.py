@@ -70,7 +70,9 @@ class Embeddings(nn.Module):
         width = config.d_embedding or config.d_model
         self.token = nn.Embedding(vocab_size, width, padding_idx=PAD)
         self.widen = nn.Identity() if width == config.d_model else nn.Linear(width, config.d_model, bias=False)
-        self.ngram: HashedBigrams | None = HashedBigrams(config) if config.ngram_buckets else None
+        self.ngram: Bigrams | None = None
+        if config.ngram_buckets:
+            self.ngram = HashedBigrams(config) if config.ngrams == "hashed" else FrequentBigrams(config, vocab_size)
         if config.positions == "sinusoidal":
             # A buffer, not a parameter: never trained. Not saved either, since it follows from the config.
             encoding = sinusoidal_encoding(config.max_length, config.d_model)
@@ -92,33 +94,81 @@ class Embeddings(nn.Module):
         return out
 
 
-class HashedBigrams(nn.Module):
+class Bigrams(nn.Module):
     """A vector for each pair of neighbouring tokens, added to the right one's: "new york" is more than "new" + "york".
 
-    There are far too many pairs for a table of their own, so that a pair's row is picked by a hash and rare pairs share
-    rows by chance, as in fastText (Joulin et al. 2017, https://arxiv.org/abs/1607.01759).
+    There are far too many pairs for a row each; which of them have one is what the kinds below differ in.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, *, none: int | None = None) -> None:
         super().__init__()
-        self.table = nn.Embedding(config.ngram_buckets, config.d_ngram)
+        self.table = nn.Embedding(config.ngram_buckets, config.d_ngram, padding_idx=none)  # row `none` stays at zero
         self.project = nn.Linear(config.d_ngram, config.d_model, bias=False)
         self.drop = config.ngram_dropout
 
-    def buckets(self, ids: Tensor) -> Tensor:
+    def rows(self, ids: Tensor) -> Tensor:
         """The table row of each (previous token, token) pair, (B, T); the first token's neighbour is padding."""
-        previous = F.pad(ids, (1, 0), value=PAD)[:, :-1]  # B T
-        mixed = previous * 2_654_435_761 + ids * 2_246_822_519  # B T: large odd factors spread neighbouring ids apart
-        return (mixed ^ (mixed >> 15)) % self.table.num_embeddings  # B T
+        raise NotImplementedError
 
     def forward(self, ids: Tensor) -> Tensor:
-        vectors = self.table(self.buckets(ids))  # B T d_ngram
+        vectors = self.table(self.rows(ids))  # B T d_ngram
         if self.training and self.drop:
             # Whole vectors, not single numbers: the model must also manage without the pair it could learn by heart.
             kept = torch.rand(ids.shape, device=ids.device) >= self.drop  # B T
             vectors = vectors * kept.unsqueeze(-1) / (1.0 - self.drop)  # B T d_ngram
         projected: Tensor = self.project(vectors)  # B T D
         return projected
+
+
+class HashedBigrams(Bigrams):
+    """A hash picks a pair's row, so that every pair has one, which it shares by chance with others, most of them rare.
+
+    So it is in fastText (Joulin et al. 2017, https://arxiv.org/abs/1607.01759), whose table is a hundred times larger.
+    """
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """The table row of each (previous token, token) pair, (B, T); the first token's neighbour is padding."""
+        previous = F.pad(ids, (1, 0), value=PAD)[:, :-1]  # B T
+        mixed = previous * 2_654_435_761 + ids * 2_246_822_519  # B T: large odd factors spread neighbouring ids apart
+        return (mixed ^ (mixed >> 15)) % self.table.num_embeddings  # B T
+
+
+class FrequentBigrams(Bigrams):
+    """The pairs that are most frequent in the training texts have a row each; all others share one of zeros, the last.
+
+    Where a hashed table is small, a dozen rare pairs speak through the row of a frequent one; here nobody else does.
+    """
+
+    known: Tensor
+
+    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
+        super().__init__(config, none=config.ngram_buckets - 1)
+        self.vocab_size = vocab_size
+        # Not trained but counted, and saved with the weights: keys of pairs, sorted. Until then no pair is known.
+        dtype = torch.int32 if vocab_size**2 < 2**31 else torch.int64  # half the space where they fit
+        self.register_buffer("known", torch.full((config.ngram_buckets - 1,), vocab_size**2, dtype=dtype))
+
+    def learn(self, pairs: Tensor) -> None:
+        """From now on these (previous token, token) pairs, (N, 2), each once, have rows of their own.
+
+        Raises:
+            ValueError: there are more of them than rows.
+        """
+        if len(pairs) > len(self.known):
+            raise ValueError(f"got {len(pairs):,} pairs for {len(self.known):,} rows")
+        keys = self._keys(pairs[:, 0], pairs[:, 1]).sort().values  # N
+        self.known.fill_(self.vocab_size**2)[: len(keys)] = keys
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """The table row of each (previous token, token) pair, (B, T); the first token's neighbour is padding."""
+        previous = F.pad(ids, (1, 0), value=PAD)[:, :-1]  # B T
+        keys = self._keys(previous, ids)  # B T
+        rows = torch.searchsorted(self.known, keys).clamp(max=len(self.known) - 1)  # B T: where each would stand
+        return torch.where(self.known[rows] == keys, rows, len(self.known))  # B T
+
+    def _keys(self, previous: Tensor, ids: Tensor) -> Tensor:
+        """One number for each pair."""
+        return (previous * self.vocab_size + ids).to(self.known.dtype)
 
 
 SHORT = 400

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 RECIPES: dict[str, dict[str, object]] = {
     "plain": {},
     "shipped": {"positions": "learned", "ngram_buckets": 32, "d_ngram": 4},
+    "frequent bigrams": {"ngram_buckets": 24, "ngrams": "frequent", "d_ngram": 4},
     "one layer, one head, post": {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
     "causal": {"pooling": "class_token", "positions": "none", "causal": True, "activation": "relu"},
     "narrow, scaled": {"d_embedding": 6, "scale_embeddings": True, "pooling": "mean", "activation": "gelu_tanh"},

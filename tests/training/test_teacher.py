@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from tests.training.test_loop import TRAIN, VALIDATION, config, model
 from txcls.config import RunConfig, TextConfig, load_preset
 from txcls.errors import ConfigError, TrainingError
-from txcls.training import fit, train
+from txcls.training import fit, teacher, train
 from txcls.training.objectives import Classify
 from txcls.training.teacher import linear_probabilities
 
@@ -43,16 +43,57 @@ def test_too_few_texts_of_a_class_are_refused(labels: list[int]) -> None:
         linear_probabilities([f"text {n}" for n in range(len(labels))], labels, CLEANING)
 
 
+def test_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, labels = [f"text {n} sign{n % 2}" for n in range(40)], [n % 2 for n in range(40)]
+    asked: list[int] = []
+    likely = teacher.Fold.likely
+    monkeypatch.setattr(teacher.Fold, "likely", lambda *given: asked.append(1) or likely(*given))
+    first = linear_probabilities(texts, labels, CLEANING, cache=tmp_path)
+    often = len(asked)
+    np.testing.assert_array_equal(linear_probabilities(texts, labels, CLEANING, cache=tmp_path), first)
+    assert often and len(asked) == often
+    linear_probabilities(["another", *texts[1:]], labels, CLEANING, cache=tmp_path)
+    assert len(asked) == 2 * often
+    linear_probabilities(texts, labels, TextConfig(cleaning=()), cache=tmp_path)
+    assert len(asked) == 3 * often
+
+
+def test_a_cache_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> None:
+    texts, labels = [f"text {n} sign{n % 2}" for n in range(40)], [n % 2 for n in range(40)]
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    found = linear_probabilities(texts, labels, CLEANING, cache=tmp_path / "file" / "teacher")
+    np.testing.assert_array_equal(found, linear_probabilities(texts, labels, CLEANING))
+
+
+def test_it_is_as_regularised_as_the_texts_want() -> None:
+    random = np.random.default_rng(2)
+    labels = random.integers(0, 2, 400)
+    other = "abcdefghijklmnop"
+    clear = [f"{' '.join(random.choice(list(other), 3))} sign{label}" for label in labels]
+    chance = [" ".join(random.choice(list(other), 6)) for _ in labels]
+    sure, doubtful = (linear_probabilities(texts, labels.tolist(), CLEANING) for texts in (clear, chance))
+    assert sure.max(axis=1).mean() > 0.95
+    assert abs(doubtful[:, 1] - labels.mean()).mean() < 0.2
+
+
+def test_it_knows_neighbours() -> None:
+    random = np.random.default_rng(3)
+    words = np.array([random.permutation(["not", "very", "good", "bad"]) for _ in range(600)])
+    labels = [int("not good" in " ".join(row)) for row in words]  # every text has the same words
+    found = linear_probabilities([" ".join(row) for row in words], labels, CLEANING)
+    assert (found.argmax(axis=1) == labels).mean() > 0.99
+
+
 def test_the_loss_is_shared_between_labels_and_teacher() -> None:
     torch.manual_seed(0)
     settings = config(teacher="linear", teacher_weight=0.3, label_smoothing=0.1, token_dropout=0.0)
     network = model(dropout=0.0).eval()
     n_classes = network.head.out_features
-    teacher = torch.rand(50, n_classes).softmax(-1)
+    answers = torch.rand(50, n_classes).softmax(-1)
     ids, labels, rows = torch.randint(4, 30, (3, 6)), torch.tensor([0, 1, 0]), torch.tensor([49, 0, 7])
-    found = Classify(settings, torch.ones(n_classes), teacher).batch(network, ids, labels, rows)
+    found = Classify(settings, torch.ones(n_classes), answers).batch(network, ids, labels, rows)
     logits = network(ids)
-    soft = -(teacher[rows] * logits.log_softmax(-1)).sum(-1).mean()
+    soft = -(answers[rows] * logits.log_softmax(-1)).sum(-1).mean()
     hard = F.cross_entropy(logits, labels, label_smoothing=0.1)
     torch.testing.assert_close(found.loss, 0.7 * hard + 0.3 * soft)
     alone = Classify(settings, torch.ones(n_classes)).batch(network, ids, labels, rows)

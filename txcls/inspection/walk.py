@@ -228,45 +228,64 @@ class _Walker(LayerSteps):
     def _bigram_vectors(self) -> Step:
         import torch
 
+        from txcls.model import HashedBigrams
+
         ngram = self.model.embeddings.ngram
         table, project = array(ngram.table.weight), array(ngram.project.weight)
-        buckets = [int(bucket) for bucket in ngram.buckets(torch.tensor([self.ids]))[0]]
+        rows = [int(row) for row in ngram.rows(torch.tensor([self.ids]))[0]]
         forward = type(ngram).forward
+        hashed = isinstance(ngram, HashedBigrams)
+        pick = "h" if hashed else "k"
 
         def explain(_: int, i: int, d: int) -> Arithmetic:
             pair = (self.ids[i - 1] if i else PAD, self.ids[i])
             made = summed_products(
                 f"b_{{{i + 1},{d}}}",
-                rf"\sum_n G_{{{buckets[i]},n}}\,P_{{{d},n}}",
-                table[buckets[i]],
+                rf"\sum_n G_{{{rows[i]},n}}\,P_{{{d},n}}",
+                table[rows[i]],
                 project[d],
                 headers=("G", "P"),
                 labels=dimensions(table.shape[1]),
             )
-            lead = rf"h({pair[0]},\,{pair[1]}) &= {buckets[i]}"
+            lead = rf"{pick}({pair[0]},\,{pair[1]}) &= {rows[i]}"
             return replace(made, lines=(lead, *made.lines))
 
-        first = self.names[0]
+        if hashed:
+            chosen = f"A hash picks one of {len(table):,} rows of a table, which a projection widens to D numbers."
+            question = Question(
+                f"The first token, “{self.names[0]}”, has no left neighbour. What is its row?",
+                ("Zeros", "A row for the pair of padding and itself", "The same as its token vector"),
+                1,
+                "The hash is given the id of padding, 0, as the left neighbour: beginning a text is a pair like any "
+                "other.",
+            )
+        else:
+            unknown = sum(row == len(table) - 1 for row in rows)
+            chosen = (
+                f"The {len(table) - 1:,} pairs that are most frequent in the training texts have a table row each, "
+                f"which a projection widens to D numbers; all others, {unknown:,} of these {len(rows):,}, share the "
+                "last row, of zeros."
+            )
+            question = Question(
+                "A pair of words that no training text had side by side: what is its vector?",
+                ("Zeros", "The sum of both token vectors", "The vector of the most similar pair"),
+                0,
+                "All pairs that are not known share the last row, which stays at zero: they add nothing to the token.",
+            )
         return Step(
             "bigrams",
             "Bigram vectors",
             "Each token with its left neighbour is a pair, and pairs have vectors too: “new york” is more than “new” "
-            f"and “york”. A hash picks one of {len(table):,} rows of a table, which a projection widens to D numbers.",
-            r"b_i = P\,G_{h(id_{i-1},\,id_i)}",
-            (snippet(type(ngram).buckets, "previous =", "return"), snippet(forward, "vectors = ", "vectors = "),
+            f"and “york”. {chosen}",
+            rf"b_i = P\,G_{{{pick}(id_{{i-1}},\,id_i)}}",
+            (snippet(type(ngram).rows, "previous =", "return"), snippet(forward, "vectors = ", "vectors = "),
              snippet(forward, "projected")),
             rows=self.tokens,
             columns=self.wide,
             values=self.value("embeddings.ngrams")[None],
             reads=("Ids",),
             _explain=explain,
-            _ask=lambda _: Question(
-                f"The first token, “{first}”, has no left neighbour. What is its row?",
-                ("Zeros", "A row for the pair of padding and itself", "The same as its token vector"),
-                1,
-                "The hash is given the id of padding, 0, as the left neighbour: beginning a text is a pair like any "
-                "other.",
-            ),
+            _ask=lambda _: question,
         )  # fmt: skip
 
     def _position_vectors(self) -> Step:

@@ -25,7 +25,7 @@ from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, SayNext
 from txcls.training.setup import check_writable, choose_device, encode_unlabelled, finished, state_file, training_facts
-from txcls.training.start import add_company_vectors, other_texts
+from txcls.training.start import other_texts, start_embeddings
 
 
 def pretrain(
@@ -67,9 +67,7 @@ def pretrain(
         train, held_out = (encode_unlabelled(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
     model = LanguageModel(config.model, vocab_size=encoder.vocab_size)
-    if config.train.start_vectors == "company":
-        tell("counting which words keep company, for start vectors")
-        add_company_vectors(model.embeddings.token, train, others=others, encoder=encoder)
+    start_embeddings(model.embeddings, train, config.train, others=others, encoder=encoder, tell=tell)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,

@@ -23,7 +23,7 @@ from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import Classify, predict_logits
 from txcls.training.pretrain import encoder_from, start_from
 from txcls.training.setup import check_writable, choose_device, data_facts, finished, state_file, training_facts
-from txcls.training.start import add_company_vectors, other_texts
+from txcls.training.start import other_texts, start_embeddings
 from txcls.training.teacher import linear_probabilities
 
 
@@ -93,14 +93,17 @@ def train(
     model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(classes))
     if init is not None:
         start_from(model, init)
-    elif config.train.start_vectors == "company":
-        tell("counting which words keep company, for start vectors")
-        add_company_vectors(model.embeddings.token, tokenised, others=others, encoder=encoder)
+    else:
+        start_embeddings(model.embeddings, tokenised, config.train, others=others, encoder=encoder, tell=tell)
     teacher = None
     if config.train.teacher == "linear":
         tell("asking linear models about the training texts that they have not seen")
         teacher = torch.from_numpy(
-            here().from_first(lambda: linear_probabilities(training_rows.texts, training_rows.labels, config.text))
+            here().from_first(
+                lambda: linear_probabilities(
+                    training_rows.texts, training_rows.labels, config.text, cache=cache_folder() / "teacher"
+                )
+            )
         )
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(

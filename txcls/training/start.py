@@ -1,10 +1,10 @@
-"""Token vectors to start from, computed from the training texts themselves: words that keep the same company are alike.
+"""What embeddings start from, counted in the training texts themselves: words that keep the same company are alike.
 
 Random start vectors have to learn from the labels alone that "striker" and "goalkeeper" are related, and rare words
 never do. Which words stand near which is there to be counted beforehand, without labels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from txcls.config import DataConfig
+from txcls.config import DataConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.texts import open_texts
+from txcls.model import Embeddings, FrequentBigrams
 from txcls.text.encoder import TextEncoder
-from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.text.vocabulary import PAD, SPECIAL_TOKENS, UNK
 from txcls.training.setup import encode_unlabelled
 
 WINDOW = 5
@@ -83,6 +84,54 @@ def add_company_vectors(
         others=encode_unlabelled(reader, others) if others else None,
     )
     embedding.weight.data += torch.from_numpy(vectors)
+
+
+def frequent_pairs(texts: TokenisedTexts, n: int) -> NDArray[np.int64]:
+    """The n most frequent pairs of neighbouring tokens, (N, 2); fewer where there are no more.
+
+    A text's first token makes a pair with padding, as the model reads it. Pairs with the unknown token are left out:
+    its neighbour alone says as much.
+
+    Args:
+        texts: the training texts; labels are not looked at.
+        n: how many.
+    """
+    right = texts.ids.astype(np.int64)
+    left = np.roll(right, 1)
+    left[texts.offsets[:-1]] = PAD
+    pairs, counts = np.unique(left << 32 | right, return_counts=True)
+    left, right = pairs >> 32, pairs & 0xFFFF_FFFF
+    both = (left != UNK) & (right != UNK)
+    left, right, counts = left[both], right[both], counts[both]
+    most = np.argsort(-counts, kind="stable")[:n]
+    return np.stack((left[most], right[most]), axis=1)
+
+
+def start_embeddings(
+    embeddings: Embeddings,
+    texts: TokenisedTexts,
+    config: TrainConfig,
+    *,
+    others: Sequence[str],
+    encoder: TextEncoder,
+    tell: Callable[[str], None],
+) -> None:
+    """What embeddings take from the training texts before training: known bigrams and start vectors, as configured.
+
+    Args:
+        embeddings: changed in place.
+        texts: the training texts.
+        config: whether there are start vectors.
+        others: further texts to count for these.
+        encoder: what turns these into ids.
+        tell: told what is going on.
+    """
+    if isinstance(embeddings.ngram, FrequentBigrams):
+        tell("counting which bigrams are frequent")
+        embeddings.ngram.learn(torch.from_numpy(frequent_pairs(texts, len(embeddings.ngram.known))))
+    if config.start_vectors == "company":
+        tell("counting which words keep company, for start vectors")
+        add_company_vectors(embeddings.token, texts, others=others, encoder=encoder)
 
 
 def other_texts(names: Sequence[str]) -> list[str]:
