@@ -262,9 +262,9 @@ class _Walker(LayerSteps):
         else:
             unknown = sum(row == len(table) - 1 for row in rows)
             chosen = (
-                f"The {len(table) - 1:,} pairs that are most frequent in the training texts have a table row each, "
-                f"which a projection widens to D numbers; all others, {unknown:,} of these {len(rows):,}, share the "
-                "last row, of zeros."
+                f"The {len(table) - 1:,} pairs that are most frequent in the training texts have a table row each, and "
+                "k says which; a projection widens it to D numbers. All others share the last row, of zeros: "
+                f"{unknown or 'none'} of the {len(rows):,} here."
             )
             question = Question(
                 "A pair of words that no training text had side by side: what is its vector?",
