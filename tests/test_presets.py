@@ -3,10 +3,16 @@
 from pathlib import Path
 
 import pytest
+import torch
 
+from tests.conftest import TEXTS
 from txcls import training
+from txcls.checkpoint import Checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.types import Dataset, LabelledTexts
+from txcls.model import LanguageModel, TextClassifier
+from txcls.text.encoder import TextEncoder
+from txcls.training.pretrain import encoder_from, start_from
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -43,10 +49,20 @@ def test_the_published_language_model_trains_on_plain_text(tmp_path: Path, monke
 
 
 def test_the_ag_news_system_has_as_many_parameters_as_published() -> None:
-    from txcls.model import TextClassifier
-
     config = load_preset("reference_ag_news")
     model = TextClassifier(config.model, vocab_size=config.text.max_vocabulary, n_classes=4)
     counts = {name: parameter.numel() for name, parameter in model.named_parameters()}
     positions = counts.pop("embeddings.positional")
     assert sum(counts.values()) == 492_900 and positions == 100 * 32, "the published count leaves the positions out"
+
+
+def test_the_news_classifier_can_start_from_the_masked_model_made_for_it(tmp_path: Path) -> None:
+    masked, news = load_preset("masked_lm"), load_preset("ag_news")
+    encoder = TextEncoder.fit(TEXTS, masked.text, max_length=masked.model.max_length, class_token=True)
+    network = LanguageModel(masked.model, vocab_size=encoder.vocab_size)
+    made = Checkpoint(tmp_path / "masked", masked, encoder, (), network)
+    ours = TextClassifier(news.model, vocab_size=encoder_from(made, news).vocab_size, n_classes=4)
+    start_from(ours, made)
+    for name, weight in network.state_dict().items():
+        if name.startswith(("embeddings.", "layers.", "norm.")):
+            assert torch.equal(ours.state_dict()[name], weight), name
