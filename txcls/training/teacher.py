@@ -48,8 +48,8 @@ def linear_probabilities(
         texts: training texts as typed.
         labels: their classes, 0 … C - 1.
         config: how texts are cleaned first.
-        cache: folder in which answers are kept and found again, by texts, labels and cleaning; None keeps nothing. A
-            folder that cannot be written only costs the time to ask again.
+        cache: folder in which answers are kept and found again, by texts, labels, cleaning and this code; None keeps
+            nothing. A folder that cannot be written only costs the time to ask again.
 
     Raises:
         TrainingError: a class has fewer texts than `FEWEST`.
@@ -60,7 +60,7 @@ def linear_probabilities(
             f"train.teacher=linear needs at least two classes of {FEWEST} training texts each, to fit to some and ask "
             f"about others; got {len(counts)} of at least {counts.min()}. Leave it at none"
         )
-    given = (list(texts), list(labels), tuple(config.cleaning))
+    given = (list(texts), list(labels), tuple(config.cleaning), Path(__file__).read_text(encoding="utf-8"))
     if cache is not None:
         with contextlib.suppress(OSError):
             return _kept(cache, *given)
@@ -81,8 +81,8 @@ def _kept(cache: Path, *given: Any) -> NDArray[np.float32]:
     return found
 
 
-def _ask(texts: list[str], labels: list[int], cleaning: tuple[Any, ...]) -> NDArray[np.float32]:
-    """See `linear_probabilities`."""
+def _ask(texts: list[str], labels: list[int], cleaning: tuple[Any, ...], code: str) -> NDArray[np.float32]:
+    """See `linear_probabilities`; `code`, this file, lets no answer outlive a change of it."""
     from sklearn.model_selection import StratifiedKFold
 
     classes = np.asarray(labels)  # N
@@ -155,7 +155,9 @@ class Fold:
 
     def best_strength(self, right: NDArray[np.int_]) -> float:
         """The C that says best, by log loss, which of the others are of each frequent class; `right`, (A,), knows."""
-        frequent = np.bincount(self.classes).argsort()[::-1][:ASKED_FOR_STRENGTH]
+        counts = np.bincount(self.classes)
+        # Of two classes one model says both.
+        frequent = np.array([1]) if len(counts) == 2 else counts.argsort()[::-1][:ASKED_FOR_STRENGTH]
 
         def log_loss(strength: float) -> float:
             likely = np.stack([self.likely(int(c), strength) for c in frequent])  # frequent A
