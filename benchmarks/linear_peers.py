@@ -13,6 +13,9 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,34 +57,45 @@ def features(config: RunConfig, *, characters: bool) -> TfidfVectorizer | Featur
     return FeatureUnion([("words", words), ("characters", spelled)])
 
 
-def right_answers(config: RunConfig, dataset: Dataset, *, characters: bool) -> tuple[NDArray[np.bool_], str]:
-    """Which test rows the linear model gets right, (N,), and how it was chosen."""
-    training, validation = training_and_validation(dataset, config.data)
+@dataclass(frozen=True)
+class Rows:
+    """What the linear models are given."""
+
+    training: LabelledTexts
+    validation: LabelledTexts
+    known: LabelledTexts
+    """What the chosen one learns: all training rows, with those held out for validation."""
+    test: LabelledTexts
+
+    @classmethod
+    def of(cls, dataset: Dataset, config: RunConfig) -> Self:
+        """The rows of this set."""
+        training, validation = training_and_validation(dataset, config.data)
+        known = training if dataset.has_validation else dataset.load("train")
+        return cls(training, validation, known, dataset.load("test"))
+
+
+def support_vectors(rows: Rows, config: RunConfig, *, characters: bool) -> tuple[NDArray[np.int_], str]:
+    """A support vector machine's classes of the test rows, (N,), and how it was chosen."""
     turn = features(config, characters=characters)
-    known, held_out = turn.fit_transform(training.texts), turn.transform(validation.texts)
-    scores = {c: LinearSVC(C=c).fit(known, training.labels).score(held_out, validation.labels) for c in STRENGTHS}
+    known, held_out = turn.fit_transform(rows.training.texts), turn.transform(rows.validation.texts)
+    right = rows.validation.labels
+    scores = {c: LinearSVC(C=c).fit(known, rows.training.labels).score(held_out, right) for c in STRENGTHS}
     best = max(scores, key=lambda c: scores[c])
-    rows = training if dataset.has_validation else dataset.load("train")
-    model = make_pipeline(features(config, characters=characters), LinearSVC(C=best)).fit(rows.texts, rows.labels)
-    test = dataset.load("test")
-    right: NDArray[np.bool_] = model.predict(test.texts) == np.asarray(test.labels)
-    return right, f"C {best:g}, validation {scores[best]:.2%}"
+    model = make_pipeline(features(config, characters=characters), LinearSVC(C=best))
+    answers: NDArray[np.int_] = model.fit(rows.known.texts, rows.known.labels).predict(rows.test.texts)
+    return answers, f"C {best:g}, validation {scores[best]:.2%}"
 
 
-def right_answers_of_the_strongest(config: RunConfig, dataset: Dataset) -> tuple[NDArray[np.bool_], str]:
-    """Which test rows logistic regression over n-grams that naive Bayes weighs gets right, (N,), and how chosen."""
+def bayes_regression(rows: Rows, config: RunConfig, *, n_classes: int) -> tuple[NDArray[np.int_], str]:
+    """The test rows' classes, (N,), by logistic regression over n-grams that naive Bayes weighs, and how chosen."""
 
     def fold(known: LabelledTexts, asked: LabelledTexts) -> Fold:
         turn = ngrams(config.text.cleaning)
         return Fold(turn.fit_transform(known.texts), np.asarray(known.labels), turn.transform(asked.texts))
 
-    training, validation = training_and_validation(dataset, config.data)
-    best = fold(training, validation).best_strength(np.asarray(validation.labels))
-    test = dataset.load("test")
-    rows = training if dataset.has_validation else dataset.load("train")
-    likely = fold(rows, test).probabilities(len(dataset.classes), best)  # N C
-    right: NDArray[np.bool_] = likely.argmax(axis=1) == np.asarray(test.labels)
-    return right, f"C {best:g}"
+    best = fold(rows.training, rows.validation).best_strength(np.asarray(rows.validation.labels))
+    return fold(rows.known, rows.test).probabilities(n_classes, best).argmax(axis=1), f"C {best:g}"
 
 
 def compare(name: str) -> None:
@@ -90,15 +104,18 @@ def compare(name: str) -> None:
     dataset = open_dataset(config.data)
     classifier = Classifier.load(name)
     test = in_classes_of(dataset.load("test"), classifier.checkpoint)
-    own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N
+    labels = np.asarray(test.labels)  # N
+    own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == labels  # N
     print(f"\n{name}, {len(test):,} test rows: checkpoint {own.mean():.2%}")
-    models = {"words and pairs": lambda: right_answers(config, dataset, characters=False)}
+    rows = Rows.of(dataset, config)
+    models = {"words and pairs": partial(support_vectors, rows, config, characters=False)}
     if name in SPELLED:
-        models["words, pairs and characters"] = lambda: right_answers(config, dataset, characters=True)
-    models["weighed by naive Bayes"] = lambda: right_answers_of_the_strongest(config, dataset)
-    for what, answers in models.items():
+        models["words, pairs and characters"] = partial(support_vectors, rows, config, characters=True)
+    models["weighed by naive Bayes"] = partial(bayes_regression, rows, config, n_classes=len(dataset.classes))
+    for what, classes in models.items():
         started = time.perf_counter()
-        right, chosen = answers()
+        answers, chosen = classes()
+        right = answers == labels  # N
         alone, other = int((own & ~right).sum()), int((right & ~own).sum())
         # Two models on the same rows differ by those that one alone gets right; were they equally good, each of these
         # rows would fall to either like a coin (McNemar 1947, exact).
