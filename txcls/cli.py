@@ -21,8 +21,8 @@ import typer
 from txcls.errors import StoppedError, TxclsError
 
 if TYPE_CHECKING:
-    from txcls.config import RunConfig
-    from txcls.predict import Precision, Prediction
+    from txcls.config import Precision, RunConfig
+    from txcls.predict import Prediction
     from txcls.training import HistoryRow, Progress
 
 app = typer.Typer(

@@ -16,6 +16,7 @@ from txcls.errors import ConfigError
 
 CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
 PostPart = Literal["headers", "signatures", "quotes"]
+Precision = Literal["auto", "float32", "bfloat16"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -219,7 +220,7 @@ class TrainConfig(Section):
     """Stop after this many validations without a better one; 0 never stops early."""
     monitor: Literal["accuracy", "loss"] = "accuracy"
     """What makes a validation better: higher accuracy or lower loss. The best one's weights are kept either way."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """Autocast: bfloat16 where this processor gains from it and the model is wide enough, else float32."""
     seed: int = Field(0, ge=0)
     """Seed of initial weights, batch order and dropout: the same seed gives the same result on the same machine."""

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.config import Precision
 from txcls.data.batches import batches_by_length
 from txcls.errors import CheckpointError
 from txcls.metrics import calibrated_probabilities, scope_scores
@@ -23,9 +24,6 @@ from txcls.text.encoder import Encoding, TextEncoder, Token
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-
-Precision = Literal["auto", "float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)

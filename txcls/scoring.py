@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from txcls.checkpoint import FILES
+from txcls.config import Precision
 from txcls.data.stream import Row, TableStream
 from txcls.data.table import is_json, table_suffix
 from txcls.errors import DataError, StoppedError
-from txcls.predict import Classifier, Precision
+from txcls.predict import Classifier
 
 if TYPE_CHECKING:
     import numpy as np

@@ -131,12 +131,14 @@ def test_words_of_other_texts_alone_start_near_those_they_keep_company_with() ->
     others = [f"{left} {right}" for left, right in pairs for _ in range(9)]
     encoder = TextEncoder.fit(own, TextConfig(), max_length=2, others=others)
     tokenised = TokenisedTexts.encode(encoder, LabelledTexts(own, [0] * len(own), ("a",)))
-    embedding = torch.nn.Embedding(encoder.vocab_size, 2, _weight=torch.zeros(encoder.vocab_size, 2))
+    # As many columns as the counts have rank: of fewer, which ones are kept would be for the processor to decide.
+    embedding = torch.nn.Embedding(encoder.vocab_size, 4, _weight=torch.zeros(encoder.vocab_size, 4))
     add_company_vectors(embedding, tokenised, others=others, encoder=encoder)
     tokens = encoder.vocabulary.tokens
     vector = {token: F.normalize(row, dim=0) for token, row in zip(tokens, embedding.weight, strict=True)}
     assert tokens[-1] == "cherry"
-    assert vector["cherry"] @ vector["apple"] > 0.9 > 0.5 > vector["cherry"] @ vector["train"]
+    assert vector["cherry"] @ vector["apple"] > 0.9
+    assert abs(vector["cherry"] @ vector["train"]) < 0.1
 
 
 @pytest.mark.parametrize(

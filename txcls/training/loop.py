@@ -165,7 +165,7 @@ class _Fit:
         self.history: list[HistoryRow] = []
         self.best_weights: dict[str, Tensor] = {}
         self.seconds = 0.0
-        self.last_save_took = 0.0
+        self.saved_at, self.last_save_took = time.monotonic(), 0.0
 
     def run(
         self,
@@ -193,7 +193,6 @@ class _Fit:
         if self.processes.size > 1:
             self._save()  # one of them may be lost at any time
         stopped_early = self._patience_is_out()
-        saved_at = time.monotonic()
         with stop_requests() as stop_requested:
             while self.epoch < self.config.epochs and not stopped_early:
                 batches = length_bucketed_batches(
@@ -212,9 +211,7 @@ class _Fit:
                         if on_validation is not None:
                             on_validation(row)
                         stopped_early = self._patience_is_out() or last
-                    stop, save = self.processes.any(
-                        stop_requested(), time.monotonic() - saved_at > self._until_next_save()
-                    )
+                    stop, save = self.processes.any(stop_requested(), self._is_save_due())
                     if stop:
                         self._save()
                         raise TrainingInterruptedError(
@@ -222,11 +219,9 @@ class _Fit:
                         )
                     if save:
                         self._save()
-                        saved_at = time.monotonic()
                 if self.batch == len(batches):
                     self.epoch, self.batch = self.epoch + 1, 0
                     self._save()
-                    saved_at = time.monotonic()
         self.model.load_state_dict(self.best_weights)
         self.model.eval()
         best = [row for row in self.history if row.best][-1]
@@ -330,12 +325,13 @@ class _Fit:
     def _autocast(self) -> Any:
         return nullcontext() if self.dtype is None else torch.autocast(self.device.type, dtype=self.dtype)
 
-    def _until_next_save(self) -> float:
-        """Seconds from one save to the next; 0 asks for one after every step, whatever it costs."""
-        if self.processes.rank:
-            return math.inf  # the first process writes, and knows how long that takes
+    def _is_save_due(self) -> bool:
+        """Whether the last save is long enough ago; 0 seconds ask for one after every step, whatever it costs."""
+        if self.state_path is None or self.processes.rank:
+            return False  # nothing is kept; or the first process writes, and knows how long that takes
         asked = self.config.save_every_seconds
-        return max(asked, self.last_save_took / MOST_SAVING) if asked else 0.0
+        pause = max(asked, self.last_save_took / MOST_SAVING) if asked else 0.0
+        return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
         """Write everything that `_load` needs, all at once: a stop while writing leaves the state before."""
@@ -371,7 +367,8 @@ class _Fit:
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             temporary.unlink(missing_ok=True)
             raise TrainingError(f"cannot save the training state to {self.state_path}: {error}") from error
-        self.last_save_took = time.monotonic() - started
+        self.saved_at = time.monotonic()
+        self.last_save_took = self.saved_at - started
 
     def _load(self) -> None:
         state = self.processes.from_first(self._read)
