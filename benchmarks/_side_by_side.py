@@ -2,6 +2,7 @@
 
 import os
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
@@ -13,6 +14,13 @@ def machine() -> str:
     """The line that goes above every table."""
     threads, load = torch.get_num_threads(), os.getloadavg()[0]
     return f"{processor_name()}, {threads} threads, torch {torch.__version__}, load {load:.1f}"
+
+
+def seconds(work: Callable[[], object], *, clock: Callable[[], float] = time.perf_counter) -> float:
+    """How long this takes once, by the wall clock or another."""
+    started = clock()
+    work()
+    return clock() - started
 
 
 def alternate(measures: Mapping[str, Callable[[], float]], *, rounds: int) -> dict[str, list[float]]:

@@ -103,11 +103,10 @@ def compare(name: str) -> None:
     config = load_preset(name)
     dataset = open_dataset(config.data)
     classifier = Classifier.load(name)
-    test = in_classes_of(dataset.load("test"), classifier.checkpoint)
-    labels = np.asarray(test.labels)  # N
-    own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == labels  # N
-    print(f"\n{name}, {len(test):,} test rows: checkpoint {own.mean():.2%}")
     rows = Rows.of(dataset, config)
+    test = in_classes_of(rows.test, classifier.checkpoint)
+    own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N
+    print(f"\n{name}, {len(test):,} test rows: checkpoint {own.mean():.2%}")
     models = {"words and pairs": partial(support_vectors, rows, config, characters=False)}
     if name in SPELLED:
         models["words, pairs and characters"] = partial(support_vectors, rows, config, characters=True)
@@ -115,7 +114,7 @@ def compare(name: str) -> None:
     for what, classes in models.items():
         started = time.perf_counter()
         answers, chosen = classes()
-        right = answers == labels  # N
+        right = answers == np.asarray(rows.test.labels)  # N: in the set's own order of classes
         alone, other = int((own & ~right).sum()), int((right & ~own).sum())
         # Two models on the same rows differ by those that one alone gets right; were they equally good, each of these
         # rows would fall to either like a coin (McNemar 1947, exact).

@@ -9,8 +9,6 @@ from at most `--rows` of its training texts, and both classify `--texts` of its 
 import argparse
 import statistics
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -18,19 +16,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from benchmarks._side_by_side import alternate, machine, median_ratio
+from benchmarks._side_by_side import alternate, machine, median_ratio, seconds
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
 from txcls.predict import Classifier
 
 AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
-
-
-def seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def one_headline(classifier: Classifier, texts: list[str]) -> None:

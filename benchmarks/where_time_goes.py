@@ -10,11 +10,12 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks._side_by_side import machine
+from benchmarks._side_by_side import machine, seconds
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
 from txcls.predict import Classifier
@@ -23,10 +24,7 @@ REPEATS = 200
 OPERATIONS = 7
 
 
-def processor_seconds(work: Callable[[], object]) -> float:
-    started = time.process_time()
-    work()
-    return time.process_time() - started
+processor_seconds = partial(seconds, clock=time.process_time)
 
 
 def one(classifier: Classifier, text: str) -> None:
