@@ -71,6 +71,11 @@ def make_checkpoint(
         read = TokenisedTexts.encode(encoder, LabelledTexts(TEXTS, [0] * len(TEXTS), classes))
         ngram.learn(torch.from_numpy(frequent_pairs(read, len(ngram.known))))
         ngram.table.weight.data[-1] = 0.0  # as it stays in training
+    if network.phrases is not None:
+        first = encoder.encode_ids(TEXTS)[0].tolist()
+        ends = range(len(first) - 3, len(first))
+        phrases = [[0] * (3 - n) + first[end - n + 1 : end + 1] for n in (1, 2, 3) for end in ends]
+        network.phrases.learn(torch.tensor(phrases), torch.randn(len(phrases), len(classes)))
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)

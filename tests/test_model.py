@@ -10,10 +10,20 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from txcls.config import ModelConfig
-from txcls.model import Block, Dropout, FrequentBigrams, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
+from txcls.model import (
+    Block,
+    Dropout,
+    FrequentBigrams,
+    LayerNorm,
+    Phrases,
+    SelfAttention,
+    TextClassifier,
+    sinusoidal_encoding,
+)
 from txcls.tap import trace
 
 VOCAB, CLASSES = 50, 3
+PHRASES = torch.tensor([[0, 0, 5], [0, 0, 49], [0, 5, 6], [0, 49, 49], [5, 6, 5], [6, 5, 5], [49, 49, 49]])
 
 
 def small(**changes: object) -> ModelConfig:
@@ -34,6 +44,8 @@ def build(config: ModelConfig, *, seed: int = 0) -> TextClassifier:
     with torch.no_grad():
         for parameter in model.parameters():  # biases and positions start at zero, which would hide mistakes in them
             parameter.add_(torch.randn_like(parameter) * 0.2)
+    if model.phrases is not None:
+        model.phrases.learn(PHRASES, torch.randn(len(PHRASES), CLASSES))
     return model
 
 
@@ -58,6 +70,7 @@ CONFIGS = st.builds(
     init=st.sampled_from(["xavier", "normal", "default"]),
     fixed_length=st.booleans(),
     d_embedding=st.sampled_from([None, 8]),
+    phrases=st.sampled_from([0, len(PHRASES), 20]),
 )
 
 
@@ -338,6 +351,55 @@ def test_bigrams_of_the_largest_ids_are_told_apart(vocab_size: int) -> None:
     last = vocab_size - 1
     bigrams.learn(torch.tensor([[last, last], [last, last - 1]]))
     assert bigrams.rows(torch.tensor([[last, last, last - 1, last]]))[0].tolist() == [3, 1, 0, 3]
+
+
+def test_phrases_vote_wherever_they_stand_whole() -> None:
+    model = build(small(phrases=9))
+    phrases = model.phrases
+    assert phrases is not None
+    torch.manual_seed(1)
+    votes = torch.randn(len(PHRASES), CLASSES)
+    phrases.learn(PHRASES, votes)
+    known = {tuple(one for one in phrase.tolist() if one): vote for phrase, vote in zip(PHRASES, votes, strict=True)}
+    rows = [[5, 6, 5, 5, 7], [6, 5, 5], [49, 49, 49, 49, 1], [7, 8]]
+    found = phrases(padded(rows))
+    for row, said in zip(rows, found, strict=True):
+        expected, n = torch.zeros(5, CLASSES), 0
+        for end in range(len(row)):
+            for length in (1, 2, 3):
+                vote = known.get(tuple(row[end - length + 1 : end + 1])) if end >= length - 1 else None
+                if vote is not None:
+                    expected[end] += vote
+                    n += 1
+        torch.testing.assert_close(said, expected / math.sqrt(max(n, 1)))
+    assert not found[3].any(), "a text without a known phrase gets no vote"
+    with pytest.raises(ValueError, match="10 phrases for 9 rows"):
+        phrases.learn(torch.ones(10, 3, dtype=torch.int64), torch.ones(10, CLASSES))
+
+
+def test_votes_are_added_to_the_logits() -> None:
+    model = build(small(phrases=len(PHRASES)))
+    assert model.phrases is not None
+    ids = torch.tensor([[5, 6, 5, 5, 49, 49]])
+    with torch.no_grad():
+        both, votes = model(ids), model.phrases(ids).sum(1)
+        model.phrases.table.zero_()
+        alone = model(ids)
+    assert votes.abs().min() > 0
+    torch.testing.assert_close(both, alone + votes)
+    assert not model.phrases.table.requires_grad
+
+
+@pytest.mark.parametrize("vocab_size, longest", [(2, 8), (100, 8), (2_000_000, 3), (3_000_000_000, 2)])
+def test_phrases_of_the_largest_ids_are_told_apart(vocab_size: int, longest: int) -> None:
+    phrases = Phrases(small(phrases=3, phrase_length=longest), vocab_size=vocab_size, n_classes=1)
+    last = vocab_size - 1
+    phrases.learn(torch.tensor([[last] * longest, [0] * (longest - 1) + [last]]), torch.tensor([[1.0], [2.0]]))
+    rows = phrases.rows(torch.tensor([[last] * longest]))[0]
+    assert rows[:, 0].tolist() == [0] * longest, "alone"
+    assert rows[-1, -1] == 1 and (rows[:-1, -1] == -1).all(), "all of them"
+    with pytest.raises(ValueError, match=r"a vocabulary of at most"):
+        Phrases(small(phrases=3, phrase_length=longest), vocab_size=2 ** (64 // longest), n_classes=1)
 
 
 def test_embeddings_are_scaled_by_the_root_of_d_model() -> None:

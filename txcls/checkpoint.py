@@ -418,18 +418,24 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
         if model.ngram_buckets
         else ""
     )
+    phrases = (
+        f", {model.phrases:,} phrases of up to {model.phrase_length} tokens, whose votes are added to the logits"
+        if model.phrases and checkpoint.classes
+        else ""
+    )
     return [
         "## Model",
         "",
         f"{model.n_layers} layer{'s' * (model.n_layers != 1)}, {model.n_heads} heads, d_model {model.d_model}, "
         f"d_ff {model.d_ff}, {model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
         f"at most {model.max_length} tokens; {text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
-        f"{bigrams}; {checkpoint.n_parameters:,} parameters, stored as float16.",
+        f"{bigrams}{phrases}; {checkpoint.n_parameters:,} parameters, stored as float16.",
         "",
         "## How it was made",
         "",
         *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
         *_help_lines(checkpoint.config.train),
+        *_phrase_lines(checkpoint.metrics.get("phrases")),
         "",
     ]
 
@@ -449,6 +455,16 @@ def _help_lines(train: TrainConfig) -> list[str]:
             f"{train.teacher_weight:.0%} of the loss is to answer as they do"
         )
     return lines
+
+
+def _phrase_lines(measured: Mapping[str, Any] | None) -> list[str]:
+    if not measured:
+        return []
+    return [
+        f"- votes of phrases: a linear model of {measured['n']:,} phrases, fitted to the same training texts by "
+        f"itself; log loss of validation rows {measured['log_loss_without']:.4f} without them, "
+        f"{measured['log_loss_with']:.4f} with them, before calibration"
+    ]
 
 
 _HOW = (
@@ -598,7 +614,9 @@ def _order_table(figures: Mapping[str, Any]) -> list[str]:
     if not rows:
         return []
     return [
-        "What it draws from the order of words:",
+        "What it draws from the order of words, and from phrases:"
+        if "phrases_removed" in order
+        else "What it draws from the order of words:",
         "",
         *_table(("", "accuracy"), (("as it is", f"{figures['accuracy']:.2%}"), *rows)),
     ]
@@ -608,8 +626,10 @@ FEW_CLASSES = 10
 """Up to so many classes a card shows the whole confusion matrix."""
 ORDER = {
     "words_shuffled": "words of each text in random order",
-    "positions_removed": "position vectors removed (bigram vectors, if there are any, still tell the left neighbour)",
+    "positions_removed": "position vectors removed (bigram vectors and phrases, if there are any, still tell of "
+    "neighbours)",
     "positions_and_bigrams_removed": "position and bigram vectors removed",
+    "phrases_removed": "votes of phrases removed: the Transformer alone",
 }
 """What the figures under "order" in metrics.json are, in words."""
 

@@ -67,6 +67,11 @@ class ModelConfig(Section):
     the training texts has its own."""
     d_ngram: int = Field(64, ge=1, le=8192)
     """Width of a bigram vector before its projection to d_model; unused without bigrams."""
+    phrases: int = Field(0, ge=0, le=10_000_000)
+    """Rows of the table of known phrases, whose votes are added to the class logits (a linear model beside the deep
+    one); 0 for none."""
+    phrase_length: int = Field(3, ge=1, le=8)
+    """Tokens of the longest of these phrases; unused without them."""
     norm: Literal["pre", "post"] = "pre"
     """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
     activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
@@ -276,6 +281,15 @@ class RunConfig(Section):
             raise ValueError(
                 f"train.start_texts: {', '.join(names)}: wanted each once, and not {self.data.dataset}, whose texts "
                 "are counted anyway"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _phrases_fit(self) -> Self:
+        if self.model.phrases and self.text.max_vocabulary**self.model.phrase_length >= 2**63:
+            raise ValueError(
+                f"model.phrase_length: {self.model.phrase_length} out of {self.text.max_vocabulary:,} tokens make more "
+                "phrases than there are keys of 63 bits; wanted fewer, or a smaller text.max_vocabulary"
             )
         return self
 

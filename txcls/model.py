@@ -171,6 +171,8 @@ class FrequentBigrams(Bigrams):
         return (previous * self.vocab_size + ids).to(self.known.dtype)
 
 
+NO_KEY = 2**63 - 1
+"""Stands where no phrase is known: larger than any key."""
 SHORT = 400
 """Up to so many tokens the gradient of the fused attention kernel takes a CPU longer in bfloat16 than the written-out
 one, at 64 tokens five times as long; in float32 it never does."""
@@ -411,6 +413,78 @@ class Encoder(nn.Module):
                     nn.init.zeros_(module.bias)
 
 
+class Phrases(nn.Module):
+    """Votes for the classes from known phrases of one to a few tokens: a linear model beside the deep one.
+
+    What a rare phrase says ("one of the worst") is there to be counted, and a Transformer that has to fit it between
+    all other words learns it by heart instead of learning from it. Here every known phrase has one number for each
+    class; the numbers of those that stand in a text are added up, and their sum to the deep model's logits (Cheng et
+    al. 2016, "Wide & Deep Learning", https://arxiv.org/abs/1606.07792). Which phrases are known, and how they vote, is
+    fitted when the rest is trained (`txcls.training.phrases`); until then none is.
+
+    Raises:
+        ValueError: the vocabulary is too large for every phrase to have a key of 63 bits.
+    """
+
+    known: Tensor
+
+    def __init__(self, config: ModelConfig, *, vocab_size: int, n_classes: int) -> None:
+        super().__init__()
+        self.vocab_size, self.longest = vocab_size, config.phrase_length
+        if vocab_size**self.longest >= NO_KEY:
+            raise ValueError(
+                f"got {vocab_size:,} tokens; phrases of {self.longest} need a vocabulary of at most "
+                f"{int((NO_KEY - 1) ** (1 / self.longest)):,}"
+            )
+        # The keys of the known phrases, sorted: a buffer, since they are counted.
+        self.register_buffer("known", torch.full((config.phrases,), NO_KEY))  # P
+        # Fitted by themselves: trained along with the rest, each learns to rely on what the other has by heart.
+        self.table = nn.Parameter(torch.zeros(config.phrases, n_classes), requires_grad=False)  # P C
+        self.votes = Tap()
+
+    def learn(self, phrases: Tensor, votes: Tensor) -> None:
+        """From now on these phrases, (n, longest) ids with padding on the left of shorter ones, vote so, (n, C).
+
+        Raises:
+            ValueError: there are more of them than rows.
+        """
+        if len(phrases) > len(self.known):
+            raise ValueError(f"got {len(phrases):,} phrases for {len(self.known):,} rows")
+        powers = self.vocab_size ** torch.arange(self.longest - 1, -1, -1)  # longest
+        keys, order = (phrases * powers).sum(-1).sort()  # n
+        self.known.fill_(NO_KEY)[: len(keys)] = keys
+        self.table.data.zero_()[: len(keys)] = votes[order]
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """The row of the phrase of 1, 2, … tokens that ends at each place of ids (B, T): (B, T, longest); -1 for none.
+
+        A phrase's key is its ids read as digits to the base V, as 407 is four hundreds, no tens and seven.
+        """
+        found = []
+        keys = torch.zeros_like(ids)  # B T
+        for n in range(self.longest):  # the phrase of n + 1 tokens: one more on the left
+            earlier = F.pad(ids, (n, 0), value=PAD)[:, : ids.shape[1]]  # B T
+            keys = keys + earlier * self.vocab_size**n  # B T
+            rows = torch.searchsorted(self.known, keys).clamp(max=len(self.known) - 1)  # B T: where each would stand
+            # Before the text's first token there is nothing: a phrase that would begin there is none.
+            begins = torch.arange(ids.shape[1], device=ids.device) >= n  # T
+            found.append(torch.where((self.known[rows] == keys) & begins, rows, -1))  # B T
+        return torch.stack(found, dim=-1)  # B T longest
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Votes (B, T, C) of the phrases that end at each token of ids (B, T); padding votes for nothing.
+
+        Divided by the square root of how many known phrases the text holds, so that long texts are not sure of
+        everything: of n votes that point here and there at random the sum grows as sqrt(n).
+        """
+        rows = self.rows(ids)  # B T longest
+        is_known = rows >= 0  # B T longest
+        voted = (self.table[rows.clamp(min=0)] * is_known.unsqueeze(-1)).sum(dim=2)  # B T C
+        n_known = is_known.sum(dim=(1, 2)).clamp(min=1).to(voted.dtype)  # B
+        votes: Tensor = self.votes(voted / n_known.sqrt()[:, None, None])  # B T C
+        return votes
+
+
 class TextClassifier(Encoder):
     """Token ids (B, T) to class logits (B, C).
 
@@ -425,6 +499,7 @@ class TextClassifier(Encoder):
         self.pool = Pooling(config)
         self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(config.d_model, n_classes)
+        self.phrases = Phrases(config, vocab_size=vocab_size, n_classes=n_classes) if config.phrases else None
         self.pooled, self.logits = Tap(), Tap()
         self._finish()
 
@@ -437,7 +512,10 @@ class TextClassifier(Encoder):
         x = self.read(ids)  # B T D
         real = None if self.config.pool_padding else self.real(self.pad(ids))  # B T
         pooled = self.pooled(self.pool(x, real))  # B D
-        logits: Tensor = self.logits(self.head(self.dropout(pooled)))  # B C
+        scores = self.head(self.dropout(pooled))  # B C
+        if self.phrases is not None:
+            scores = scores + self.phrases(self.pad(ids)).sum(dim=1)  # B C
+        logits: Tensor = self.logits(scores)  # B C
         return logits
 
 

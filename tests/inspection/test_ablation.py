@@ -31,6 +31,8 @@ MODELS = [
     {"pooling": "class_token", "positions": "learned", "causal": True},
     {"pooling": "mean", "positions": "none", "ngram_buckets": 32, "d_ngram": 4},
     {"fixed_length": True, "mask_padding": False, "pooling": "mean", "output_bias": False},
+    {"phrases": 20, "pooling": "class_token", "positions": "learned"},
+    {"phrases": 20, "fixed_length": True},
 ]
 SOME = [TEXTS[0], "bank", "zyzzyva", "the bank " * 30]
 
@@ -98,9 +100,13 @@ def test_other_parts_switched_off_equal_a_model_without_them(tmp_path: Path, mod
     def no_positions(network: torch.nn.Module) -> None:
         network.embeddings.positional.zero_()
 
+    def no_votes(network: torch.nn.Module) -> None:
+        network.phrases.table.zero_()
+
     last = config.n_layers - 1
     cases = [(Change("feed_forward", layer=last), no_feed_forward, True)]
     cases += [(Change("bigrams"), no_bigrams, config.ngram_buckets > 0)]
+    cases += [(Change("phrases"), no_votes, config.phrases > 0)]
     cases += [(Change("positions"), no_positions, config.positions != "none")]
     for change, by_hand, has_it in cases:
         if not has_it:
@@ -124,6 +130,36 @@ def test_a_token_switched_off_equals_a_zero_row_of_the_embedding(tmp_path: Path)
 
     result = ablate(classifier, TEXTS[1], [[Change("token", index=place)]])
     np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, no_vector), TEXTS[1]), atol=1e-6)
+
+
+def test_a_silent_token_stands_in_no_phrase(tmp_path: Path) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", phrases=20))
+    words = TEXTS[0].split()
+    place = len(words) - 2
+    model = classifier.checkpoint.model
+
+    def votes(text: str) -> torch.Tensor:
+        return model.phrases(torch.tensor([classifier.encoder.encode(text).ids])).sum(1)[0].detach()
+
+    gone = " ".join([*words[:place], "zyzzyva", *words[place + 1 :]])
+    assert (votes(TEXTS[0]) - votes(gone)).abs().min() > 1e-3 and votes(gone).abs().min() > 1e-3
+    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
+
+    def silent(states: torch.Tensor) -> torch.Tensor:
+        return states * (torch.arange(len(words)) != place)[:, None]
+
+    with trace(record=(), edit={"embeddings.out": silent}), torch.inference_mode():
+        expected = classifier.calibrated(model(ids) - votes(TEXTS[0]) + votes(gone))[0].numpy()
+    token = Change("token", index=place)
+    result = ablate(classifier, TEXTS[0], [[], [token], [token, Change("phrases")], [Change("phrases")]])
+    np.testing.assert_allclose(result.changed[0], result.original)
+    np.testing.assert_allclose(result.changed[1], expected, atol=1e-6)
+    with trace(record=(), edit={"embeddings.out": silent}), torch.inference_mode():
+        alone = classifier.calibrated(model(ids) - votes(TEXTS[0]))[0].numpy()
+    np.testing.assert_allclose(result.changed[2], alone, atol=1e-6)
+    np.testing.assert_allclose(
+        result.changed[3], ablate(classifier, TEXTS[0], [[Change("phrases")]]).changed[0], atol=1e-6
+    )
 
 
 def test_even_attention_equals_a_head_that_asks_nothing(tmp_path: Path) -> None:

@@ -32,6 +32,19 @@ def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
     assert lens.weights.sum() == pytest.approx(1.0, abs=1e-5)
 
 
+def test_phrases_alone_are_a_model_that_has_nothing_else(tmp_path: Path) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", phrases=20))
+
+    def no_head(network: torch.nn.Module) -> None:
+        network.head.weight.zero_()
+        network.head.bias.zero_()
+
+    lens = class_lens(classifier, TEXTS[0])
+    assert lens.phrases is not None
+    np.testing.assert_allclose(lens.phrases, probabilities(altered(classifier, no_head), TEXTS[0]), atol=1e-6)
+    assert class_lens(Classifier(make_checkpoint(tmp_path / "without")), TEXTS[0]).phrases is None
+
+
 def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: Path) -> None:
     classifier = Classifier(make_checkpoint(tmp_path / "tiny"))
     lens = class_lens(classifier, TEXTS[0])

@@ -40,6 +40,7 @@ def test_the_largest_gpt3_is_counted_on_paper() -> None:
     "objective, changes",
     [
         ("classify", {"positions": "learned", "ngram_buckets": 11, "d_ngram": 5, "pooling": "attention"}),
+        ("classify", {"phrases": 7, "pooling": "mean"}),
         ("classify", {"positions": "sinusoidal", "norm": "post", "qkv_bias": False, "output_bias": False}),
         ("masked", {"d_embedding": 8, "tie_output": False}),
         ("causal", {"d_embedding": 8, "causal": True}),

@@ -27,6 +27,8 @@ RECIPES: dict[str, dict[str, object]] = {
     "padded": {"fixed_length": True, "pooling": "mean"},
     "padding unmasked": {"fixed_length": True, "mask_padding": False, "pooling": "mean"},
     "padding pooled": {"fixed_length": True, "pool_padding": True},
+    "phrases": {"phrases": 20, "pooling": "class_token"},
+    "phrases, padded": {"phrases": 20, "phrase_length": 3, "fixed_length": True},
     "bytes": {"text": {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}, "max_length": 24},
 }
 SOME_TEXTS = (TEXTS[0], "bank", "zyzzyva qwertz", "the bank " * 30)

@@ -55,9 +55,13 @@ def test_groups_by_length_and_by_unknown_words() -> None:
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])
 @pytest.mark.parametrize("ngram_buckets", [0, 64])
-def test_order_is_taken_away_as_a_trace_would(positions: str, ngram_buckets: int) -> None:
+@pytest.mark.parametrize("phrases", [0, 9])
+def test_order_is_taken_away_as_a_trace_would(positions: str, ngram_buckets: int, phrases: int) -> None:
     encoder, texts = encoded(TEXTS)
-    model = classifier(encoder, positions=positions, ngram_buckets=ngram_buckets, d_ngram=4)
+    model = classifier(encoder, positions=positions, ngram_buckets=ngram_buckets, d_ngram=4, phrases=phrases)
+    if model.phrases is not None:
+        words = torch.arange(4, 4 + phrases)[:, None] * torch.tensor([0, 0, 1])
+        model.phrases.learn(words, 5 * torch.randn(phrases, model.head.out_features))
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     found = accuracy_without_order(model, texts, encoder=encoder)
     without = {}
@@ -66,6 +70,8 @@ def test_order_is_taken_away_as_a_trace_would(positions: str, ngram_buckets: int
     if ngram_buckets:
         both = [*without.get("positions_removed", []), "embeddings.ngrams"]
         without["positions_and_bigrams_removed"] = both
+    if phrases:
+        without["phrases_removed"] = ["phrases.votes"]
     assert found.keys() == {"words_shuffled", *without}
     for name, taps in without.items():
         right = []

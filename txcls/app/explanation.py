@@ -54,13 +54,13 @@ def main() -> None:
     read = page.read_text(opened, "its words are scored in five ways, side by side.")
     if read is not None:
         if read.is_answered:
-            _one_text(opened)
+            _one_text(opened, phrases_vote=read.classifier.checkpoint.config.model.phrases > 0)
         _many_texts(opened, read.classifier)
         _literature()
     page.close_page(opened, LINKS)
 
 
-def _one_text(opened: page.Page) -> None:
+def _one_text(opened: page.Page, *, phrases_vote: bool) -> None:
     controls = st.container(horizontal=True, gap="medium")
     target: Any = controls.segmented_control(
         "Target: the winning class's …", list(TARGETS), format_func=TARGETS.__getitem__, default="logit",
@@ -93,6 +93,11 @@ def _one_text(opened: page.Page) -> None:
         f"{there} there to {here} here, the scores should add up to the difference, {apart}; with 32 steps they miss "
         f"it by **{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
     )
+    if phrases_vote:
+        st.caption(
+            "In this model phrases vote beside the Transformer. Gradients count a phrase's votes too, shared by its "
+            "words in equal parts; attention and rollout know nothing of them."
+        )
     with st.expander("All numbers"):
         st.html(f'<div class="txcls-table" tabindex="0">{_numbers(explained.words, explained.scores)}</div>')
     agree, gone = st.columns(2, gap="large")

@@ -55,6 +55,12 @@ def _decision(opened: page.Page, classes: tuple[str, ...]) -> None:
             for state, row in zip(lens.states, lens.probabilities, strict=True)
         )
         st.html(f'<div class="txcls-steps"><div>read after</div><div>best class</div><div></div>{cells}</div>')
+        if lens.phrases is not None:
+            winner = int(lens.phrases.argmax())
+            st.markdown(
+                f"Phrases alone say **{page.plain(classes[winner])}**, {percent(float(lens.phrases[winner]))}. Their "
+                "votes read no state: they are the same after every block, and are counted in at each line above."
+            )
         st.info(
             "**Approximate**, except for the last line, which is the model's answer. The class head was trained on the "
             "last state only; on earlier ones it shows what it can read there, not what the model “thinks”. "

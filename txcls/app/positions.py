@@ -33,6 +33,11 @@ def main() -> None:
             f"**{page.plain(opened.view.checkpoint)}** also adds a vector for each pair of neighbouring words, so that "
             "some of their order gets in beside the positions."
         )
+    if model.phrases:
+        st.caption(
+            f"**{page.plain(opened.view.checkpoint)}** also lets phrases of up to {model.phrase_length} words vote, so "
+            "that the order of neighbours counts beside the positions."
+        )
     st.subheader("Does the order of the words matter for this prediction?", anchor=False)
     if prediction is None:
         page.invite("its words are shuffled and read again.")

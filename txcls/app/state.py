@@ -30,8 +30,8 @@ HeadChange = Literal["off", "uniform", "shuffled"]
 Substitute = Literal["zero", "mean"]
 """What stands there for a part that is switched off."""
 
-SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions|bigrams")
-"""A part that can be switched, as in the URL: layer and head, layer and ff, t and a token's place, an embedding."""
+SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions|bigrams|phrases")
+"""A part that can be switched, as in the URL: layer and head, layer and ff, t and a token's place, or a name."""
 MOST_SWITCHED = 200
 
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 LINKS = (page.STEPS, page.ATTENTION, page.EXPLANATION, page.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
 HEADS = {"off": "off", "uniform": "even", "shuffled": "shuffled"}
-EXTRAS: dict[Literal["positions", "bigrams"], str] = {"positions": "position vectors", "bigrams": "bigram vectors"}
+EXTRAS: dict[Literal["positions", "bigrams", "phrases"], str] = {
+    "positions": "position vectors",
+    "bigrams": "bigram vectors",
+    "phrases": "votes of phrases",
+}
 Place = tuple[int, int]
 
 
@@ -121,7 +125,11 @@ def _switches(
     config = classifier.checkpoint.config.model
     tokens = loaders.look(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
-    has = {"positions": config.positions != "none", "bigrams": config.ngram_buckets > 0}
+    has = {
+        "positions": config.positions != "none",
+        "bigrams": config.ngram_buckets > 0,
+        "phrases": config.phrases > 0,
+    }
     extras = [name for name in EXTRAS if has[name]]
     switched = opened.view.switched
     keys = [_parts_key(opened.source), f"switch_extras_{opened.source.name}", _tokens_key(opened.source, tokens)]
@@ -137,8 +145,8 @@ def _switches(
     )  # fmt: skip
     if extras:
         st.pills(
-            "Embeddings switched off", extras, format_func=EXTRAS.__getitem__, selection_mode="multi", key=keys[1],
-            **follow,
+            "Embeddings and votes switched off" if config.phrases else "Embeddings switched off", extras,
+            format_func=EXTRAS.__getitem__, selection_mode="multi", key=keys[1], **follow,
         )  # fmt: skip
     st.multiselect(
         "Tokens silenced before the first layer", range(len(tokens)),

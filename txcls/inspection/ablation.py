@@ -17,16 +17,19 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.inspection.tracing import readable
 from txcls.predict import Classifier
+from txcls.text.vocabulary import UNK
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from txcls.tap import Edit
 
-Part = Literal["head", "feed_forward", "positions", "bigrams", "token"]
+Part = Literal["head", "feed_forward", "positions", "bigrams", "phrases", "token"]
 How = Literal["zero", "mean", "uniform", "shuffled"]
 Off = Literal["zero", "mean"]
 Floats = NDArray[np.float64]
+
+VOTES = "phrases.votes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Change:
     """One part of the model, and what is put in its place.
 
     `part` is a head of a layer (`layer`, `index`), the feed-forward block of a layer (`layer`), the vectors of
-    positions or of bigrams, or all that is known of one token (`index`) before the first layer. `how` puts zeros there
+    positions or of bigrams, the votes of phrases, or all that is known of one token (`index`) before the first layer,
+    its part in phrases included. `how` puts zeros there
     ("zero"), or what the part writes on average ("mean", which needs `Means`); a head may also spread its attention
     evenly ("uniform"), or deal each token's weights out anew among the same tokens ("shuffled").
 
@@ -59,14 +63,17 @@ class Change:
             return f"layers.{self.layer}.attn.{'scores' if self.how in ('uniform', 'shuffled') else 'z'}"
         if self.part == "feed_forward":
             return f"layers.{self.layer}.ff_out"
-        return {"positions": "embeddings.positions", "bigrams": "embeddings.ngrams", "token": "embeddings.out"}[
-            self.part
-        ]
+        return {
+            "positions": "embeddings.positions",
+            "bigrams": "embeddings.ngrams",
+            "phrases": VOTES,
+            "token": "embeddings.out",
+        }[self.part]
 
 
 @dataclass(frozen=True)
 class Means:
-    """What each part writes on average over the tokens of `n_texts` texts: tap name to (H, E) or (D,)."""
+    """What each part writes on average over the tokens of `n_texts` texts: tap name to (H, E), (D,) or (C,)."""
 
     taps: Mapping[str, NDArray[np.float32]]
     n_texts: int
@@ -75,14 +82,13 @@ class Means:
     @classmethod
     def of(cls, classifier: Classifier) -> "Means | None":
         """Those that `measure_means` found and the checkpoint keeps; None where it has none, or none that fit."""
-        config = classifier.checkpoint.config.model
         try:
             kept = classifier.checkpoint.metrics["means"]
             taps = {name: np.asarray(values, dtype=np.float32) for name, values in kept["taps"].items()}
             found = cls(taps, int(kept["n"]), str(kept["split"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
-        return found if {name: mean.shape for name, mean in taps.items()} == _mean_shapes(config) else None
+        return found if {name: mean.shape for name, mean in taps.items()} == _mean_shapes(classifier) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to four places."""
@@ -90,13 +96,16 @@ class Means:
         return {"split": self.split, "n": self.n_texts, "taps": taps}
 
 
-def _mean_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+def _mean_shapes(classifier: Classifier) -> dict[str, tuple[int, ...]]:
     """The taps whose mean may be put in a part's place, with the shape of one token's values there."""
+    config = classifier.checkpoint.config.model
     shapes: dict[str, tuple[int, ...]] = {"embeddings.out": (config.d_model,)}
     if config.ngram_buckets:
         shapes["embeddings.ngrams"] = (config.d_model,)
     if config.positions != "none":
         shapes["embeddings.positions"] = (config.d_model,)
+    if config.phrases:
+        shapes[VOTES] = (len(classifier.classes),)
     for layer in range(config.n_layers):
         shapes[f"layers.{layer}.attn.z"] = (config.n_heads, config.d_head)
         shapes[f"layers.{layer}.ff_out"] = (config.d_model,)
@@ -145,7 +154,7 @@ def ablate(
         seed: of shuffled patterns; a head's shuffle does not depend on what else is changed.
 
     Raises:
-        TraceError: the text holds no token to read, or the model has no such part (positions, bigrams).
+        TraceError: the text holds no token to read, or the model has no such part (positions, bigrams, phrases).
         ValueError: a layer, head or token is not there, or a change to the mean came without `means`.
     """
     import torch
@@ -157,6 +166,9 @@ def ablate(
     config = classifier.checkpoint.config.model
     length = config.max_length if config.fixed_length else ids.shape[1]
     edits = _edits(rows, config, length=length, means=means, seed=seed)
+    if config.phrases:
+        silent = [(row, change.index) for row, change in rows if change.part == "token"]
+        edits.update(_without_phrases(classifier, ids, silent, before=edits.get(VOTES)))
     with trace(record=(), edit=edits):
         logits = classifier.logits(ids.expand(1 + len(settings), -1))  # 1+n C
     probabilities: Floats = classifier.calibrated(logits).numpy()
@@ -226,6 +238,34 @@ def _edits(
     }
 
 
+def _without_phrases(
+    classifier: Classifier, ids: "Tensor", silent: Sequence[tuple[int, int]], *, before: "Edit | None"
+) -> dict[str, "Edit"]:
+    """The edit that takes phrases with a silent token out of the votes, by (row, place), and then does `before`."""
+    import torch
+
+    from txcls.model import TextClassifier
+
+    model = classifier.checkpoint.model
+    assert isinstance(model, TextClassifier) and model.phrases is not None
+    if not silent:
+        return {}
+    rows = sorted({row for row, _ in silent})
+    changed = ids.repeat(len(rows), 1)  # rows T
+    for row, place in silent:
+        if place < ids.shape[1]:  # else it is padding, which is in no phrase
+            changed[rows.index(row), place] = UNK
+    with torch.inference_mode():
+        votes = model.phrases(model.pad(changed))  # rows T C
+
+    def edit(value: "Tensor") -> "Tensor":
+        replaced = value.clone()
+        replaced[rows] = votes
+        return replaced if before is None else before(replaced)
+
+    return {VOTES: edit}
+
+
 def _check(change: Change, config: ModelConfig, *, length: int | None, means: Means | None) -> None:
     most = {"head": config.n_heads, "token": length}.get(change.part, 1)
     if not 0 <= change.layer < config.n_layers:
@@ -243,7 +283,7 @@ def _make(
     import torch
 
     changed = value.clone()
-    kept = None if mean is None else torch.from_numpy(mean).to(value)  # H E, or D
+    kept = None if mean is None else torch.from_numpy(mean).to(value)  # H E, D or C
     for row, change in todo:
         if change.part == "head" and change.how in ("uniform", "shuffled"):
             scores = value[row, change.index]  # T T
@@ -291,7 +331,7 @@ def measure_means(classifier: Classifier, texts: Sequence[str], *, split: str) -
 
     from txcls.tap import trace
 
-    names = list(_mean_shapes(classifier.checkpoint.config.model))
+    names = list(_mean_shapes(classifier))
     sums: dict[str, Tensor] = {}
     n_texts = n_tokens = 0
     for text in texts:
@@ -301,7 +341,7 @@ def measure_means(classifier: Classifier, texts: Sequence[str], *, split: str) -
         with trace(record=names) as opened:
             classifier.logits(torch.tensor([encoding.ids]))
         for name in names:
-            value = opened[name][0].detach().double()  # H T E, or T D
+            value = opened[name][0].detach().double()  # H T E, T D or T C
             sums[name] = sums.get(name, 0.0) + value.sum(dim=-2)
         n_texts, n_tokens = n_texts + 1, n_tokens + value.shape[-2]
     if not n_texts:

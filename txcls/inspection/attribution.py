@@ -6,11 +6,13 @@ Whether attention explains an answer was argued by Jain & Wallace 2019 (https://
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.inspection.phrases import votes_by_token
 from txcls.inspection.rollout import attention_rollout, read_out
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.predict import Classifier
@@ -57,7 +59,11 @@ class IntegratedGradients:
 
 
 class _Asked:
-    """One text, the class that wins on it, and its target as a function of what the first layer reads."""
+    """One text, the class that wins on it, and its target as a function of what is known of each token at first.
+
+    That is what the first layer reads, and, where phrases vote, their votes, each phrase's shared by its tokens in
+    equal parts: `given`, by tap, (T, D) and (T, C).
+    """
 
     def __init__(self, classifier: Classifier, traced: TracedText, target: Target) -> None:
         import torch
@@ -65,7 +71,10 @@ class _Asked:
         self.classifier, self.traced, self.target = classifier, traced, target
         self.ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
         self.index = classifier.classes.index(str(traced.prediction.label))
-        self.states = torch.from_numpy(traced.values["embeddings.out"])  # T D
+        self.given = {"embeddings.out": torch.from_numpy(traced.values["embeddings.out"])}  # T D
+        phrases = getattr(classifier.checkpoint.model, "phrases", None)
+        if phrases is not None:
+            self.given["phrases.votes"] = torch.from_numpy(votes_by_token(phrases, self.ids[0].tolist()))  # T C
 
     def of_logits(self, logits: "Tensor") -> "Tensor":
         """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
@@ -83,37 +92,43 @@ class _Asked:
         values: Floats = self.of_logits(logits_without(self.classifier, ids, removed)).numpy()
         return values
 
-    def of_states(self, states: "Tensor") -> "Tensor":
-        """The target (S,) where the first layer reads `states` (S, T, D) instead of this text's embeddings."""
+    def of_points(self, points: Mapping[str, "Tensor"]) -> "Tensor":
+        """The target (S,) at S points: by tap, (S, T, D) or (S, T, C) in the place of what is `given`."""
         from txcls.tap import trace
 
-        with trace(record=(), edit={"embeddings.out": lambda _: states}):
-            logits = self.classifier.checkpoint.model(self.ids.expand(len(states), -1))  # S C
+        n = len(points["embeddings.out"])
+        edits = {tap: partial(_put, values) for tap, values in points.items()}
+        with trace(record=(), edit=edits):
+            logits = self.classifier.checkpoint.model(self.ids.expand(n, -1))  # S C
         return self.of_logits(logits)
 
-    def gradient(self, states: "Tensor") -> tuple["Tensor", "Tensor"]:
-        """The target (S,) at `states` (S, T, D), and its gradient there, (S, T, D)."""
+    def gradient(self, points: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
+        """The target's gradient at S points, by tap."""
         import torch
 
         with torch.enable_grad():
-            points = states.detach().clone().requires_grad_()
-            values = self.of_states(points)  # S
-            # Gradients of the states alone: the parameters, which all threads share, collect none.
-            [slopes] = torch.autograd.grad(values.sum(), points)  # S T D
-        return values.detach(), slopes
+            leaves = {tap: values.detach().clone().requires_grad_() for tap, values in points.items()}
+            target = self.of_points(leaves).sum()
+            # Gradients of the points alone: the parameters, which all threads share, collect none.
+            return dict(zip(leaves, torch.autograd.grad(target, list(leaves.values())), strict=True))
 
-    def baseline(self, kind: Baseline) -> "Tensor":
-        """What the first layer reads of the baseline, (T, D)."""
+    def baseline(self, kind: Baseline) -> dict[str, "Tensor"]:
+        """The same of the baseline, by tap; no phrase is known there."""
         import torch
 
         from txcls.tap import trace
 
-        if kind == "zero":
-            return torch.zeros_like(self.states)
-        words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
-        with trace(record=["embeddings.out"]) as opened:
-            self.classifier.logits(torch.where(words, UNK, self.ids))
-        return opened["embeddings.out"][0].clone()  # T D
+        start = {tap: torch.zeros_like(values) for tap, values in self.given.items()}
+        if kind == "unknown":
+            words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
+            with trace(record=["embeddings.out"]) as opened:
+                self.classifier.logits(torch.where(words, UNK, self.ids))
+            start["embeddings.out"] = opened["embeddings.out"][0].clone()  # T D
+        return start
+
+
+def _put(values: "Tensor", _: "Tensor") -> "Tensor":
+    return values
 
 
 def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
@@ -121,7 +136,7 @@ def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "log
 
     Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's logit, or its calibrated
     probability, which hardly moves where the model is sure; what the first layer reads is the sum of the vectors of
-    token, bigram and position.
+    token, bigram and position. Where phrases vote, so do their votes count, a phrase's shared by its tokens evenly.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -130,8 +145,10 @@ def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "log
 
 
 def _gradient_x_input(asked: _Asked) -> Floats:
-    _, slopes = asked.gradient(asked.states[None])
-    scores: Floats = (slopes[0] * asked.states).double().sum(dim=-1).numpy()
+    slopes = asked.gradient({tap: values[None] for tap, values in asked.given.items()})
+    scores = np.zeros(len(asked.traced.tokens))  # T
+    for tap, values in asked.given.items():
+        scores += (slopes[tap][0] * values).double().sum(dim=-1).numpy()
     return scores
 
 
@@ -152,7 +169,8 @@ def integrated_gradients(
         classifier: nothing in it is changed.
         text: at least one token long.
         target: the winning class's logit, or its calibrated probability.
-        baseline: a text of as many unknown words ("unknown"), or zeros ("zero"), for what the first layer reads.
+        baseline: a text of as many unknown words ("unknown"), or zeros ("zero"), for what the first layer reads; no
+            phrase votes in either.
         steps: points along the way.
 
     Raises:
@@ -169,12 +187,15 @@ def _integrated_gradients(asked: _Asked, baseline: Baseline, steps: int) -> Inte
         raise ValueError(f"got steps = {steps}; wanted at least 1")
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
-    start = asked.baseline(baseline)  # T D
-    _, slopes = asked.gradient(start + at * (asked.states - start))  # S T D
-    mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes.double())  # T D
-    scores = (mean * (asked.states - start).double()).sum(dim=-1)  # T
+    start = asked.baseline(baseline)
+    slopes = asked.gradient({tap: start[tap] + at * (end - start[tap]) for tap, end in asked.given.items()})  # S T …
+    scores = torch.zeros(len(asked.traced.tokens), dtype=torch.float64)  # T
+    for tap, end in asked.given.items():
+        mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes[tap].double())  # T D, or T C
+        scores += (mean * (end - start[tap]).double()).sum(dim=-1)  # T
     with torch.no_grad():
-        value, baseline_value = asked.of_states(torch.stack([asked.states, start])).tolist()
+        both = asked.of_points({tap: torch.stack([end, start[tap]]) for tap, end in asked.given.items()})
+    value, baseline_value = both.tolist()
     return IntegratedGradients(scores.numpy(), value, baseline_value)
 
 

@@ -27,6 +27,8 @@ class ClassLens:
         shares: (sources, T) of each token's last state, measured along it; each column sums to 1. A negative share
             points against what came out in the end.
         weights: (T,) how much each token counts in the text's vector.
+        phrases: (C,) calibrated class probabilities of the phrases' votes alone; None where no phrases vote. They read
+            no state, and are counted in at each of them.
     """
 
     traced: TracedText
@@ -36,6 +38,7 @@ class ClassLens:
     sources: tuple[str, ...]
     shares: Floats
     weights: FloatArray
+    phrases: Floats | None
 
 
 def class_lens(classifier: Classifier, text: str) -> ClassLens:
@@ -61,6 +64,11 @@ def class_lens(classifier: Classifier, text: str) -> ClassLens:
     real = None if config.pool_padding else model.real(ids)  # 1 T
     with torch.inference_mode():
         logits = model.head(model.pool(model.norm(torch.from_numpy(stack)), real))  # S C
+    alone = None
+    if "phrases.votes" in traced.values:
+        votes = torch.from_numpy(traced.values["phrases.votes"]).sum(dim=0)  # C
+        logits = logits + votes  # S C
+        alone = classifier.calibrated(votes[None])[0].numpy()
     names, written = _written(classifier, traced)  # sources T D
     last = stack[-1].astype(np.float64)  # T D
     shares = (written * last).sum(axis=-1) / np.maximum((last * last).sum(axis=-1), 1e-12)  # sources T
@@ -72,6 +80,7 @@ def class_lens(classifier: Classifier, text: str) -> ClassLens:
         sources=names,
         shares=shares,
         weights=read_out(traced),
+        phrases=alone,
     )
 
 

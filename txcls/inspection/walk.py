@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from txcls.inspection.arithmetic import Arithmetic, added, equals, looked_up, number, softmax_share, summed_products
+from txcls.inspection.phrases import phrases_of
 from txcls.inspection.steps import Question, Step, array, dimensions, of_bins, of_numbers, snippet, which
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.inspection.walk_layers import LayerSteps
@@ -346,7 +347,10 @@ class _Walker(LayerSteps):
             normed = snippet(Encoder.read, "normed: Tensor")
             steps.append(replace(last, code=(normed, *last.code)))
         steps += self._pooling((steps or [before])[-1])
-        return steps + self._answer(steps[-1])
+        pooled = steps[-1]
+        if self.config.phrases:
+            steps.append(self._phrase_votes())
+        return steps + self._answer(pooled)
 
     def _pooling(self, before: Step) -> list[Step]:
         from txcls.model import Pooling
@@ -467,6 +471,54 @@ class _Walker(LayerSteps):
         )
         return steps
 
+    def _phrase_votes(self) -> Step:
+        from txcls.model import Phrases
+
+        votes = self.value("phrases.votes")  # T C
+        found = phrases_of(self.model.phrases, self.ids)
+        root = math.sqrt(max(len(found), 1))
+        longest, n_known = self.model.phrases.longest, len(self.model.phrases.known)
+
+        def explain(_: int, i: int, c: int) -> Arithmetic:
+            ending = [one for one in found if one.last == i]
+            own = np.array([float(one.votes[c]) for one in ending])
+            total = float(own.sum())
+            symbol = f"v_{{{i + 1},{c + 1}}}"
+            if not ending:
+                return Arithmetic(equals(symbol, number(0.0)), 0.0)
+            written = " + ".join(map(number, own)).replace("+ -", "- ")
+            lines = equals(
+                symbol,
+                rf"	frac{{1}}{{\sqrt n}} 	extstyle\sum_p u_{{p,{c + 1}}}",
+                rf"rac{{{written}}}{{\sqrt{{{len(found)}}}}}",
+                rf"rac{{{number(total)}}}{{{number(root)}}}",
+                number(total / root),
+            )
+            labels = tuple(" ".join(self.names[one.first : one.last + 1]) for one in ending)
+            return Arithmetic(lines, total / root, ("u",), labels, own[:, None])
+
+        best = int(np.argmax(votes.sum(axis=0)))
+        return Step(
+            "phrases",
+            "Votes of phrases",
+            f"Beside the Transformer stands a linear model: {n_known:,} phrases of up to {longest} tokens that are "
+            "frequent in the training texts have a number u for each class. The numbers of those that end at a token "
+            f"are added up, and divided by the root of how many the text holds, n = {len(found):,}. They were fitted "
+            "by themselves. No layer has a part in this.",
+            r"v_{i,c} = rac{1}{\sqrt n} \sum_{p 	ext{ ends at } i} u_{p,c}",
+            (snippet(Phrases.rows, "for n in range", "found.append"), snippet(Phrases.forward, "rows = ", "votes: ")),
+            rows=self.tokens,
+            columns=self.classes,
+            values=votes[None],
+            reads=("Ids",),
+            _explain=explain,
+            _ask=lambda _: self.which_token(
+                f"At which token do the phrases end that vote the most for {self.classes.names[best]}?",
+                votes[:, best].tolist(),
+                lambda n: f"Their votes come to {votes[n, best]:.4f}.",
+            ),
+        )
+
     def _answer(self, before: Step) -> list[Step]:
         import torch
 
@@ -480,10 +532,28 @@ class _Walker(LayerSteps):
         plain = np.exp(-surprise)  # C
         calibrated = self.classifier.calibrated(torch.from_numpy(logits)[None])[0].numpy()  # C
         best = int(np.argmax(logits))
+        votes = self.value("phrases.votes").sum(axis=0, dtype=np.float64) if self.config.phrases else None  # C
         axes: dict[str, Any] = {"rows": self.classes, "columns": self.text}
 
         def percent(value: float) -> str:
             return f"{value:.1%}".replace("%", " %")
+
+        def score(_: int, c: int, __: int) -> Arithmetic:
+            made = summed_products(
+                rf"\ell_{{{c + 1}}}",
+                rf"\textstyle\sum_d W_{{{c + 1},d}}\,t_d + b_{{{c + 1}}}"
+                + ("" if votes is None else rf" + \sum_i v_{{i,{c + 1}}}"),
+                weight[c],
+                pooled,
+                headers=("W", "t"),
+                labels=dimensions(self.config.d_model),
+                bias=float(bias[c]),
+            )
+            if votes is None:
+                return made
+            value, voted = made.value + float(votes[c]), number(float(votes[c]))
+            last = rf"&= {number(made.value)} + {f'({voted})' if votes[c] < 0 else voted} = {number(value)}"
+            return replace(made, lines=(*made.lines[:-1], last), value=value)
 
         def share(_: int, c: int, __: int) -> Arithmetic:
             formula = rf"\frac{{e^{{\ell_{{{c + 1}}}}}}}{{\sum_m e^{{\ell_m}}}}"
@@ -514,20 +584,14 @@ class _Walker(LayerSteps):
                 "logits",
                 "Logits",
                 "Each class has a trained vector. Its dot product with the vector of the text, plus a bias, is the "
-                "score of the class, any number from minus to plus infinity.",
-                r"\ell_c = W_c \cdot t + b_c",
-                (snippet(TextClassifier.forward, "logits: Tensor"),),
+                "score of the class, any number from minus to plus infinity."
+                + ("" if votes is None else " The votes of phrases are added to it, those of all tokens."),
+                r"\ell_c = W_c \cdot t + b_c" + ("" if votes is None else r" + \sum_i v_{i,c}"),
+                (snippet(TextClassifier.forward, "scores = self.head", "scores = self.head"),)
+                + (() if votes is None else (snippet(TextClassifier.forward, "scores = scores + self.phrases"),)),
                 values=logits[None, :, None],
-                reads=(before.title,),
-                _explain=lambda _, c, __: summed_products(
-                    rf"\ell_{{{c + 1}}}",
-                    rf"\textstyle\sum_d W_{{{c + 1},d}}\,t_d + b_{{{c + 1}}}",
-                    weight[c],
-                    pooled,
-                    headers=("W", "t"),
-                    labels=dimensions(self.config.d_model),
-                    bias=float(bias[c]),
-                ),
+                reads=(before.title, *(() if votes is None else ("Votes of phrases",))),
+                _explain=score,
                 _ask=lambda _: which(
                     "Which class wins?", classes, logits.tolist(), lambda n: f"Its logit is {logits[n]:.4f}."
                 ),

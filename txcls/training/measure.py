@@ -68,11 +68,17 @@ def accuracy_without_order(
 
     `words_shuffled`: the words of each text in a random order (seeded). `positions_removed`: texts as they are,
     position vectors zero. Bigram vectors know each token's left neighbour, so that order is gone only with
-    `positions_and_bigrams_removed`, where both are zero. What the model does not have is left out.
+    `positions_and_bigrams_removed`, where both are zero. Phrases know a few neighbours too: `phrases_removed` is the
+    rest of the model, its order as it is, without their votes. What the model does not have is left out.
     """
     blind = deepcopy(model)  # the model itself may be shared
     looks = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device)}
     with torch.no_grad():
+        if blind.phrases is not None:
+            votes = blind.phrases.table.clone()
+            blind.phrases.table.zero_()
+            looks["phrases_removed"] = predict_logits(blind, texts, device=device)
+            blind.phrases.table.copy_(votes)
         if model.config.positions != "none":
             blind.embeddings.positional.zero_()
             looks["positions_removed"] = predict_logits(blind, texts, device=device)

@@ -21,6 +21,7 @@ from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import Classify, predict_logits
+from txcls.training.phrases import PhraseVotes, fit_votes
 from txcls.training.pretrain import encoder_from, start_from
 from txcls.training.setup import check_writable, choose_device, data_facts, finished, state_file, training_facts
 from txcls.training.start import other_texts, start_embeddings
@@ -119,15 +120,46 @@ def train(
         on_validation=on_validation,
         max_steps=max_steps,
     )
-    tell("fitting the calibration and saving")
-    model = model.cpu().half().float()  # judge the weights as they will be stored
-    history = [asdict(row) for row in result.history]
     metrics = {
         "data": data_facts(dataset, training_rows, validation_rows),
         "training": training_facts(result, config, command, chosen),
     }
+    if config.model.phrases:
+        tell(f"fitting how {config.model.phrases:,} phrases vote")
+        metrics["phrases"] = _let_phrases_vote(model, tokenised, held_out, device=chosen)
+    tell("fitting the calibration and saving")
+    model = model.cpu().half().float()  # judge the weights as they will be stored
+    history = [asdict(row) for row in result.history]
     checkpoint = Checkpoint(out, config, encoder, classes, model.eval(), metrics=metrics, history=history)
     return finished(_calibrated(checkpoint, dataset, held_out, device="cpu"), state_path)
+
+
+def _let_phrases_vote(
+    model: TextClassifier, texts: TokenisedTexts, held_out: TokenisedTexts, *, device: torch.device
+) -> dict[str, float]:
+    """Fit the votes of a trained model's phrases; returns what is to be known of them."""
+
+    def found() -> PhraseVotes:
+        logits = predict_logits(model, held_out, device=device).numpy()  # M C
+        return fit_votes(
+            texts,
+            held_out,
+            logits,
+            n=model.config.phrases,
+            longest=model.config.phrase_length,
+            vocab_size=model.embeddings.token.num_embeddings,
+        )
+
+    fitted = here().from_first(found)
+    fitted.teach(model)
+    alone, together = fitted.log_loss
+    return {
+        "n": len(fitted.phrases),
+        "strength": fitted.strength,
+        "scale": round(fitted.scale, 6),
+        "log_loss_without": round(alone, 6),
+        "log_loss_with": round(together, 6),
+    }
 
 
 def evaluate(

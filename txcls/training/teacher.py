@@ -112,6 +112,24 @@ def ngrams(cleaning: tuple[Any, ...]) -> "TfidfVectorizer":
     )
 
 
+def log_count_ratio(features: "csr_array", own: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """How much more often each feature stands in a class's own texts than in others, as naive Bayes counts it.
+
+    Args:
+        features: (N, features) of N texts; what is not zero stands in the text.
+        own: (N,) which of them are the class's.
+
+    Returns:
+        (features,): log of its share among the class's own features, less that of its share among the others'.
+    """
+    width = features.shape[1]
+    inside, outside = (  # features
+        1 + np.bincount(features[part].indices, minlength=width).astype(np.float32) for part in (own, ~own)
+    )
+    ratio: NDArray[np.float32] = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
+    return ratio
+
+
 @dataclass(frozen=True, eq=False)
 class Fold:
     """Texts to fit models to, and others to ask them about."""
@@ -129,11 +147,7 @@ class Fold:
         from sklearn.preprocessing import normalize
 
         own = self.classes == c  # K
-        width = self.known.shape[1]
-        inside, outside = (  # features
-            1 + np.bincount(self.known[part].indices, minlength=width).astype(np.float32) for part in (own, ~own)
-        )
-        ratio = np.log(inside / inside.sum()) - np.log(outside / outside.sum())  # features
+        ratio = log_count_ratio(self.known, own)  # features
 
         def weighed(texts: "csr_array") -> "csr_array":
             scaled = texts.copy()
