@@ -427,6 +427,7 @@ class Phrases(nn.Module):
     """
 
     known: Tensor
+    fewest: Tensor
 
     def __init__(self, config: ModelConfig, *, vocab_size: int, n_classes: int) -> None:
         super().__init__()
@@ -436,14 +437,17 @@ class Phrases(nn.Module):
                 f"got {vocab_size:,} tokens; phrases of {self.longest} need a vocabulary of at most "
                 f"{int((NO_KEY - 1) ** (1 / self.longest)):,}"
             )
-        # The keys of the known phrases, sorted: a buffer, since they are counted.
+        # The keys of the known phrases, sorted: a buffer, since they are counted. So is what few phrases of a text are.
         self.register_buffer("known", torch.full((config.phrases,), NO_KEY))  # P
+        self.register_buffer("fewest", torch.tensor(1))
         # Fitted by themselves: trained along with the rest, each learns to rely on what the other has by heart.
         self.table = nn.Parameter(torch.zeros(config.phrases, n_classes), requires_grad=False)  # P C
         self.votes = Tap()
 
-    def learn(self, phrases: Tensor, votes: Tensor) -> None:
+    def learn(self, phrases: Tensor, votes: Tensor, *, fewest: int = 1) -> None:
         """From now on these phrases, (n, longest) ids with padding on the left of shorter ones, vote so, (n, C).
+
+        Texts that hold less than `fewest` known phrases are divided by its root.
 
         Raises:
             ValueError: there are more of them than rows.
@@ -454,6 +458,7 @@ class Phrases(nn.Module):
         keys, order = (phrases * powers).sum(-1).sort()  # n
         self.known.fill_(NO_KEY)[: len(keys)] = keys
         self.table.data.zero_()[: len(keys)] = votes[order]
+        self.fewest.fill_(fewest)
 
     def rows(self, ids: Tensor) -> Tensor:
         """The row of the phrase of 1, 2, … tokens that ends at each place of ids (B, T): (B, T, longest); -1 for none.
@@ -475,13 +480,14 @@ class Phrases(nn.Module):
         """Votes (B, T, C) of the phrases that end at each token of ids (B, T); padding votes for nothing.
 
         Divided by the square root of how many known phrases the text holds, so that long texts are not sure of
-        everything: of n votes that point here and there at random the sum grows as sqrt(n).
+        everything: of n votes that point here and there at random the sum grows as sqrt(n). A few words alone are
+        divided as a short training text is: two strong ones must not sound like a hundred.
         """
         rows = self.rows(ids)  # B T longest
         is_known = rows >= 0  # B T longest
         voted = (self.table[rows.clamp(min=0)] * is_known.unsqueeze(-1)).sum(dim=2)  # B T C
-        n_known = is_known.sum(dim=(1, 2)).clamp(min=1).to(voted.dtype)  # B
-        votes: Tensor = self.votes(voted / n_known.sqrt()[:, None, None])  # B T C
+        n_known = torch.maximum(is_known.sum(dim=(1, 2)), self.fewest)  # B
+        votes: Tensor = self.votes(voted / n_known.to(voted.dtype).sqrt()[:, None, None])  # B T C
         return votes
 
 

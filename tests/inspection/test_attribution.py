@@ -63,7 +63,7 @@ def shared_votes(classifier: Classifier, ids: torch.Tensor) -> torch.Tensor:
             if vote is not None:
                 votes[0, first : first + length] += vote / length
                 n += 1
-    return votes / max(n, 1) ** 0.5
+    return votes / max(n, 2) ** 0.5
 
 
 def captums(classifier: Classifier, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]

@@ -37,5 +37,5 @@ def votes_by_token(phrases: "Phrases", ids: Sequence[int]) -> FloatArray:
     found = phrases_of(phrases, ids)
     for one in found:
         votes[one.first : one.last + 1] += one.votes / (one.last + 1 - one.first)
-    shared: FloatArray = votes / np.sqrt(np.float32(max(len(found), 1)))
+    shared: FloatArray = votes / np.sqrt(np.float32(max(len(found), int(phrases.fewest))))
     return shared

@@ -476,7 +476,8 @@ class _Walker(LayerSteps):
 
         votes = self.value("phrases.votes")  # T C
         found = phrases_of(self.model.phrases, self.ids)
-        root = math.sqrt(max(len(found), 1))
+        n = max(len(found), int(self.model.phrases.fewest))
+        root = math.sqrt(n)
         longest, n_known = self.model.phrases.longest, len(self.model.phrases.known)
 
         def explain(_: int, i: int, c: int) -> Arithmetic:
@@ -489,9 +490,9 @@ class _Walker(LayerSteps):
             written = " + ".join(map(number, own)).replace("+ -", "- ")
             lines = equals(
                 symbol,
-                rf"	frac{{1}}{{\sqrt n}} 	extstyle\sum_p u_{{p,{c + 1}}}",
-                rf"rac{{{written}}}{{\sqrt{{{len(found)}}}}}",
-                rf"rac{{{number(total)}}}{{{number(root)}}}",
+                rf"\tfrac{{1}}{{\sqrt n}} \textstyle\sum_p u_{{p,{c + 1}}}",
+                rf"\frac{{{written}}}{{\sqrt{{{n}}}}}",
+                rf"\frac{{{number(total)}}}{{{number(root)}}}",
                 number(total / root),
             )
             labels = tuple(" ".join(self.names[one.first : one.last + 1]) for one in ending)
@@ -503,9 +504,10 @@ class _Walker(LayerSteps):
             "Votes of phrases",
             f"Beside the Transformer stands a linear model: {n_known:,} phrases of up to {longest} tokens that are "
             "frequent in the training texts have a number u for each class. The numbers of those that end at a token "
-            f"are added up, and divided by the root of how many the text holds, n = {len(found):,}. They were fitted "
-            "by themselves. No layer has a part in this.",
-            r"v_{i,c} = rac{1}{\sqrt n} \sum_{p 	ext{ ends at } i} u_{p,c}",
+            f"are added up, and divided by the root of n, which is {n:,} here: how many the text holds"
+            + (f", {len(found):,}, or what a short training text holds" if n > len(found) else "")
+            + ". They were fitted by themselves; no layer has a part in this.",
+            r"v_{i,c} = \frac{1}{\sqrt n} \sum_{p \text{ ends at } i} u_{p,c}",
             (snippet(Phrases.rows, "for n in range", "found.append"), snippet(Phrases.forward, "rows = ", "votes: ")),
             rows=self.tokens,
             columns=self.classes,

@@ -26,6 +26,8 @@ TEMPERATURES = np.geomspace(0.2, 5.0, 33)
 """What logits may be divided by before their log loss is compared: they are calibrated in the end."""
 FEWEST_TEXTS = 2
 """Training texts that a phrase must stand in to be known."""
+SHORT = 0.1
+"""A text counts as short that holds fewer known phrases than all but this share of the training texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,7 @@ class PhraseVotes:
     Attributes:
         phrases: (P, longest) token ids, with padding on the left of shorter ones.
         votes: (P, C) numbers to be added up over a text and divided by the square root of how many there are.
+        fewest: by whose root the votes of texts with fewer are divided.
         bias: (C,) what every text gets on top.
         strength: C of the logistic regression they come from.
         scale: what its weights were multiplied by.
@@ -43,6 +46,7 @@ class PhraseVotes:
 
     phrases: NDArray[np.int64]
     votes: NDArray[np.float32]
+    fewest: int
     bias: NDArray[np.float32]
     strength: float
     scale: float
@@ -53,7 +57,7 @@ class PhraseVotes:
         import torch
 
         assert model.phrases is not None
-        model.phrases.learn(torch.from_numpy(self.phrases), torch.from_numpy(self.votes))
+        model.phrases.learn(torch.from_numpy(self.phrases), torch.from_numpy(self.votes), fewest=self.fewest)
         model.head.bias.data += torch.from_numpy(self.bias).to(model.head.bias.device)
 
 
@@ -89,6 +93,9 @@ def fit_votes(
     asked = _counts(
         *_occurrences(held_out, longest=longest, vocab_size=vocab_size), known, n_texts=len(held_out)
     )  # M P
+    fewest = max(int(np.quantile(counts.sum(axis=1), SHORT)), 1)
+    for one in (counts, asked):
+        one.data /= np.sqrt(np.repeat(np.maximum(one.sum(axis=1), fewest), np.diff(one.indptr)))
     deep = logits.astype(np.float64)
     alone = _log_loss(deep, held_out.labels)
     found: list[tuple[float, float, float, Floats, Floats]] = []
@@ -102,6 +109,7 @@ def fit_votes(
     return PhraseVotes(
         phrases=known[:, None] // powers % vocab_size,
         votes=(scale * votes).astype(np.float32),
+        fewest=fewest,
         bias=(scale * bias).astype(np.float32),
         strength=strength,
         scale=scale,
@@ -140,7 +148,7 @@ def _most_frequent(keys: NDArray[np.int64], text: NDArray[np.int64], *, n: int, 
 
 
 def _counts(keys: NDArray[np.int64], text: NDArray[np.int64], known: NDArray[np.int64], *, n_texts: int) -> "csr_array":
-    """How often each text holds each known phrase, divided by the root of how many it holds in all, (N, P)."""
+    """How often each text holds each known phrase, (N, P)."""
     from scipy.sparse import csr_array
 
     column = np.searchsorted(known, keys).clip(max=max(len(known) - 1, 0))
@@ -149,8 +157,6 @@ def _counts(keys: NDArray[np.int64], text: NDArray[np.int64], known: NDArray[np.
     places = (text[is_known].astype(np.int32), column[is_known].astype(np.int32))  # liblinear takes no wider ones
     counts = csr_array((ones, places), shape=(n_texts, len(known)))
     counts.sum_duplicates()
-    held = counts.sum(axis=1)  # N
-    counts.data /= np.sqrt(np.repeat(held, np.diff(counts.indptr)))
     return counts
 
 
