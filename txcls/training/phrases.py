@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-STRENGTHS = (10.0, 30.0, 100.0, 300.0)
+STRENGTHS = (3.0, 10.0, 30.0)
 """Values of C to choose from, the inverse strength of the logistic regression's regularisation."""
 SCALES = (0.0, *np.geomspace(0.05, 20.0, 49).tolist())
 """What votes may be multiplied by; 0 where they do no good."""
