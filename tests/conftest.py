@@ -75,7 +75,9 @@ def make_checkpoint(
         first = encoder.encode_ids(TEXTS)[0].tolist()
         ends = range(len(first) - 3, len(first))
         phrases = [[0] * (3 - n) + first[end - n + 1 : end + 1] for n in (1, 2, 3) for end in ends]
-        network.phrases.learn(torch.tensor(phrases), torch.randn(len(phrases), len(classes)), fewest=2)
+        network.phrases.learn(
+            torch.tensor(phrases), torch.randn(len(phrases), len(classes)), bias=torch.randn(len(classes)), fewest=2
+        )
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)

@@ -45,7 +45,7 @@ def build(config: ModelConfig, *, seed: int = 0) -> TextClassifier:
         for parameter in model.parameters():  # biases and positions start at zero, which would hide mistakes in them
             parameter.add_(torch.randn_like(parameter) * 0.2)
     if model.phrases is not None:
-        model.phrases.learn(PHRASES, torch.randn(len(PHRASES), CLASSES))
+        model.phrases.learn(PHRASES, torch.randn(len(PHRASES), CLASSES), bias=torch.randn(CLASSES))
     return model
 
 
@@ -362,7 +362,7 @@ def test_phrases_vote_wherever_they_stand_whole() -> None:
     phrases.learn(PHRASES, votes, fewest=4)
     known = {tuple(one for one in phrase.tolist() if one): vote for phrase, vote in zip(PHRASES, votes, strict=True)}
     rows = [[5, 6, 5, 5, 7], [6, 5, 5], [49, 49, 49, 49, 1], [7, 8]]
-    found = phrases(padded(rows))
+    found = phrases.by_token(padded(rows))
     for row, said in zip(rows, found, strict=True):
         expected, n = torch.zeros(5, CLASSES), 0
         for end in range(len(row)):
@@ -382,8 +382,9 @@ def test_votes_are_added_to_the_logits() -> None:
     assert model.phrases is not None
     ids = torch.tensor([[5, 6, 5, 5, 49, 49]])
     with torch.no_grad():
-        both, votes = model(ids), model.phrases(ids).sum(1)
+        both, votes = model(ids), model.phrases(ids)
         model.phrases.table.zero_()
+        model.phrases.bias.zero_()
         alone = model(ids)
     assert votes.abs().min() > 0
     torch.testing.assert_close(both, alone + votes)

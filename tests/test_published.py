@@ -97,9 +97,9 @@ def test_the_huffpost_checkpoint_is_ahead_of_the_linear_model() -> None:
     assert metrics["data"]["train_rows"] + metrics["data"]["validation_rows"] == 188_372
 
 
-def test_the_imdb_checkpoint_reaches_its_goal() -> None:
+def test_the_imdb_checkpoint_is_ahead_of_the_linear_model() -> None:
     metrics = load_checkpoint(ROOT / "checkpoints" / "imdb").metrics
-    assert metrics["test"]["n"] == 25_000 and metrics["test"]["accuracy"] >= 0.90
+    assert metrics["test"]["n"] == 25_000 and metrics["test"]["accuracy"] >= 0.915
     assert metrics["data"]["train_rows"] + metrics["data"]["validation_rows"] == 25_000
 
 

@@ -463,7 +463,7 @@ def _phrase_lines(measured: Mapping[str, Any] | None) -> list[str]:
     return [
         f"- votes of phrases: a linear model of {measured['n']:,} phrases, fitted to the same training texts by "
         f"itself; log loss of validation rows {measured['log_loss_without']:.4f} without them, "
-        f"{measured['log_loss_with']:.4f} with them, before calibration"
+        f"{measured['log_loss_with']:.4f} with them, each at its best temperature"
     ]
 
 

@@ -442,12 +442,13 @@ class Phrases(nn.Module):
         self.register_buffer("fewest", torch.tensor(1))
         # Fitted by themselves: trained along with the rest, each learns to rely on what the other has by heart.
         self.table = nn.Parameter(torch.zeros(config.phrases, n_classes), requires_grad=False)  # P C
-        self.votes = Tap()
+        self.bias = nn.Parameter(torch.zeros(n_classes), requires_grad=False)  # C: what every text gets
+        self.votes, self.out = Tap(), Tap()
 
-    def learn(self, phrases: Tensor, votes: Tensor, *, fewest: int = 1) -> None:
+    def learn(self, phrases: Tensor, votes: Tensor, *, bias: Tensor | None = None, fewest: int = 1) -> None:
         """From now on these phrases, (n, longest) ids with padding on the left of shorter ones, vote so, (n, C).
 
-        Texts that hold less than `fewest` known phrases are divided by its root.
+        Every text gets `bias` (C,) on top; what less than `fewest` known phrases say is divided by its root.
 
         Raises:
             ValueError: there are more of them than rows.
@@ -458,6 +459,7 @@ class Phrases(nn.Module):
         keys, order = (phrases * powers).sum(-1).sort()  # n
         self.known.fill_(NO_KEY)[: len(keys)] = keys
         self.table.data.zero_()[: len(keys)] = votes[order]
+        self.bias.data.copy_(torch.zeros_like(self.bias) if bias is None else bias)
         self.fewest.fill_(fewest)
 
     def rows(self, ids: Tensor) -> Tensor:
@@ -477,6 +479,12 @@ class Phrases(nn.Module):
         return torch.stack(found, dim=-1)  # B T longest
 
     def forward(self, ids: Tensor) -> Tensor:
+        """What the phrases of ids (B, T) add to the logits, (B, C)."""
+        votes = self.votes(self.by_token(ids))  # B T C
+        out: Tensor = self.out(votes.sum(dim=1) + self.bias)  # B C
+        return out
+
+    def by_token(self, ids: Tensor) -> Tensor:
         """Votes (B, T, C) of the phrases that end at each token of ids (B, T); padding votes for nothing.
 
         Divided by the square root of how many known phrases the text holds, so that long texts are not sure of
@@ -487,7 +495,7 @@ class Phrases(nn.Module):
         is_known = rows >= 0  # B T longest
         voted = (self.table[rows.clamp(min=0)] * is_known.unsqueeze(-1)).sum(dim=2)  # B T C
         n_known = torch.maximum(is_known.sum(dim=(1, 2)), self.fewest)  # B
-        votes: Tensor = self.votes(voted / n_known.to(voted.dtype).sqrt()[:, None, None])  # B T C
+        votes: Tensor = voted / n_known.to(voted.dtype).sqrt()[:, None, None]  # B T C
         return votes
 
 
@@ -520,7 +528,7 @@ class TextClassifier(Encoder):
         pooled = self.pooled(self.pool(x, real))  # B D
         scores = self.head(self.dropout(pooled))  # B C
         if self.phrases is not None:
-            scores = scores + self.phrases(self.pad(ids)).sum(dim=1)  # B C
+            scores = scores + self.phrases(self.pad(ids))  # B C
         logits: Tensor = self.logits(scores)  # B C
         return logits
 

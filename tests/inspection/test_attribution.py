@@ -79,6 +79,8 @@ def captums(classifier: Classifier, text: str, target: str, baseline: str):  # t
 
     def forward(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         logits = after_embeddings(classifier, x, ids.expand(len(x), -1)) + v.sum(1)
+        if model.phrases is not None:
+            logits = logits + model.phrases.bias
         if target == "logit":
             return logits[:, winner]
         fitted = classifier.checkpoint.calibration

@@ -61,7 +61,9 @@ def test_order_is_taken_away_as_a_trace_would(positions: str, ngram_buckets: int
     model = classifier(encoder, positions=positions, ngram_buckets=ngram_buckets, d_ngram=4, phrases=phrases)
     if model.phrases is not None:
         words = torch.arange(4, 4 + phrases)[:, None] * torch.tensor([0, 0, 1])
-        model.phrases.learn(words, 5 * torch.randn(phrases, model.head.out_features))
+        model.phrases.learn(
+            words, 5 * torch.randn(phrases, model.head.out_features), bias=torch.randn(model.head.out_features)
+        )
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     found = accuracy_without_order(model, texts, encoder=encoder)
     without = {}
@@ -71,7 +73,7 @@ def test_order_is_taken_away_as_a_trace_would(positions: str, ngram_buckets: int
         both = [*without.get("positions_removed", []), "embeddings.ngrams"]
         without["positions_and_bigrams_removed"] = both
     if phrases:
-        without["phrases_removed"] = ["phrases.votes"]
+        without["phrases_removed"] = ["phrases.out"]
     assert found.keys() == {"words_shuffled", *without}
     for name, taps in without.items():
         right = []

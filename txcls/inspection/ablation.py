@@ -29,7 +29,7 @@ How = Literal["zero", "mean", "uniform", "shuffled"]
 Off = Literal["zero", "mean"]
 Floats = NDArray[np.float64]
 
-VOTES = "phrases.votes"
+VOTES, PHRASES = "phrases.votes", "phrases.out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,15 @@ class Change:
         return {
             "positions": "embeddings.positions",
             "bigrams": "embeddings.ngrams",
-            "phrases": VOTES,
+            "phrases": PHRASES,
             "token": "embeddings.out",
         }[self.part]
 
 
 @dataclass(frozen=True)
 class Means:
-    """What each part writes on average over the tokens of `n_texts` texts: tap name to (H, E), (D,) or (C,)."""
+    """What each part writes on average over the tokens of `n_texts` texts, phrases over the texts themselves: tap name
+    to (H, E), (D,) or (C,)."""
 
     taps: Mapping[str, NDArray[np.float32]]
     n_texts: int
@@ -105,7 +106,7 @@ def _mean_shapes(classifier: Classifier) -> dict[str, tuple[int, ...]]:
     if config.positions != "none":
         shapes["embeddings.positions"] = (config.d_model,)
     if config.phrases:
-        shapes[VOTES] = (len(classifier.classes),)
+        shapes[PHRASES] = (len(classifier.classes),)
     for layer in range(config.n_layers):
         shapes[f"layers.{layer}.attn.z"] = (config.n_heads, config.d_head)
         shapes[f"layers.{layer}.ff_out"] = (config.d_model,)
@@ -168,7 +169,7 @@ def ablate(
     edits = _edits(rows, config, length=length, means=means, seed=seed)
     if config.phrases:
         silent = [(row, change.index) for row, change in rows if change.part == "token"]
-        edits.update(_without_phrases(classifier, ids, silent, before=edits.get(VOTES)))
+        edits.update(_without_phrases(classifier, ids, silent))
     with trace(record=(), edit=edits):
         logits = classifier.logits(ids.expand(1 + len(settings), -1))  # 1+n C
     probabilities: Floats = classifier.calibrated(logits).numpy()
@@ -238,10 +239,8 @@ def _edits(
     }
 
 
-def _without_phrases(
-    classifier: Classifier, ids: "Tensor", silent: Sequence[tuple[int, int]], *, before: "Edit | None"
-) -> dict[str, "Edit"]:
-    """The edit that takes phrases with a silent token out of the votes, by (row, place), and then does `before`."""
+def _without_phrases(classifier: Classifier, ids: "Tensor", silent: Sequence[tuple[int, int]]) -> dict[str, "Edit"]:
+    """The edit that takes phrases with a silent token out of the votes, by (row, place)."""
     import torch
 
     from txcls.model import TextClassifier
@@ -256,12 +255,12 @@ def _without_phrases(
         if place < ids.shape[1]:  # else it is padding, which is in no phrase
             changed[rows.index(row), place] = UNK
     with torch.inference_mode():
-        votes = model.phrases(model.pad(changed))  # rows T C
+        votes = model.phrases.by_token(model.pad(changed))  # rows T C
 
     def edit(value: "Tensor") -> "Tensor":
         replaced = value.clone()
         replaced[rows] = votes
-        return replaced if before is None else before(replaced)
+        return replaced
 
     return {VOTES: edit}
 
@@ -317,7 +316,7 @@ def _deal(scores: "Tensor", change: Change, seed: int) -> "Tensor":
 
 
 def measure_means(classifier: Classifier, texts: Sequence[str], *, split: str) -> Means:
-    """What each part writes on average over all tokens of these texts, for ablation to the mean.
+    """What each part writes on average over all tokens of these texts (phrases: over the texts), to put in its place.
 
     Args:
         classifier: nothing in it is changed.
@@ -341,12 +340,13 @@ def measure_means(classifier: Classifier, texts: Sequence[str], *, split: str) -
         with trace(record=names) as opened:
             classifier.logits(torch.tensor([encoding.ids]))
         for name in names:
-            value = opened[name][0].detach().double()  # H T E, T D or T C
-            sums[name] = sums.get(name, 0.0) + value.sum(dim=-2)
+            value = opened[name][0].detach().double()  # H T E, T D, or C
+            sums[name] = sums.get(name, 0.0) + (value if name == PHRASES else value.sum(dim=-2))
         n_texts, n_tokens = n_texts + 1, n_tokens + value.shape[-2]
     if not n_texts:
         raise ValueError("got no text that holds a token; the mean needs at least one")
-    return Means({name: (total / n_tokens).float().numpy() for name, total in sums.items()}, n_texts, split)
+    means = {name: total / (n_texts if name == PHRASES else n_tokens) for name, total in sums.items()}
+    return Means({name: mean.float().numpy() for name, mean in means.items()}, n_texts, split)
 
 
 @dataclass(frozen=True)

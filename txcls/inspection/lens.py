@@ -65,10 +65,10 @@ def class_lens(classifier: Classifier, text: str) -> ClassLens:
     with torch.inference_mode():
         logits = model.head(model.pool(model.norm(torch.from_numpy(stack)), real))  # S C
     alone = None
-    if "phrases.votes" in traced.values:
-        votes = torch.from_numpy(traced.values["phrases.votes"]).sum(dim=0)  # C
-        logits = logits + votes  # S C
-        alone = classifier.calibrated(votes[None])[0].numpy()
+    if "phrases.out" in traced.values:
+        added = torch.from_numpy(traced.values["phrases.out"])  # C
+        logits = logits + added  # S C
+        alone = classifier.calibrated(added[None])[0].numpy()
     names, written = _written(classifier, traced)  # sources T D
     last = stack[-1].astype(np.float64)  # T D
     shares = (written * last).sum(axis=-1) / np.maximum((last * last).sum(axis=-1), 1e-12)  # sources T

@@ -118,7 +118,8 @@ _NOTES = {
     "norm.out": ("B T D", "the residual stream, normalised for the last time"),
     "pool.pattern": ("B T", "weight of each token in the text's vector: sums to 1"),
     "pooled": ("B D", "one vector for the whole text"),
-    "phrases.votes": ("B T C", "votes of the known phrases that end at each token: their sum is added to the logits"),
+    "phrases.votes": ("B T C", "votes of the known phrases that end at each token"),
+    "phrases.out": ("B C", "their sum, and a bias: what phrases add to the logits"),
     "logits": ("B C", "a score for each class"),
 }
 

@@ -508,7 +508,7 @@ class _Walker(LayerSteps):
             + (f", {len(found):,}, or what a short training text holds" if n > len(found) else "")
             + ". They were fitted by themselves; no layer has a part in this.",
             r"v_{i,c} = \frac{1}{\sqrt n} \sum_{p \text{ ends at } i} u_{p,c}",
-            (snippet(Phrases.rows, "for n in range", "found.append"), snippet(Phrases.forward, "rows = ", "votes: ")),
+            (snippet(Phrases.rows, "for n in range", "found.append"), snippet(Phrases.by_token, "rows = ", "votes: ")),
             rows=self.tokens,
             columns=self.classes,
             values=votes[None],
@@ -524,7 +524,7 @@ class _Walker(LayerSteps):
     def _answer(self, before: Step) -> list[Step]:
         import torch
 
-        from txcls.model import TextClassifier
+        from txcls.model import Phrases, TextClassifier
 
         head, classes = self.model.head, self.classifier.classes
         weight, bias = array(head.weight), array(head.bias)
@@ -535,6 +535,7 @@ class _Walker(LayerSteps):
         calibrated = self.classifier.calibrated(torch.from_numpy(logits)[None])[0].numpy()  # C
         best = int(np.argmax(logits))
         votes = self.value("phrases.votes").sum(axis=0, dtype=np.float64) if self.config.phrases else None  # C
+        offset = array(self.model.phrases.bias) if self.config.phrases else None  # C
         axes: dict[str, Any] = {"rows": self.classes, "columns": self.text}
 
         def percent(value: float) -> str:
@@ -544,18 +545,20 @@ class _Walker(LayerSteps):
             made = summed_products(
                 rf"\ell_{{{c + 1}}}",
                 rf"\textstyle\sum_d W_{{{c + 1},d}}\,t_d + b_{{{c + 1}}}"
-                + ("" if votes is None else rf" + \sum_i v_{{i,{c + 1}}}"),
+                + ("" if votes is None else rf" + s_{{{c + 1}}}"),
                 weight[c],
                 pooled,
                 headers=("W", "t"),
                 labels=dimensions(self.config.d_model),
                 bias=float(bias[c]),
             )
-            if votes is None:
+            if votes is None or offset is None:
                 return made
-            value, voted = made.value + float(votes[c]), number(float(votes[c]))
-            last = rf"&= {number(made.value)} + {f'({voted})' if votes[c] < 0 else voted} = {number(value)}"
-            return replace(made, lines=(*made.lines[:-1], last), value=value)
+            said = added(
+                f"s_{{{c + 1}}}", [rf"\sum_i v_{{i,{c + 1}}}", f"b'_{{{c + 1}}}"], [votes[c], float(offset[c])]
+            )
+            total = added("", ["", ""], [made.value, said.value])
+            return replace(made, lines=(*said.lines, *made.lines[:-1], *total.lines[1:]), value=total.value)
 
         def share(_: int, c: int, __: int) -> Arithmetic:
             formula = rf"\frac{{e^{{\ell_{{{c + 1}}}}}}}{{\sum_m e^{{\ell_m}}}}"
@@ -587,10 +590,19 @@ class _Walker(LayerSteps):
                 "Logits",
                 "Each class has a trained vector. Its dot product with the vector of the text, plus a bias, is the "
                 "score of the class, any number from minus to plus infinity."
-                + ("" if votes is None else " The votes of phrases are added to it, those of all tokens."),
-                r"\ell_c = W_c \cdot t + b_c" + ("" if votes is None else r" + \sum_i v_{i,c}"),
+                + (
+                    "" if votes is None else " What phrases say of it, s, is added: the votes of all tokens and a bias."
+                ),
+                r"\ell_c = W_c \cdot t + b_c" + ("" if votes is None else r" + s_c, \quad s_c = \sum_i v_{i,c} + b'_c"),
                 (snippet(TextClassifier.forward, "scores = self.head", "scores = self.head"),)
-                + (() if votes is None else (snippet(TextClassifier.forward, "scores = scores + self.phrases"),)),
+                + (
+                    ()
+                    if votes is None
+                    else (
+                        snippet(Phrases.forward, "votes = ", "out: "),
+                        snippet(TextClassifier.forward, "scores = scores + self.phrases"),
+                    )
+                ),
                 values=logits[None, :, None],
                 reads=(before.title, *(() if votes is None else ("Votes of phrases",))),
                 _explain=score,

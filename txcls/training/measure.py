@@ -75,10 +75,9 @@ def accuracy_without_order(
     looks = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device)}
     with torch.no_grad():
         if blind.phrases is not None:
-            votes = blind.phrases.table.clone()
-            blind.phrases.table.zero_()
-            looks["phrases_removed"] = predict_logits(blind, texts, device=device)
-            blind.phrases.table.copy_(votes)
+            deep = deepcopy(model)
+            deep.phrases = None
+            looks["phrases_removed"] = predict_logits(deep, texts, device=device)
         if model.config.positions != "none":
             blind.embeddings.positional.zero_()
             looks["positions_removed"] = predict_logits(blind, texts, device=device)

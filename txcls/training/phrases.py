@@ -53,12 +53,12 @@ class PhraseVotes:
     log_loss: tuple[float, float]
 
     def teach(self, model: "TextClassifier") -> None:
-        """Let the model's phrases vote so; their bias goes into that of its head."""
+        """Let the model's phrases vote so."""
         import torch
 
         assert model.phrases is not None
-        model.phrases.learn(torch.from_numpy(self.phrases), torch.from_numpy(self.votes), fewest=self.fewest)
-        model.head.bias.data += torch.from_numpy(self.bias).to(model.head.bias.device)
+        phrases, votes, bias = (torch.from_numpy(one) for one in (self.phrases, self.votes, self.bias))
+        model.phrases.learn(phrases, votes, bias=bias, fewest=self.fewest)
 
 
 def fit_votes(
