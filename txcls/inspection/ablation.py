@@ -167,9 +167,9 @@ def ablate(
     config = classifier.checkpoint.config.model
     length = config.max_length if config.fixed_length else ids.shape[1]
     edits = _edits(rows, config, length=length, means=means, seed=seed)
-    if config.phrases:
-        silent = [(row, change.index) for row, change in rows if change.part == "token"]
-        edits.update(_without_phrases(classifier, ids, silent))
+    silent = [(row, change.index) for row, change in rows if change.part == "token"]
+    if config.phrases and silent:
+        edits[VOTES] = _without_phrases(classifier, ids, silent)
     with trace(record=(), edit=edits):
         logits = classifier.logits(ids.expand(1 + len(settings), -1))  # 1+n C
     probabilities: Floats = classifier.calibrated(logits).numpy()
@@ -239,16 +239,14 @@ def _edits(
     }
 
 
-def _without_phrases(classifier: Classifier, ids: "Tensor", silent: Sequence[tuple[int, int]]) -> dict[str, "Edit"]:
-    """The edit that takes phrases with a silent token out of the votes, by (row, place)."""
+def _without_phrases(classifier: Classifier, ids: "Tensor", silent: Sequence[tuple[int, int]]) -> "Edit":
+    """The edit of the votes that takes phrases with a silent token out of them, by (row, place)."""
     import torch
 
     from txcls.model import TextClassifier
 
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier) and model.phrases is not None
-    if not silent:
-        return {}
     rows = sorted({row for row, _ in silent})
     changed = ids.repeat(len(rows), 1)  # rows T
     for row, place in silent:
@@ -262,7 +260,7 @@ def _without_phrases(classifier: Classifier, ids: "Tensor", silent: Sequence[tup
         replaced[rows] = votes
         return replaced
 
-    return {VOTES: edit}
+    return edit
 
 
 def _check(change: Change, config: ModelConfig, *, length: int | None, means: Means | None) -> None:

@@ -68,13 +68,16 @@ class _Asked:
     def __init__(self, classifier: Classifier, traced: TracedText, target: Target) -> None:
         import torch
 
+        from txcls.model import TextClassifier
+
         self.classifier, self.traced, self.target = classifier, traced, target
         self.ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
         self.index = classifier.classes.index(str(traced.prediction.label))
         self.given = {"embeddings.out": torch.from_numpy(traced.values["embeddings.out"])}  # T D
-        phrases = getattr(classifier.checkpoint.model, "phrases", None)
-        if phrases is not None:
-            self.given["phrases.votes"] = torch.from_numpy(votes_by_token(phrases, self.ids[0].tolist()))  # T C
+        model = classifier.checkpoint.model
+        assert isinstance(model, TextClassifier)
+        if model.phrases is not None:
+            self.given["phrases.votes"] = torch.from_numpy(votes_by_token(model.phrases, self.ids[0].tolist()))  # T C
 
     def of_logits(self, logits: "Tensor") -> "Tensor":
         """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""

@@ -74,10 +74,10 @@ def accuracy_without_order(
     blind = deepcopy(model)  # the model itself may be shared
     looks = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device)}
     with torch.no_grad():
-        if blind.phrases is not None:
-            deep = deepcopy(model)
-            deep.phrases = None
-            looks["phrases_removed"] = predict_logits(deep, texts, device=device)
+        if model.phrases is not None:
+            phrases, blind.phrases = blind.phrases, None
+            looks["phrases_removed"] = predict_logits(blind, texts, device=device)
+            blind.phrases = phrases
         if model.config.positions != "none":
             blind.embeddings.positional.zero_()
             looks["positions_removed"] = predict_logits(blind, texts, device=device)

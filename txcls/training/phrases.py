@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from txcls.data.batches import TokenisedTexts
 from txcls.metrics import log_softmax
 from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.training.teacher import log_count_ratio
+from txcls.training.teacher import log_count_ratio, weigh
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -172,9 +172,7 @@ def _fit(counts: "csr_array", labels: NDArray[np.int64], n_classes: int, strengt
         if own.all() or not own.any() or not counts.shape[1]:
             continue
         weights = rarity * log_count_ratio(counts, own)  # P
-        weighed = counts.copy()
-        weighed.data *= weights[weighed.indices]
-        model = LogisticRegression(C=strength, solver="liblinear").fit(weighed, own)
+        model = LogisticRegression(C=strength, solver="liblinear").fit(weigh(counts, weights), own)
         votes[:, c], bias[c] = model.coef_[0] * weights, model.intercept_[0]
     if n_classes == 2:  # one model says both: half for the one class, half against the other
         votes, bias = votes[:, 1:] * [-0.5, 0.5], bias[1] * np.array([-0.5, 0.5])

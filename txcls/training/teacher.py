@@ -130,6 +130,13 @@ def log_count_ratio(features: "csr_array", own: NDArray[np.bool_]) -> NDArray[np
     return ratio
 
 
+def weigh(features: "csr_array", weights: NDArray[np.floating]) -> "csr_array":
+    """A copy of features (N, features), each multiplied by its weight, (features,)."""
+    weighed = features.copy()
+    weighed.data *= weights[weighed.indices]
+    return weighed
+
+
 @dataclass(frozen=True, eq=False)
 class Fold:
     """Texts to fit models to, and others to ask them about."""
@@ -149,13 +156,9 @@ class Fold:
         own = self.classes == c  # K
         ratio = log_count_ratio(self.known, own)  # features
 
-        def weighed(texts: "csr_array") -> "csr_array":
-            scaled = texts.copy()
-            scaled.data *= ratio[scaled.indices]
-            return normalize(scaled, copy=False)
-
-        model = LogisticRegression(C=strength, solver="liblinear").fit(weighed(self.known), own)
-        found: NDArray[np.float64] = model.predict_proba(weighed(self.asked))[:, 1]
+        known, asked = (normalize(weigh(texts, ratio), copy=False) for texts in (self.known, self.asked))
+        model = LogisticRegression(C=strength, solver="liblinear").fit(known, own)
+        found: NDArray[np.float64] = model.predict_proba(asked)[:, 1]
         return found
 
     def probabilities(self, n_classes: int, strength: float) -> NDArray[np.float64]:
