@@ -13,6 +13,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("predict", "generation"),
     ("training",),
     ("metrics", "checkpoint", "gpt2"),
+    ("stored",),
     ("model",),
     ("tap",),
     ("data",),

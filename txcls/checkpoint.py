@@ -1,6 +1,6 @@
 """A trained classifier as a folder of plain files: saved all at once or not at all, loaded with everything checked.
 
-model.safetensors   weights, float16          config.json    every setting of the run, and the calibration
+model.safetensors   weights, see stored.py    config.json    every setting of the run, and the calibration
 tokenizer.json      text to ids               labels.json    class names in the order of the logits
 metrics.json        figures, and how they came about         history.jsonl  one row per validation while training
 README.md           the model card, written from the rest
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from txcls.config import Calibration, RunConfig, ScopeRule, TrainConfig
 from txcls.errors import CheckpointError, ConfigError
+from txcls.stored import restored, stored
 from txcls.text.encoder import TextEncoder
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
 def save_checkpoint(checkpoint: Checkpoint) -> None:
     """Write the folder `checkpoint.path`, replacing an older one only once the new one is complete on disk.
 
-    Weights are stored as float16, which halves the files; `load_checkpoint` gives float32 again.
+    Weights are stored as float16, or wide tables as int8 where the config says so, which makes the files half or a
+    quarter as large (`txcls.stored`); `load_checkpoint` gives float32 again.
 
     Raises:
         CheckpointError: the folder cannot be written, or the disk is full; what was there before is still there.
@@ -118,10 +120,7 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         temporary.chmod(0o755)
-        weights = {
-            name: (tensor.half() if tensor.is_floating_point() else tensor).contiguous().cpu()
-            for name, tensor in checkpoint.model.state_dict().items()
-        }
+        weights = stored(checkpoint.model.state_dict(), checkpoint.config.stored_tables)
         if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
             raise CheckpointError(f"weights {', '.join(worst)} are not finite in float16; nothing was saved")
         save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
@@ -261,7 +260,7 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
     from txcls.model import Encoder, LanguageModel, TextClassifier
 
     try:
-        weights = load_file(path)
+        weights = restored(load_file(path))
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: not a whole safetensors file ({error})") from None
     model: Encoder
@@ -315,6 +314,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         return _language_model_card(checkpoint)
     config, metrics = checkpoint.config, checkpoint.metrics
     data = metrics.get("data", {})
+    unseen = "validation, before refit" if "refit" in metrics else "validation"
     rows = [f"| {what} | {value:,} |" for what, value in _counts(data) if value is not None]
     lines = [
         f"# {checkpoint.name}: {config.title or config.data.dataset}",
@@ -331,13 +331,17 @@ def model_card(checkpoint: Checkpoint) -> str:
         *rows,
         "",
         f"{_validation_rows(checkpoint)} The test rows were read by `evaluate` alone."
-        " Weights, calibration and threshold were chosen on validation rows.",
+        f" Weights, calibration and threshold were chosen on validation rows.{_refit_words(metrics.get('refit'))}",
         "",
         "## Results",
         "",
         "| split | rows | accuracy | macro-F1 | calibration error (15 bins) | log loss |",
         "|---|---|---|---|---|---|",
-        *(_result_row(split, metrics[split]) for split in ("validation", "test") if split in metrics),
+        *(
+            _result_row(called, metrics[split])
+            for split, called in (("validation", unseen), ("test", "test"))
+            if split in metrics
+        ),
         "",
         _calibration_line(checkpoint.calibration),
         "",
@@ -411,7 +415,7 @@ _LANGUAGE = (
 
 def _model_lines(checkpoint: Checkpoint) -> list[str]:
     model, text = checkpoint.config.model, checkpoint.config.text
-    training = checkpoint.metrics.get("training", {})
+    training, refit = (checkpoint.metrics.get(what, {}) for what in ("training", "refit"))
     pooled = f" {model.pooling} pooling," if checkpoint.classes else ""
     bigrams = (
         f", {model.ngram_buckets:,} {model.ngrams} bigram vectors of width {model.d_ngram}"
@@ -429,15 +433,20 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
         f"{model.n_layers} layer{'s' * (model.n_layers != 1)}, {model.n_heads} heads, d_model {model.d_model}, "
         f"d_ff {model.d_ff}, {model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
         f"at most {model.max_length} tokens; {text.tokenizer} tokens, vocabulary of {checkpoint.encoder.vocab_size:,}"
-        f"{bigrams}{phrases}; {checkpoint.n_parameters:,} parameters, stored as float16.",
+        f"{bigrams}{phrases}; {checkpoint.n_parameters:,} parameters, stored as float16"
+        f"{_EIGHT_BITS[checkpoint.config.stored_tables]}.",
         "",
         "## How it was made",
         "",
         *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
+        *(f"- trained anew, {what}: {refit[key]}" for what, key in _HOW if key in refit),
         *_help_lines(checkpoint.config.train),
         *_phrase_lines(checkpoint.metrics.get("phrases")),
         "",
     ]
+
+
+_EIGHT_BITS = {"float16": "", "int8": ", wide tables as eight-bit integers with a scale for each row"}
 
 
 def _help_lines(train: TrainConfig) -> list[str]:
@@ -522,6 +531,15 @@ def _validation_rows(checkpoint: Checkpoint) -> str:
     return f"Validation rows are {share} (split seed {data.split_seed})."
 
 
+def _refit_words(refit: Mapping[str, Any] | None) -> str:
+    if not refit:
+        return ""
+    return (
+        f" Then a model with the same settings was trained anew on all {refit['rows']:,} rows, those of validation "
+        "among them (`refit`): its weights are the ones here. What is said of validation rows is of the model before."
+    )
+
+
 def _result_row(split: str, figures: Mapping[str, Any]) -> str:
     return (
         f"| {split} | {figures['n']:,} | {figures['accuracy']:.2%} | {figures['macro_f1']:.4f} "
@@ -537,7 +555,8 @@ def _details(checkpoint: Checkpoint) -> list[str]:
         return []
     groups = {"tokens read": ("by_length", "{:g}"), "share of unknown tokens": ("by_unknown", "{:.0%}")}
     return [
-        f"The tables below are of the {split} rows.",
+        f"The tables below are of the {split} rows"
+        + (", and of the model before refit." if split == "validation" and "refit" in checkpoint.metrics else "."),
         "",
         *_table(
             ("class", "precision", "recall", "F1", "rows"),

@@ -17,6 +17,7 @@ from txcls.errors import ConfigError
 CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
 PostPart = Literal["headers", "signatures", "quotes"]
 Precision = Literal["auto", "float32", "bfloat16"]
+StoredTables = Literal["float16", "int8"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -267,6 +268,8 @@ class RunConfig(Section):
     """What it classifies, in a few words, for people."""
     objective: Literal["classify", "masked", "causal"] = "classify"
     """What `train` (classify) or `pretrain` (masked tokens, or causal: the next token) makes the model learn."""
+    stored_tables: StoredTables = "float16"
+    """How a checkpoint holds tables of 16 and more columns: float16 like all weights, or int8, half as large."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()

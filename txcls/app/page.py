@@ -264,7 +264,9 @@ def facts(classifier: "Classifier") -> str:
     for split in ("test", "validation"):
         if split in checkpoint.metrics:
             figures = checkpoint.metrics[split]
-            parts.append(f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts".replace("%", " %"))
+            learned = ", before it learned them" if split == "validation" and "refit" in checkpoint.metrics else ""
+            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts{learned}"
+            parts.append(right.replace("%", " %"))
             break
     parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
     return " · ".join(parts)

@@ -25,7 +25,7 @@ from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batc
 from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.training.distributed import LostProcessError, here
-from txcls.training.objectives import Classify, Objective
+from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 3
@@ -35,7 +35,10 @@ MOST_SAVING = 0.02
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One validation: where training stood, how it did since the last one, how the kept weights do on unseen rows."""
+    """One validation: where training stood, how it did since the last one, how the kept weights do on unseen rows.
+
+    Where there are no validation rows, loss and accuracy on them are not a number, and each row is the best.
+    """
 
     epoch: int
     step: int
@@ -91,7 +94,7 @@ class _Running:
 def fit(
     model: Encoder,
     train: TokenisedTexts,
-    validation: TokenisedTexts,
+    validation: TokenisedTexts | None,
     config: TrainConfig,
     *,
     objective: Objective | None = None,
@@ -109,7 +112,8 @@ def fit(
 
     Args:
         model: freshly initialised (with `resume`, of the same configuration as before).
-        train, validation: token ids and labels; neither may be empty.
+        train, validation: token ids and labels; neither may be empty. Without validation rows (None) the weights of
+            the last step are kept.
         config: how to train.
         objective: what to learn; None for the texts' classes.
         device: where to compute; the model is moved there and stays there.
@@ -139,18 +143,20 @@ class _Fit:
         self,
         model: Encoder,
         train: TokenisedTexts,
-        validation: TokenisedTexts,
+        validation: TokenisedTexts | None,
         config: TrainConfig,
         objective: Objective,
         device: torch.device,
         state_path: Path | None,
     ) -> None:
-        if not len(train) or not len(validation):
+        texts = [train] if validation is None else [train, validation]
+        self.rows = tuple(map(len, texts))
+        if not all(self.rows):
             raise TrainingError(
-                f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each"
+                f"got {len(train)} training and {self.rows[-1]} validation rows; wanted at least one of each"
             )
         self.processes = here()
-        self.processes.check_same(train, validation, settings=config.model_dump_json())
+        self.processes.check_same(*texts, settings=config.model_dump_json())
         self.model, self.train, self.validation = model.to(device), train, validation
         self.learner = self.processes.learner(self.model, objective)
         self.config, self.objective, self.device, self.state_path = config, objective, device, state_path
@@ -159,7 +165,7 @@ class _Fit:
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
         self.dtype = autocast_dtype(config.precision, device=device, model=model.config)
         self.batches_per_epoch = math.ceil(len(train) / config.batch_size)
-        self.total_steps = self.batches_per_epoch * config.epochs
+        self.total_steps = self.last_step = self.batches_per_epoch * config.epochs
         self.epoch, self.batch, self.step = 0, 0, 0
         self.running = _Running()
         self.history: list[HistoryRow] = []
@@ -175,6 +181,7 @@ class _Fit:
         on_validation: Callable[[HistoryRow], None] | None,
         max_steps: int | None,
     ) -> FitResult:
+        self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
         torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # other dropout in each process
         if resume:
             self._load()
@@ -267,10 +274,13 @@ class _Fit:
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         if self.average is not None:
             self.model.load_state_dict(self.average.weights)
-        found = self.processes.validated(
-            self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
-        )
-        best = self._better(loss=found.loss, accuracy=found.accuracy)
+        if self.validation is None:
+            found, best = Validated(loss=math.nan, accuracy=math.nan, n=0), True
+        else:
+            found = self.processes.validated(
+                self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
+            )
+            best = self._better(loss=found.loss, accuracy=found.accuracy)
         if best:
             weights = self.model.state_dict()
             self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
@@ -315,11 +325,11 @@ class _Fit:
             epoch=self.epoch + 1,
             epochs=self.config.epochs,
             step=self.step,
-            total_steps=self.total_steps,
+            total_steps=self.last_step,
             loss=running.loss / max(running.n, 1),
             accuracy=running.right / max(running.n, 1),
             tokens_per_second=running.tokens / max(running.seconds, 1e-9),
-            seconds_left=per_step * (self.total_steps - self.step),
+            seconds_left=per_step * max(self.last_step - self.step, 0),
         )
 
     def _autocast(self) -> Any:
@@ -345,7 +355,7 @@ class _Fit:
             "version": STATE_VERSION,
             "config": self.config.model_dump_json(),
             "shapes": str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items())),
-            "rows": (len(self.train), len(self.validation)),
+            "rows": self.rows,
             "position": (self.epoch, self.batch, self.step),
             "seconds": self.seconds,
             "running": asdict(self.running),
@@ -402,12 +412,11 @@ class _Fit:
         except Exception as error:  # torch.load raises many types for a damaged file
             raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
         shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
-        rows = (len(self.train), len(self.validation))
         for what, came, wanted in (
             ("format", state.get("version"), STATE_VERSION),
             ("training settings", state.get("config"), self.config.model_dump_json()),
             ("model shapes", state.get("shapes"), shapes),
-            ("row counts", tuple(state.get("rows", ())), rows),
+            ("row counts", tuple(state.get("rows", ())), self.rows),
         ):
             if came != wanted:
                 raise TrainingError(

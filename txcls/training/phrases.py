@@ -1,7 +1,7 @@
 """How known phrases vote: a linear model of phrase counts, fitted once the deep model beside it is trained."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,8 @@ class PhraseVotes:
         bias: (C,) what every text gets on top.
         strength: C of the logistic regression they come from.
         scale: what its weights were multiplied by.
-        log_loss: of validation texts, at their best temperature: of the deep model alone, and with the votes.
+        log_loss: of validation texts, at their best temperature: of the deep model alone, and with the votes; None
+            where there were no such texts.
     """
 
     phrases: NDArray[np.int64]
@@ -50,7 +51,7 @@ class PhraseVotes:
     bias: NDArray[np.float32]
     strength: float
     scale: float
-    log_loss: tuple[float, float]
+    log_loss: tuple[float, float] | None
 
     def teach(self, model: "TextClassifier") -> None:
         """Let the model's phrases vote so."""
@@ -87,34 +88,84 @@ def fit_votes(
         longest: tokens of the longest.
         vocab_size: V.
     """
-    keys, text = _occurrences(texts, longest=longest, vocab_size=vocab_size)
-    known = _most_frequent(keys, text, n=n, n_texts=len(texts))  # P
-    counts = _counts(keys, text, known, n_texts=len(texts))  # N P
-    asked = _counts(
-        *_occurrences(held_out, longest=longest, vocab_size=vocab_size), known, n_texts=len(held_out)
-    )  # M P
-    fewest = max(int(np.quantile(counts.sum(axis=1), SHORT)), 1)
-    for one in (counts, asked):
-        one.data /= np.sqrt(np.repeat(np.maximum(one.sum(axis=1), fewest), np.diff(one.indptr)))
+    counted = _Counted.of(texts, n=n, longest=longest, vocab_size=vocab_size)
+    asked = counted.again(held_out)  # M P
     deep = logits.astype(np.float64)
-    alone = _log_loss(deep, held_out.labels)
     found: list[tuple[float, float, float, Floats, Floats]] = []
     for strength in STRENGTHS:
-        votes, bias = _fit(counts, texts.labels, deep.shape[1], strength)
+        votes, bias = _fit(counted.counts, texts.labels, deep.shape[1], strength)
         said = asked @ votes + bias  # M C
         loss, scale = min((_log_loss(deep + scale * said, held_out.labels), scale) for scale in SCALES)
         found.append((loss, scale, strength, votes, bias))
     loss, scale, strength, votes, bias = min(found, key=lambda one: one[0])
-    powers = vocab_size ** np.arange(longest - 1, -1, -1)
-    return PhraseVotes(
-        phrases=known[:, None] // powers % vocab_size,
-        votes=(scale * votes).astype(np.float32),
-        fewest=fewest,
-        bias=(scale * bias).astype(np.float32),
-        strength=strength,
-        scale=scale,
-        log_loss=(alone, loss),
-    )
+    return counted.votes(votes, bias, strength=strength, scale=scale, log_loss=(_log_loss(deep, held_out.labels), loss))
+
+
+def fit_votes_again(
+    texts: TokenisedTexts, *, n_classes: int, n: int, longest: int, vocab_size: int, strength: float, scale: float
+) -> PhraseVotes:
+    """Votes as `fit_votes` makes them, as regularised and as loud as it found best for fewer texts of the same kind."""
+    counted = _Counted.of(texts, n=n, longest=longest, vocab_size=vocab_size)
+    votes, bias = _fit(counted.counts, texts.labels, n_classes, strength)
+    return counted.votes(votes, bias, strength=strength, scale=scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """The phrases to know, and how often each text holds them.
+
+    Attributes:
+        known: (P,) keys, sorted.
+        counts: (N, P), each text's divided by the root of how many phrases it holds, at least of `fewest`.
+        fewest: see `PhraseVotes`.
+    """
+
+    known: NDArray[np.int64]
+    counts: "csr_array"
+    fewest: int
+    longest: int
+    vocab_size: int
+
+    @classmethod
+    def of(cls, texts: TokenisedTexts, *, n: int, longest: int, vocab_size: int) -> Self:
+        """The n most frequent phrases of these texts."""
+        keys, text = _occurrences(texts, longest=longest, vocab_size=vocab_size)
+        known = _most_frequent(keys, text, n=n, n_texts=len(texts))  # P
+        counts = _counts(keys, text, known, n_texts=len(texts))  # N P
+        fewest = max(int(np.quantile(counts.sum(axis=1), SHORT)), 1)
+        return cls(known, _shared_out(counts, fewest), fewest, longest, vocab_size)
+
+    def again(self, texts: TokenisedTexts) -> "csr_array":
+        """Other texts' counts of the same phrases, divided alike, (M, P)."""
+        keys, text = _occurrences(texts, longest=self.longest, vocab_size=self.vocab_size)
+        return _shared_out(_counts(keys, text, self.known, n_texts=len(texts)), self.fewest)
+
+    def votes(
+        self,
+        votes: Floats,
+        bias: Floats,
+        *,
+        strength: float,
+        scale: float,
+        log_loss: tuple[float, float] | None = None,
+    ) -> PhraseVotes:
+        """These phrases with such votes (P, C) and bias (C,), made louder by `scale`."""
+        powers = self.vocab_size ** np.arange(self.longest - 1, -1, -1)
+        return PhraseVotes(
+            phrases=self.known[:, None] // powers % self.vocab_size,
+            votes=(scale * votes).astype(np.float32),
+            fewest=self.fewest,
+            bias=(scale * bias).astype(np.float32),
+            strength=strength,
+            scale=scale,
+            log_loss=log_loss,
+        )
+
+
+def _shared_out(counts: "csr_array", fewest: int) -> "csr_array":
+    """Each text's counts, (N, P), divided by the root of their sum, at least of `fewest`; changed in place."""
+    counts.data /= np.sqrt(np.repeat(np.maximum(counts.sum(axis=1), fewest), np.diff(counts.indptr)))
+    return counts
 
 
 def _occurrences(

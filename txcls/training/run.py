@@ -16,16 +16,15 @@ from txcls.data.splits import training_and_validation
 from txcls.errors import DataError, TrainingError
 from txcls.metrics import auroc, fit_calibration, scope_scores, scope_threshold
 from txcls.model import TextClassifier
+from txcls.stored import as_stored
 from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.measure import Evaluation, accuracy_without_order, measure
-from txcls.training.objectives import Classify, predict_logits
+from txcls.training.objectives import predict_logits
 from txcls.training.phrases import PhraseVotes, fit_votes
-from txcls.training.pretrain import encoder_from, start_from
+from txcls.training.prepare import prepare
 from txcls.training.setup import check_writable, choose_device, data_facts, finished, state_file, training_facts
-from txcls.training.start import other_texts, start_embeddings
-from txcls.training.teacher import linear_probabilities
 
 
 def train(
@@ -72,47 +71,16 @@ def train(
     tell(f"reading {config.data.dataset}")
     dataset = open_dataset(config.data, path=data_path)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
-    classes = dataset.classes
-    others = [] if init is not None else other_texts(config.train.start_texts)
-    if init is None:
-        tell(f"building the vocabulary from {len(training_rows):,} training texts")
-        encoder = TextEncoder.fit(
-            training_rows.texts,
-            config.text,
-            max_length=config.model.max_length,
-            class_token=config.reads_class_token,
-            others=others,
-        )
-    else:
-        encoder = encoder_from(init, config)
-    tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
-    cache = cache_folder() / "tokens"
-    with here().one_before_others():
-        tokenised = TokenisedTexts.encode(encoder, training_rows, cache=cache)
-        held_out = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
-    torch.manual_seed(config.train.seed)
-    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(classes))
-    if init is not None:
-        start_from(model, init)
-    else:
-        start_embeddings(model.embeddings, tokenised, config.train, others=others, encoder=encoder, tell=tell)
-    teacher = None
-    if config.train.teacher == "linear":
-        tell("asking linear models about the training texts that they have not seen")
-        teacher = torch.from_numpy(
-            here().from_first(
-                lambda: linear_probabilities(
-                    training_rows.texts, training_rows.labels, config.text, cache=cache_folder() / "teacher"
-                )
-            )
-        )
+    run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
+    model, held_out = run.model, run.held_out
+    assert held_out is not None
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
-        tokenised,
+        run.texts,
         held_out,
         config.train,
-        objective=Classify.of(tokenised, n_classes=len(classes), config=config.train, teacher=teacher),
+        objective=run.objective,
         device=chosen,
         state_path=state_path,
         resume=resume,
@@ -126,11 +94,11 @@ def train(
     }
     if config.model.phrases:
         tell(f"fitting how {config.model.phrases:,} phrases vote")
-        metrics["phrases"] = _let_phrases_vote(model, tokenised, held_out, device=chosen)
+        metrics["phrases"] = _let_phrases_vote(model, run.texts, held_out, device=chosen)
     tell("fitting the calibration and saving")
-    model = model.cpu().half().float()  # judge the weights as they will be stored
+    as_stored(model.cpu(), config.stored_tables)
     history = [asdict(row) for row in result.history]
-    checkpoint = Checkpoint(out, config, encoder, classes, model.eval(), metrics=metrics, history=history)
+    checkpoint = Checkpoint(out, config, run.encoder, dataset.classes, model.eval(), metrics=metrics, history=history)
     return finished(_calibrated(checkpoint, dataset, held_out, device="cpu"), state_path)
 
 
@@ -152,6 +120,7 @@ def _let_phrases_vote(
 
     fitted = here().from_first(found)
     fitted.teach(model)
+    assert fitted.log_loss is not None
     alone, together = fitted.log_loss
     return {
         "n": len(fitted.phrases),
@@ -182,11 +151,14 @@ def evaluate(
 
     Raises:
         DataError: the data are not there, have no such split, or their classes are not the checkpoint's.
-        TrainingError: the checkpoint is a language model, or the device cannot be used.
+        TrainingError: the checkpoint is a language model, has learned the validation rows that are asked for (`refit`),
+            or the device cannot be used.
     """
     model = _classifier_of(checkpoint)
     if split not in ("test", "validation"):
         raise DataError(f"got split {split!r}; wanted test or validation")
+    if split == "validation":
+        _check_unseen(checkpoint)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     rows = dataset.load("test") if split == "test" else training_and_validation(dataset, checkpoint.config.data)[1]
     chosen = choose_device(device)
@@ -215,6 +187,7 @@ def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: 
         DataError, TrainingError: as for `evaluate`.
     """
     model = _classifier_of(checkpoint)
+    _check_unseen(checkpoint)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     rows = training_and_validation(dataset, checkpoint.config.data)[1]
     chosen = choose_device(device)
@@ -285,6 +258,15 @@ def _scope_figures(
         "accuracy_in": round(float(kept.mean()), 6),
         "recall_out": round(float(turned_away.mean()), 6),
     }
+
+
+def _check_unseen(checkpoint: Checkpoint) -> None:
+    """Refuse validation rows to a model that has learned them."""
+    if "refit" in checkpoint.metrics:
+        raise TrainingError(
+            f"{checkpoint.name} has learned its validation rows as well (refit), so that they tell nothing of it; what "
+            "the same settings gave on them before is in its card. Wanted its test rows"
+        )
 
 
 def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
