@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-STRENGTHS = (3.0, 10.0, 30.0)
-"""Values of C to choose from, the inverse strength of the logistic regression's regularisation."""
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""Values of C to try, the inverse strength of the logistic regression's regularisation, until the next one is worse."""
 SCALES = (0.0, *np.geomspace(0.05, 20.0, 49).tolist())
 """What votes may be multiplied by; 0 where they do no good."""
 TEMPERATURES = np.geomspace(0.2, 5.0, 33)
@@ -91,14 +91,18 @@ def fit_votes(
     counted = _Counted.of(texts, n=n, longest=longest, vocab_size=vocab_size)
     asked = counted.again(held_out)  # M P
     deep = logits.astype(np.float64)
-    found: list[tuple[float, float, float, Floats, Floats]] = []
+    alone = _log_loss(deep, held_out.labels)
+    best: tuple[float, PhraseVotes] | None = None
     for strength in STRENGTHS:
         votes, bias = _fit(counted.counts, texts.labels, deep.shape[1], strength)
         said = asked @ votes + bias  # M C
         loss, scale = min((_log_loss(deep + scale * said, held_out.labels), scale) for scale in SCALES)
-        found.append((loss, scale, strength, votes, bias))
-    loss, scale, strength, votes, bias = min(found, key=lambda one: one[0])
-    return counted.votes(votes, bias, strength=strength, scale=scale, log_loss=(_log_loss(deep, held_out.labels), loss))
+        if best is not None and loss > best[0]:
+            break
+        if best is None or loss < best[0]:
+            best = loss, counted.votes(votes, bias, strength=strength, scale=scale, log_loss=(alone, loss))
+    assert best is not None
+    return best[1]
 
 
 def fit_votes_again(
