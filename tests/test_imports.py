@@ -11,6 +11,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("figures",),
     ("inspection", "scoring"),
     ("predict", "generation"),
+    ("workers",),
     ("training",),
     ("metrics", "checkpoint", "gpt2"),
     ("stored",),

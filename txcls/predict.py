@@ -21,6 +21,7 @@ from txcls.data.batches import batches_by_length
 from txcls.errors import CheckpointError
 from txcls.metrics import calibrated_probabilities, scope_scores
 from txcls.text.encoder import Encoding, TextEncoder, Token
+from txcls.workers import each
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -127,6 +128,8 @@ class Classifier:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
 
+        Where torch has several processors, each computes batches of its own (`txcls.workers`).
+
         A text without any word has nan in its row.
 
         Args:
@@ -145,11 +148,16 @@ class Classifier:
         empty = int(self.encoder.class_token)
         readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
         found = np.full((len(rows), len(self.classes)), np.nan)  # N C
-        for places in batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size):
-            batch = readable[places]
+
+        def answers(batch: NDArray[np.int64]) -> NDArray[np.floating]:
             with torch.inference_mode():
                 logits = model(padded([rows[n].tolist() for n in batch])).float()  # B C
-            found[batch] = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
+            return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
+
+        places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
+        batches = [readable[one] for one in places]
+        for batch, probabilities in zip(batches, each(answers, batches), strict=True):
+            found[batch] = probabilities
         return found
 
     @cached_property

@@ -1,3 +1,4 @@
+import sys
 import time
 
 import pytest
@@ -6,7 +7,17 @@ from hypothesis import strategies as st
 
 from tests.text.strategies import texts
 from txcls.errors import ConfigError
-from txcls.text.cleaning import STEPS, clean, clean_aligned, clean_stepwise, explain_cleaning
+from txcls.text.cleaning import (
+    _SPACES,
+    _SURROGATES,
+    STEPS,
+    _Replace,
+    _single_spaced,
+    clean,
+    clean_aligned,
+    clean_stepwise,
+    explain_cleaning,
+)
 
 ALL = tuple(STEPS)
 some_steps = st.lists(st.sampled_from(ALL), unique=True)
@@ -36,6 +47,25 @@ some_steps = st.lists(st.sampled_from(ALL), unique=True)
 )
 def test_each_step_does_what_its_name_says(step: str, typed: str, cleaned: str) -> None:
     assert clean(typed, [step]) == cleaned
+
+
+PASSES = [each for step in STEPS.values() for each in step.passes if isinstance(each, _Replace)]
+MARKED = st.text(st.sampled_from("a; <>&:/w.W\\'’\n\t\xa0\u200b\ud800é") | st.characters(), max_size=12)
+
+
+@given(MARKED)
+def test_a_pass_that_is_left_out_would_have_changed_nothing(text: str) -> None:
+    for each in (*PASSES, _SURROGATES):
+        assert each.apply(text) == each.pattern.sub(each.replacement, text)
+
+
+def test_whatever_a_pass_looks_for_it_is_not_spared() -> None:
+    """Every single character there is, alone and beside a space."""
+    for spared, pattern in ((_SURROGATES.spares, _SURROGATES.pattern), (_single_spaced, _SPACES)):
+        assert spared is not None
+        for character in map(chr, range(sys.maxunicode + 1)):
+            for text in (character, f"a{character} b"):
+                assert not (pattern.sub("!", text) != text and spared(text)), hex(ord(character))
 
 
 @given(texts, some_steps)

@@ -37,13 +37,19 @@ class _Pass(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Replace:
-    """Each match of `pattern` becomes `replacement`; texts with none of the strings in `hints` have no match."""
+    """Each match of `pattern` becomes `replacement`.
+
+    Texts with none of the strings in `hints`, or that `spares` says so of, have no match: that is known sooner.
+    """
 
     pattern: re.Pattern[str]
     replacement: str | Callable[[re.Match[str]], str]
     hints: tuple[str, ...] = ()
+    spares: Callable[[str], bool] | None = None
 
     def _cannot_match(self, text: str) -> bool:
+        if self.spares is not None:
+            return self.spares(text)
         return bool(self.hints) and not any(hint in text for hint in self.hints)
 
     def apply(self, text: str) -> str:
@@ -109,7 +115,7 @@ def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> Clea
     )
 
 
-_SURROGATES = _Replace(re.compile("[\ud800-\udfff]"), "\ufffd")
+_SURROGATES = _Replace(re.compile("[\ud800-\udfff]"), "\ufffd", spares=str.isprintable)
 
 _NAMES_WITHOUT_AMPERSAND = (
     "quot|amp|lt|gt|nbsp|apos|hellip|[lr][sd]quo|[mn]dash|"
@@ -137,6 +143,11 @@ _WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
 _INVISIBLE = r"\s\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff"
 _SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
+
+
+def _single_spaced(text: str) -> bool:
+    """Whether a text has no white space but single spaces: no other character of `_SPACES` counts as printable."""
+    return text.isprintable() and "  " not in text
 
 
 def _mark_or_space(match: re.Match[str]) -> str:
@@ -172,7 +183,7 @@ STEPS: Mapping[str, Step] = MappingProxyType(
         "html_tags": Step("HTML tags and comments become a space", (_Replace(_TAG, " ", ("<",)),)),
         "urls": Step("web addresses become a space", (_Replace(_URL, " ", ("://", "www.", "WWW.", "Www.")),)),
         "backslashes": Step(
-            "literal backslashes, AG News' line breaks, become a space", (_Replace(re.compile(r"\\"), " "),)
+            "literal backslashes, AG News' line breaks, become a space", (_Replace(re.compile(r"\\"), " ", ("\\",)),)
         ),
         "lowercase": Step("lower-case letters", (_Lower(),)),
         "punctuation": Step(
@@ -181,7 +192,7 @@ STEPS: Mapping[str, Step] = MappingProxyType(
         ),
         "whitespace": Step(
             "runs of white space and control characters become one space, none at either end",
-            (_Replace(_SPACES, " "), _Strip()),
+            (_Replace(_SPACES, " ", spares=_single_spaced), _Strip()),
         ),
     }
 )

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -122,12 +123,32 @@ def _is_plain(stretch: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _inside(stretch: str) -> tuple[str, ...]:
+    if _is_plain(stretch):
+        return (stretch,)
+    if stretch[-1] == "," and _is_plain(stretch[:-1]):
+        return (stretch[:-1], ",")
     return tuple(by_all_rules(f"x {stretch} x")[1:-1])
 
 
 @lru_cache(maxsize=1 << 14)
 def _at_end(end: str) -> tuple[str, ...]:
+    if end[-1:] == "." and _is_plain(end[:-1]):
+        return (end[:-1], ".")
     return tuple(by_all_rules(f"x {end}")[1:])
+
+
+def _end(text: str) -> int:
+    """Where the end of a text begins, of which other rules hold."""
+    found = _END_REVERSED.match(text[::-1])
+    return len(text) - found.end() if found else 0
+
+
+def _tokens_of(stretch: str) -> tuple[str, ...]:
+    return (_inside if len(stretch) <= _LONGEST_KEPT else _inside.__wrapped__)(stretch)
+
+
+def _tokens_at_end(end: str) -> tuple[str, ...]:
+    return (_at_end if len(end) <= _LONGEST_KEPT else _at_end.__wrapped__)(end)
 
 
 def _stretches(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -135,28 +156,22 @@ def _stretches(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     if _OTHER_SPACE.search(text):
         yield 0, tuple(by_all_rules(text))
         return
-    found = _END_REVERSED.match(text[::-1])
-    last = len(text) - found.end() if found else 0
+    last = _end(text)
     for match in _STRETCH.finditer(text, 0, last):
-        stretch = match.group()
-        if _is_plain(stretch):
-            yield match.start(), (stretch,)
-        elif stretch[-1] == "," and _is_plain(stretch[:-1]):
-            yield match.start(), (stretch[:-1], ",")
-        else:
-            yield match.start(), (_inside if len(stretch) <= _LONGEST_KEPT else _inside.__wrapped__)(stretch)
-    end = text[last:]
-    if end[-1:] == "." and _is_plain(end[:-1]):
-        yield last, (end[:-1], ".")
-    else:
-        yield last, (_at_end if len(end) <= _LONGEST_KEPT else _at_end.__wrapped__)(end)
+        yield match.start(), _tokens_of(match.group())
+    yield last, _tokens_at_end(text[last:])
 
 
 def words(text: str, kind: str = "word") -> list[str]:
     """The tokens of `tokenize_words` without their places: what training reads."""
     if kind != "word":
         return SIMPLE[kind].findall(text)
-    return [token for _, tokens in _stretches(text) for token in tokens]
+    if _OTHER_SPACE.search(text):
+        return by_all_rules(text)
+    last = _end(text)
+    stretches = text[:last].split()
+    look_up = _inside if max(map(len, stretches), default=0) <= _LONGEST_KEPT else _tokens_of
+    return [*chain.from_iterable(map(look_up, stretches)), *_tokens_at_end(text[last:])]
 
 
 def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:
