@@ -5,8 +5,8 @@
 TF-IDF of single words and pairs (sublinear), then a linear support vector machine; for CLINC150 also with character
 n-grams. A stronger one besides, whose like `train.teacher = "linear"` asks: up to three neighbouring words, weighed as
 naive Bayes does, then logistic regression. C is chosen on validation rows. Validation rows that were held out of
-training rows are then learned as well, which gives the linear model a tenth (HuffPost: a twentieth) more than the
-checkpoint had. Sets that are not on this machine are passed over. Minutes, most of them for HuffPost's 42 classes.
+training rows are then learned as well, as a checkpoint has after `refit` (AG News, IMDB); HuffPost's had a twentieth
+less. Sets that are not on this machine are passed over. Minutes, most of them for HuffPost's 42 classes.
 """
 
 import argparse
