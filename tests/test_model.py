@@ -201,6 +201,20 @@ def test_dropout_zeroes_the_share_it_should_scales_the_rest_and_lets_as_much_gra
     assert not torch.equal(dropout(x) != 0, out != 0), "drawn anew each time"
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("chance", [0.1, 0.5, 0.75])
+def test_dropout_of_16_bits_is_that_of_32_rounded(dtype: torch.dtype, chance: float) -> None:
+    x = torch.randn(77, 33)
+    torch.manual_seed(0)
+    wide = Dropout(chance)(torch.ones_like(x))
+    torch.manual_seed(0)
+    small = x.to(dtype).requires_grad_()
+    narrow = Dropout(chance)(small)
+    assert narrow.dtype == dtype and torch.equal(narrow, small * wide.to(dtype))
+    narrow.sum().backward()
+    assert small.grad is not None and torch.equal(small.grad, wide.to(dtype))
+
+
 def test_dropout_leaves_everything_alone_outside_training_or_without_a_chance() -> None:
     x = torch.randn(3, 5)
     assert torch.equal(Dropout(0.5).eval()(x), x) and torch.equal(Dropout(0.0)(x), x)

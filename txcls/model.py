@@ -52,6 +52,9 @@ class Dropout(nn.Module):
         drawn = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits of each
         bits = drawn.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -32,768 to 32,767
         kept = bits.ge_(round(self.chance * 65_536) - 32_768)  # 1 or 0; by way of bool it takes ten times as long
+        if x.dtype.itemsize == 2:  # a number of 16 bits times 1 or 0 is its bits times 1 or 0: no turning into floats
+            scale = torch.tensor(1.0 / (1.0 - self.chance), dtype=x.dtype).view(torch.int16)
+            return x * kept.mul_(scale).view(x.dtype)
         return x * kept.to(x.dtype).div_(1.0 - self.chance)
 
     def extra_repr(self) -> str:
@@ -210,10 +213,11 @@ class SelfAttention(nn.Module):
         is_watched = self.scores.is_watched or self.pattern.is_watched
         if is_watched or (trains_in_bfloat16 and (self.dropout.chance or x.shape[1] <= SHORT)):
             # Written out where somebody looks, and where that trains faster. Divided by sqrt(E): a sum of E products of
-            # unit variance has variance E, and softmax would saturate.
-            scores = q @ k.mT / math.sqrt(self.d_head)  # B H T T
+            # unit variance has variance E, and softmax would saturate. The queries are what is divided, and minus
+            # infinity is added, since T x T numbers take longer to go through than any others, forward and backward.
+            scores = (q / math.sqrt(self.d_head)) @ k.mT  # B H T T
             if allowed is not None:
-                scores = scores.masked_fill(~allowed, -math.inf)  # B H T T
+                scores += torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf)  # B H T T
             pattern = self.pattern(F.softmax(self.scores(scores), dim=-1))  # B H T T, each row sums to 1
             z = self.z(self.dropout(pattern) @ v)  # B H T E
         else:

@@ -21,9 +21,9 @@ def test_a_class_is_shown_as_its_file_has_it() -> None:
 
 
 def test_some_lines_of_a_method_come_without_their_indent() -> None:
-    found = source_of(SelfAttention.forward, first="scores = q @ k.mT", last="F.softmax(")
+    found = source_of(SelfAttention.forward, first="scores = (q /", last="F.softmax(")
     lines = (ROOT / found.file).read_text(encoding="utf-8").splitlines()
-    assert found.code.startswith("scores = q @ k.mT")
+    assert found.code.startswith("scores = (q / math.sqrt(self.d_head)) @ k.mT")
     assert lines[found.line - 1].strip() == found.code.splitlines()[0]
     assert "softmax" in found.code.splitlines()[-1] and "softmax" not in "".join(found.code.splitlines()[:-1])
 

@@ -136,7 +136,7 @@ class LayerSteps(Reading):
             "Each query is multiplied with every key: the dot product is large where they point the same way. The "
             "division by √E keeps the numbers small enough for softmax to tell more than one token apart.",
             r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{E}}",
-            (snippet(forward, "scores = q @ k.mT"),),
+            (snippet(forward, "scores = (q / math.sqrt"),),
             columns=self.tokens,
             values=raw,
             reads=("Queries", "Keys"),
