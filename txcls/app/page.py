@@ -51,7 +51,8 @@ STYLE = """
 }
 [data-testid="stSelectbox"] input {text-overflow: ellipsis;}
 [class*="st-key-text_box"] textarea {font-size: 1.15rem; line-height: 1.5;}
-.stPlotlyChart :is(.xtick, .x2tick, .ytick, .cbaxis, .g-xtitle, .g-ytitle, .legend, .bars, .annotation) text,
+.stPlotlyChart :is(.xtick, .x2tick, .ytick, .y2tick, .cbaxis, .g-xtitle, .g-x2title, .g-ytitle, .legend, .bars) text,
+.stPlotlyChart .annotation text,
 .stPlotlyChart :is(.textpoint, .colorbar) text {fill: currentColor !important; opacity: 0.9;}
 </style>
 """
