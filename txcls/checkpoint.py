@@ -55,6 +55,11 @@ class Checkpoint:
         return self.path.name
 
     @property
+    def is_refitted(self) -> bool:
+        """Whether its weights have learned the validation rows too (`txcls.training.refit`)."""
+        return "refit" in self.metrics
+
+    @property
     def n_parameters(self) -> int:
         """Trained numbers in the model."""
         return sum(parameter.numel() for parameter in self.model.parameters())
@@ -314,7 +319,7 @@ def model_card(checkpoint: Checkpoint) -> str:
         return _language_model_card(checkpoint)
     config, metrics = checkpoint.config, checkpoint.metrics
     data = metrics.get("data", {})
-    unseen = "validation, before refit" if "refit" in metrics else "validation"
+    unseen = "validation, before refit" if checkpoint.is_refitted else "validation"
     rows = [f"| {what} | {value:,} |" for what, value in _counts(data) if value is not None]
     lines = [
         f"# {checkpoint.name}: {config.title or config.data.dataset}",
@@ -556,7 +561,7 @@ def _details(checkpoint: Checkpoint) -> list[str]:
     groups = {"tokens read": ("by_length", "{:g}"), "share of unknown tokens": ("by_unknown", "{:.0%}")}
     return [
         f"The tables below are of the {split} rows"
-        + (", and of the model before refit." if split == "validation" and "refit" in checkpoint.metrics else "."),
+        + (", and of the model before refit." if split == "validation" and checkpoint.is_refitted else "."),
         "",
         *_table(
             ("class", "precision", "recall", "F1", "rows"),

@@ -87,19 +87,15 @@ def train(
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
     start = None if init is None else load_checkpoint(init)
-    with training.joined(device) as processes, _training_display(shown=processes.rank == 0) as display:
+    with _training_run(device) as shared:
         checkpoint = training.train(
             config,
             out=folder,
             data_path=data,
             init=start,
-            command=_command_line(),
-            device=device,
             resume=resume,
             max_steps=max_steps,
-            on_stage=display.stage,
-            on_step=display.step,
-            on_validation=display.validation,
+            **shared,
         )
     figures = checkpoint.metrics["validation"]
     _note_once(
@@ -131,18 +127,14 @@ def refit(
     loaded = load_checkpoint(checkpoint)
     folder = _free_folder(out or loaded.path, overwrite=overwrite)
     start = None if init is None else load_checkpoint(init)
-    with training.joined(device) as processes, _training_display(shown=processes.rank == 0) as display:
+    with _training_run(device) as shared:
         made = training.refit(
             loaded,
             out=folder,
             data_path=data,
             init=start,
-            command=_command_line(),
-            device=device,
             resume=resume,
-            on_stage=display.stage,
-            on_step=display.step,
-            on_validation=display.validation,
+            **shared,
         )
     _note_once(
         f"saved {folder}: trained on all {made.metrics['refit']['rows']:,} rows; "
@@ -169,18 +161,14 @@ def pretrain(
     from txcls import training
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
-    with training.joined(device) as processes, _training_display(shown=processes.rank == 0) as display:
+    with _training_run(device) as shared:
         checkpoint = training.pretrain(
             config,
             out=folder,
             data_path=data,
-            command=_command_line(),
-            device=device,
             resume=resume,
             max_steps=max_steps,
-            on_stage=display.stage,
-            on_step=display.step,
-            on_validation=display.validation,
+            **shared,
         )
     figures = checkpoint.metrics["language"]
     _note_once(
@@ -776,10 +764,20 @@ class _TrainingDisplay:
 
 
 @contextmanager
-def _training_display(*, shown: bool) -> Iterator[_TrainingDisplay]:
-    display = _TrainingDisplay(shown=shown)
-    with display.bar:
-        yield display
+def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
+    """What `train`, `refit` and `pretrain` are called with alike; the first of several processes shows how it goes."""
+    from txcls import training
+
+    with training.joined(device) as processes:
+        display = _TrainingDisplay(shown=processes.rank == 0)
+        with display.bar:
+            yield {
+                "command": _command_line(),
+                "device": device,
+                "on_stage": display.stage,
+                "on_step": display.step,
+                "on_validation": display.validation,
+            }
 
 
 def _prediction_object(prediction: "Prediction") -> dict[str, Any]:

@@ -62,6 +62,12 @@ class PhraseVotes:
         model.phrases.learn(phrases, votes, bias=bias, fewest=self.fewest)
 
 
+def limits(model: "TextClassifier") -> dict[str, int]:
+    """How many phrases a model has room for, how long, and of how many tokens: what `fit_votes` asks for."""
+    config = model.config
+    return {"n": config.phrases, "longest": config.phrase_length, "vocab_size": model.embeddings.token.num_embeddings}
+
+
 def fit_votes(
     texts: TokenisedTexts,
     held_out: TokenisedTexts,

@@ -8,13 +8,13 @@ from typing import Any
 
 from txcls.checkpoint import Checkpoint
 from txcls.data.datasets import open_dataset
-from txcls.data.splits import training_and_validation
+from txcls.data.splits import split_rows
 from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
 from txcls.stored import as_stored
 from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
-from txcls.training.phrases import fit_votes_again
+from txcls.training.phrases import fit_votes_again, limits
 from txcls.training.prepare import Prepared, prepare
 from txcls.training.setup import check_writable, choose_device, finished, state_file, training_facts
 
@@ -74,14 +74,14 @@ def refit(
             f"{dataset.source} has the classes {', '.join(dataset.classes)}; {checkpoint.name} was trained on "
             f"{', '.join(checkpoint.classes)}"
         )
-    before = len(training_and_validation(dataset, config.data)[0])
+    rows = dataset.load("train")
+    before = len(split_rows(rows, config.data)[0])
     wanted = checkpoint.metrics["data"]["train_rows"]
     if before != wanted:
         raise DataError(
             f"{dataset.source} gives {before:,} training rows; {checkpoint.name} was trained on {wanted:,}. Wanted the "
             "same data (--data)"
         )
-    rows = dataset.load("train")
     run = prepare(config, rows, None, init=init, tell=tell)
     total = config.train.epochs * math.ceil(len(rows) / config.train.batch_size)
     tell(f"training {sum(p.numel() for p in run.model.parameters()):,} parameters on {len(rows):,} rows on {chosen}")
@@ -136,11 +136,9 @@ def _let_phrases_vote(run: Prepared, chosen: dict[str, Any]) -> None:
         lambda: fit_votes_again(
             run.texts,
             n_classes=model.head.out_features,
-            n=model.config.phrases,
-            longest=model.config.phrase_length,
-            vocab_size=model.embeddings.token.num_embeddings,
             strength=chosen["strength"],
             scale=chosen["scale"],
+            **limits(model),
         )
     )
     fitted.teach(model)

@@ -22,7 +22,7 @@ from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import predict_logits
-from txcls.training.phrases import PhraseVotes, fit_votes
+from txcls.training.phrases import PhraseVotes, fit_votes, limits
 from txcls.training.prepare import prepare
 from txcls.training.setup import check_writable, choose_device, data_facts, finished, state_file, training_facts
 
@@ -109,14 +109,7 @@ def _let_phrases_vote(
 
     def found() -> PhraseVotes:
         logits = predict_logits(model, held_out, device=device).numpy()  # M C
-        return fit_votes(
-            texts,
-            held_out,
-            logits,
-            n=model.config.phrases,
-            longest=model.config.phrase_length,
-            vocab_size=model.embeddings.token.num_embeddings,
-        )
+        return fit_votes(texts, held_out, logits, **limits(model))
 
     fitted = here().from_first(found)
     fitted.teach(model)
@@ -262,7 +255,7 @@ def _scope_figures(
 
 def _check_unseen(checkpoint: Checkpoint) -> None:
     """Refuse validation rows to a model that has learned them."""
-    if "refit" in checkpoint.metrics:
+    if checkpoint.is_refitted:
         raise TrainingError(
             f"{checkpoint.name} has learned its validation rows as well (refit), so that they tell nothing of it; what "
             "the same settings gave on them before is in its card. Wanted its test rows"
