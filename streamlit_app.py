@@ -1,8 +1,12 @@
 """The app: `streamlit run streamlit_app.py`."""
 
+# First of all, so that it is whole before a page is drawn: plotly looks for pandas among the loaded modules, and would
+# find it half imported while another visitor's run imports it.
+import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app.loaders import ICON
+from txcls.app import page as shared
+from txcls.app.turns import BusyError
 
 page = st.navigation(
     [
@@ -20,5 +24,8 @@ page = st.navigation(
     ],
     position="top",
 )
-st.set_page_config(page_title=f"{page.title} · txcls", page_icon=ICON, layout="wide")
-page.run()
+st.set_page_config(page_title=f"{page.title} · txcls", page_icon=shared.ICON, layout="wide")
+try:
+    page.run()
+except BusyError as busy:
+    shared.say_busy(busy)

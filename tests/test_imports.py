@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("data",),
     ("text",),
     ("config",),
-    ("errors",),
+    ("errors", "pause"),
 )
 ROW = {part: row for row, parts in enumerate(LAYERS) for part in parts}
 ENTRANCES = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, bar the version number

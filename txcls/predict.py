@@ -20,6 +20,7 @@ from txcls.config import Precision
 from txcls.data.batches import batches_by_length
 from txcls.errors import CheckpointError
 from txcls.metrics import calibrated_probabilities, scope_scores
+from txcls.pause import may_pause
 from txcls.text.encoder import Encoding, TextEncoder, Token
 from txcls.workers import each
 
@@ -169,9 +170,10 @@ class Classifier:
         return copy.deepcopy(self.checkpoint.model).bfloat16()
 
     def logits(self, ids: "Tensor") -> "Tensor":
-        """Class logits (B, C) of token ids (B, T), padded with id 0."""
+        """Class logits (B, C) of token ids (B, T), padded with id 0; `txcls.pause` may hold it up before it begins."""
         import torch
 
+        may_pause()
         with torch.inference_mode():  # per thread, so it stands here and not around the caller
             logits: Tensor = self.checkpoint.model(ids)  # B C
             return logits

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-import streamlit as st
 
 from tests.app.tiny import save_tiny_checkpoints
+from txcls.app import compute
 
 
 @pytest.fixture(scope="session")
@@ -19,4 +19,4 @@ def tiny_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", os.fspath(tiny_checkpoints))
-    st.cache_data.clear()
+    compute.kept().clear()

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.test_pages import BAD_TEXTS, charts_of, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app import loaders
+from txcls.app import compute
 from txcls.app.examples import EXAMPLES, QUERIES, REVIEWS, examples_for
 
 
@@ -32,8 +32,8 @@ def test_summary_of_damaged_files_is_blank(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name / "config.json").write_text(config)
         (tmp_path / name / "metrics.json").write_text(metrics)
         (tmp_path / name / "labels.json").write_text("{}")
-        assert loaders.summary(name) == loaders.Summary(name, "", "", 0, None)
-    assert loaders.summary("gone") == loaders.Summary("gone", "", "", 0, None)
+        assert compute.summary(name) == compute.Summary(name, "", "", 0, None)
+    assert compute.summary("gone") == compute.Summary("gone", "", "", 0, None)
 
 
 def test_two_checkpoints_answer_side_by_side_and_the_link_says_so() -> None:

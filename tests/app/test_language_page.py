@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.test_pages import BAD_TEXTS, charts_of, html_of, open_page, words_of
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
-from txcls.app import loaders
+from txcls.app import compute
 from txcls.generation import Sampling, generate
 from txcls.inspection import fill_blank, next_tokens, surprise
 
@@ -27,7 +27,7 @@ def strips_of(app: AppTest) -> list[list[dict[str, object]]]:
 
 def model(name: str):  # type: ignore[no-untyped-def]
     objective = "masked" if name == FILLS else "causal"
-    return loaders.language(loaders.source(name), objective).model  # type: ignore[arg-type]
+    return compute.language(compute.source(name), objective).model  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", BAD_TEXTS)

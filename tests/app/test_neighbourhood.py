@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.test_pages import charts_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from txcls.app import computed_steps, loaders
+from txcls.app import compute
 from txcls.app.examples import EXAMPLES
 
 TEXT = "the bank raised its rates again"
@@ -18,12 +18,12 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     words, texts = charts_of(app)
     assert words["data"][1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
     shown = words_of(app)
-    made = computed_steps.token_plane(loaders.source(name), TEXT)
+    made = compute.token_plane(compute.source(name), TEXT)
     first = made.own[0]
     assert f" {made.nearest[first][0][1]:.2f}," in shown
     assert f"{len(EXAMPLES)} example texts of this app" in shown
     others = tuple(example.text for example in EXAMPLES)
-    plane = computed_steps.text_plane(loaders.source(name), TEXT, others)
+    plane = compute.text_plane(compute.source(name), TEXT, others)
     assert f"| {plane.cosines.max():.2f} |" in shown
 
 

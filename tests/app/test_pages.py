@@ -242,11 +242,11 @@ def test_damaged_checkpoint_is_named_not_raised(tmp_path: Path, monkeypatch: pyt
 
 
 def test_repeated_questions_never_change_the_shared_classifier() -> None:
-    from txcls.app import loaders
+    from txcls.app import compute
 
     app = open_page("classify", text="banks signed a deal")
     first = charts_of(app)[0]["data"]
     for page in ("attention", "positions", "classify"):
         app.switch_page(f"txcls/app/{page}.py").run()
     assert charts_of(app)[0]["data"] == first
-    assert loaders.is_loaded(loaders.source(PLAIN))
+    assert compute.is_loaded(compute.source(PLAIN))

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.test_pages import BAD_TEXTS, charts_of, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app import computed_steps, loaders
+from txcls.app import compute
 from txcls.inspection import Walk
 from txcls.inspection.arithmetic import number
 
@@ -16,7 +16,7 @@ TEXT = "the bank raised its rates again"
 
 
 def walk_of(name: str = PLAIN, text: str = TEXT) -> Walk:
-    return computed_steps.walk(loaders.source(name), text)
+    return compute.walk(compute.source(name), text)
 
 
 def heading(app: AppTest) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from txcls.app import experiments, loaders, page, state
+from txcls.app import compute, page, state
 from txcls.errors import TxclsError
 from txcls.figures import (
     attention_arcs,
@@ -35,11 +35,11 @@ def main() -> None:
     if read is not None and read.is_answered:
         model = read.classifier.checkpoint.config.model
         opened = page.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-        _draw(opened, loaders.look(opened.source, opened.view.text))
+        _draw(opened, compute.look(opened.source, opened.view.text))
     page.close_page(opened, LINKS)
 
 
-def _draw(opened: page.Page, looks: loaders.Looks) -> None:
+def _draw(opened: page.Page, looks: compute.Looks) -> None:
     view, tokens = opened.view, looks.tokens
     n_layers, n_heads = looks.attention.shape[:2]
     special = np.array([token.is_special for token in tokens])
@@ -126,7 +126,7 @@ def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> 
     )
 
 
-def _why(opened: page.Page, looks: loaders.Looks, kept: np.ndarray) -> None:
+def _why(opened: page.Page, looks: compute.Looks, kept: np.ndarray) -> None:
     """One pair of tokens: the query of one against the key of the other, dimension by dimension."""
     view = opened.view
     st.subheader("Why does this token look at that one?", anchor=False)
@@ -141,9 +141,7 @@ def _why(opened: page.Page, looks: loaders.Looks, kept: np.ndarray) -> None:
             columns, ("Token that looks (query)", "Token looked at (key)"), strongest, ("query", "key"), strict=True
         )
     )
-    found = experiments.query_key(
-        opened.source, view.text, layer=view.layer, head=view.head, query=query, key=looked_at
-    )
+    found = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=looked_at)
     st.markdown(
         f"Query times key, over √{len(found.products)}, dimension by dimension: the bars add up to the score "
         f"**{found.score:.3f}**. Softmax over the scores of all tokens that it may look at makes it the weight "
@@ -164,7 +162,7 @@ def _compare(opened: page.Page, pattern: np.ndarray, names: list[str]) -> None:
         return
     st.subheader(f"The same text in {page.plain(view.checkpoint)} and in {page.plain(view.versus)}", anchor=False)
     try:
-        other = loaders.look(loaders.source(view.versus), view.text)
+        other = compute.look(compute.source(view.versus), view.text)
     except TxclsError as error:
         st.warning(page.plain(str(error)))
         return
@@ -193,7 +191,7 @@ def _compare(opened: page.Page, pattern: np.ndarray, names: list[str]) -> None:
 
 def _all_layers(opened: page.Page, kept: np.ndarray, names: list[str]) -> None:
     """Two numbers for each head, and rollout through all layers."""
-    found = experiments.paths(opened.source, opened.view.text)
+    found = compute.paths(opened.source, opened.view.text)
     boards, rolled = st.columns([2, 3], gap="large")
     n_tokens = len(found.rollout)
     with boards:

@@ -73,9 +73,12 @@ def draggable_words(
     _order(data={"label": label, "words": shown}, key=key, on_order_change=moved)
 
 
-def answer_while_typing(key_start: str, *, pause_ms: int = 250) -> None:
-    """Have the text area whose key starts so hand its text over after each pause in typing, as Ctrl+Enter would."""
-    _live(data={"key": key_start, "pause": pause_ms}, key=f"live_{key_start}")
+def answer_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> None:
+    """Have the text area whose key starts so hand its text over after each pause in typing, as Ctrl+Enter would.
+
+    `text` is what has arrived of it: what was typed when the connection broke is handed over after it is back.
+    """
+    _live(data={"key": key_start, "text": text, "pause": pause_ms}, key=f"live_{key_start}")
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import loaders, page, state, tokens
+from txcls.app import compute, page, state, tokens
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 
@@ -50,7 +50,7 @@ def _one(opened: page.Page) -> "Classifier":
         with result:
             if _answer(opened, opened.source, classifier, key="chart_bars"):
                 _choose_k(opened, len(classifier.classes))
-                took = loaders.predict(opened.source, opened.view.text).milliseconds
+                took = compute.predict(opened.source, opened.view.text).milliseconds
                 st.caption(
                     f"Computed in {took:.1f} ms on this machine's processor. The bars share 100 % over all "
                     f"{len(classifier.classes)} classes; the percentages were calibrated on validation texts."
@@ -66,8 +66,8 @@ def _two(opened: page.Page) -> "Classifier":
         page.invite("both checkpoints answer as you type.")
     waiting = page.Waiting(opened, height=380)
     try:
-        source = loaders.source(opened.view.versus)
-        classifier, other = (loaders.classifier(one) for one in (opened.source, source))
+        source = compute.source(opened.view.versus)
+        classifier, other = (compute.classifier(one) for one in (opened.source, source))
     except TxclsError as error:
         page.stop_with(error)
     waiting.over()
@@ -95,9 +95,9 @@ def _two(opened: page.Page) -> "Classifier":
     return classifier
 
 
-def _answer(opened: page.Page, source: loaders.Source, classifier: "Classifier", *, key: str) -> bool:
+def _answer(opened: page.Page, source: compute.Source, classifier: "Classifier", *, key: str) -> bool:
     """The ranked classes; False where there was nothing to read."""
-    prediction = loaders.predict(source, opened.view.text).prediction
+    prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
         page.nothing_to_read()
         return False
@@ -125,9 +125,9 @@ def _answer(opened: page.Page, source: loaders.Source, classifier: "Classifier",
     return True
 
 
-def _read(opened: page.Page, source: loaders.Source, classifier: "Classifier") -> None:
+def _read(opened: page.Page, source: compute.Source, classifier: "Classifier") -> None:
     """The text as the checkpoint read it."""
-    prediction = loaders.predict(source, opened.view.text).prediction
+    prediction = compute.predict(source, opened.view.text).prediction
     st.html(
         tokens.tokens_html(
             prediction.text,
@@ -197,7 +197,7 @@ def _test_texts(opened: page.Page, classifier: "Classifier") -> None:
             st.info(missing)
             return
         try:
-            found = loaders.test_texts(opened.source)
+            found = compute.test_texts(opened.source)
             _drawn(opened, classifier, found)
         except TxclsError as error:
             st.warning(page.plain(str(error)))
@@ -224,7 +224,7 @@ def _how_to_get(classifier: "Classifier") -> str:
     )
 
 
-def _drawn(opened: page.Page, classifier: "Classifier", found: loaders.TestTexts) -> None:
+def _drawn(opened: page.Page, classifier: "Classifier", found: compute.TestTexts) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     n = controls.slider("How many", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
     seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)
@@ -236,7 +236,7 @@ def _drawn(opened: page.Page, classifier: "Classifier", found: loaders.TestTexts
             key="draw_outside",
             persist_state="session",
         )
-    drawn = loaders.draw(opened.source, n=int(n), seed=int(seed), with_outside=with_outside)
+    drawn = compute.draw(opened.source, n=int(n), seed=int(seed), with_outside=with_outside)
     n_right = sum(one.is_right for one in drawn)
     st.markdown(
         f"**{n_right} of {len(drawn)} right** ({n_right / len(drawn):.0%})".replace("%", " %")

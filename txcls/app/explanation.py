@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import experiments, page
+from txcls.app import compute, page
 from txcls.errors import TxclsError
 from txcls.figures import correlation_map, deletion_lines, minus, visible
 from txcls.inspection import METHODS, SIGNED, ExplanationAverages
@@ -70,7 +70,7 @@ def _one_text(opened: page.Page, *, phrases_vote: bool) -> None:
         "Integrated gradients start from …", list(BASELINES), format_func=BASELINES.__getitem__, default="unknown",
         required=True, key="explain_baseline", persist_state="session",
     )  # fmt: skip
-    found = experiments.explain(opened.source, opened.view.text, target=target, baseline=baseline)
+    found = compute.explain(opened.source, opened.view.text, target=target, baseline=baseline)
     explained = found.explanation
     label = page.plain(explained.label)
     st.subheader(f"Which words made it {label}?", anchor=False)
@@ -233,7 +233,7 @@ def _run(opened: page.Page, key: str) -> None:
         bar.progress(done / total, f"{done} of {total} texts; any click stops")
 
     try:
-        st.session_state[key] = experiments.averages(
+        st.session_state[key] = compute.averages(
             opened.source,
             n=N_TEXTS,
             on_text=show,

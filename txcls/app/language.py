@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import loaders, page, state, tokens
+from txcls.app import compute, page, state, tokens
 from txcls.app.browser import StripToken, token_strip
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, percent, surprise_bars, token_bars, visible
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float32]
 LINKS = (page.CLASSIFY, page.TOKENS, page.ATTENTION, page.NEIGHBOURHOOD)
 PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
-PRESETS: dict[loaders.Objective, tuple[str, str]] = {
+PRESETS: dict[compute.Objective, tuple[str, str]] = {
     "masked": ("masked_lm", "fills in blanks"),
     "causal": ("lm", "continues texts"),
 }
@@ -34,10 +34,10 @@ TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 class Chosen:
     """A language model that is ready, and the key of everything cached about it."""
 
-    source: loaders.Source
+    source: compute.Source
     model: "TextModel"
     names: tuple[str, ...]
-    objective: loaders.Objective
+    objective: compute.Objective
 
     def name_of(self, token: Token) -> str:
         """A token as people read it: an unknown one as it was typed."""
@@ -46,8 +46,8 @@ class Chosen:
 
 def main() -> None:
     """Draw the page."""
-    there = [name for objective in PRESETS for name in loaders.language_names(objective)]
-    dataset = loaders.summary(there[0]).dataset if there else ""
+    there = [name for objective in PRESETS for name in compute.language_names(objective)]
+    dataset = compute.summary(there[0]).dataset if there else ""
     opened = page.open_language_page(page.LANGUAGE, dataset=dataset)
     st.html(tokens.STYLE)
     st.session_state["part_box"] = opened.view.part
@@ -73,9 +73,9 @@ def _part_changed() -> None:
     state.change_view(part=st.session_state["part_box"])
 
 
-def _choose(opened: page.Opened, objective: loaders.Objective) -> Chosen | None:
+def _choose(opened: page.Opened, objective: compute.Objective) -> Chosen | None:
     """The picked language model with a line about it; None, and how to make one, where there is none."""
-    names, wanted = loaders.language_names(objective), getattr(opened.view, objective)
+    names, wanted = compute.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]
         st.info(
@@ -92,10 +92,10 @@ def _choose(opened: page.Opened, objective: loaders.Objective) -> Chosen | None:
     facts = line.empty()
     waiting = st.empty()
     try:
-        source = loaders.source(name)
-        if not loaders.is_loaded(source):
+        source = compute.source(name)
+        if not compute.is_loaded(source):
             waiting.skeleton(480)
-        found = loaders.language(source, objective)
+        found = compute.language(source, objective)
     except TxclsError as error:
         waiting.empty()
         st.error(page.plain(str(error)))
@@ -163,7 +163,7 @@ def _fill(opened: page.Opened) -> None:
     )
     _say_cut(encoding, chosen)
     token = encoding.tokens[place]
-    ranked = loaders.fill(chosen.source, tuple(encoding.ids), place)
+    ranked = compute.fill(chosen.source, tuple(encoding.ids), place)
     st.markdown(_truth(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
     _ranking(ranked, chosen, key="chart_fill", file_name=f"{chosen.source.name}-blank-{blank}")
     page.parameters(chosen.model.model, chosen.model.name)
@@ -241,7 +241,7 @@ def _continue(opened: page.Opened) -> None:
     upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
-    surprise = loaders.surprise(chosen.source, ids)
+    surprise = compute.surprise(chosen.source, ids)
     st.markdown(
         "The model sees only what stands **before**, and ranks what may come next. Colour: how surprising each token "
         "was. Click one to go back there: what did the model expect in its place?"
@@ -280,7 +280,7 @@ def _continue(opened: page.Opened) -> None:
             )
         else:
             true = typed[upto] if upto < len(typed) and not added else None
-            expected = loaders.expect(chosen.source, prompt, sampling, None if true is None else true.id)
+            expected = compute.expect(chosen.source, prompt, sampling, None if true is None else true.id)
             _next(expected, chosen, sampling, true)
             filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
     _surprise(chosen, typed, surprise)
@@ -481,8 +481,8 @@ def _masks(opened: page.Opened) -> None:
         "causal model must not see what comes later, or it could copy the next token instead of expecting it; a "
         "masked-token model reads in both directions."
     )
-    both: dict[loaders.Objective, Seen] = {}
-    headings: dict[loaders.Objective, str] = {"causal": "Causal", "masked": "Both directions"}
+    both: dict[compute.Objective, Seen] = {}
+    headings: dict[compute.Objective, str] = {"causal": "Causal", "masked": "Both directions"}
     for column, (objective, heading) in zip(st.columns(2, gap="large"), headings.items(), strict=True):
         with column:
             st.subheader(heading, anchor=False)
@@ -508,7 +508,7 @@ def _mask(opened: page.Opened, chosen: Chosen) -> Seen | None:
     if not read:
         page.nothing_to_read()
         return None
-    sight = loaders.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
+    sight = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
     names = [chosen.name_of(token) for token in read]
     n_seen, n_all = int(sight.allowed.sum()), sight.allowed.size
     st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} looks are allowed.")

@@ -5,7 +5,7 @@ import html
 import numpy as np
 import streamlit as st
 
-from txcls.app import experiments, page
+from txcls.app import compute, page
 from txcls.figures import lens_lines, percent, share_bars, token_rows
 
 LINKS = (page.STEPS, page.ATTENTION, page.SWITCHBOARD, page.EXPLANATION)
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _decision(opened: page.Page, classes: tuple[str, ...]) -> None:
-    lens = experiments.lens(opened.source, opened.view.text)
+    lens = compute.lens(opened.source, opened.view.text)
     st.subheader("What would it say if it stopped here?", anchor=False)
     st.markdown(
         "Every block adds something to each token's state. Here the model's own last steps (norm, pooling, class head) "
@@ -69,7 +69,7 @@ def _decision(opened: page.Page, classes: tuple[str, ...]) -> None:
 
 
 def _stream(opened: page.Page, *, post_norm: bool) -> None:
-    lens = experiments.lens(opened.source, opened.view.text)
+    lens = compute.lens(opened.source, opened.view.text)
     tokens = lens.traced.tokens
     shown = page.window(len(tokens), key="lens_window")
     names = [token.text for token in tokens[shown]]

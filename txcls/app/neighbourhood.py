@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import computed_steps, loaders, page, tokens
+from txcls.app import compute, page, tokens
 from txcls.app.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
@@ -41,8 +41,8 @@ def main() -> None:
 def _words(opened: page.Page) -> None:
     """The token embeddings, and the nearest of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
-    made = computed_steps.token_plane(opened.source, opened.view.text)
-    names = loaders.spellings(opened.source)
+    made = compute.token_plane(opened.source, opened.view.text)
+    names = compute.spellings(opened.source)
     own = [names[index] for index in made.own]
     page.chart(
         token_scatter(made.points, [names[index] for index in made.ids], made.own_points, own, made.shares.tolist()),
@@ -74,18 +74,18 @@ def _words(opened: page.Page) -> None:
 def _texts(opened: page.Page, classifier: "Classifier") -> None:
     """The pooled vectors of the text, of the app's own examples, and of test texts where they are at hand."""
     st.subheader("The text among other texts", anchor=False)
-    dataset = loaders.summary(opened.view.checkpoint).dataset
+    dataset = compute.summary(opened.view.checkpoint).dataset
     others = [example.text for example in examples_for(dataset) if example.text != opened.view.text]
     what = f"{len(others)} example texts of this app"
     if st.session_state.get("with_test_texts"):
         try:
-            drawn = computed_steps.some_test_texts(opened.source, N_TEST_TEXTS)
+            drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
             others += drawn
             what += f" and {len(drawn)} test texts from this machine"
         except TxclsError as error:
             st.info(page.plain(str(error)))
-    pooled = computed_steps.pooled(opened.source, others)
-    made = computed_steps.text_plane(opened.source, opened.view.text, tuple(others))
+    pooled = compute.pooled(opened.source, tuple(others))
+    made = compute.text_plane(opened.source, opened.view.text, tuple(others))
     page.chart(
         text_scatter(
             made.points,

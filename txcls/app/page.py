@@ -10,15 +10,19 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import loaders, state
+from txcls.app import compute, state
 from txcls.app.browser import answer_while_typing, save_buttons
 from txcls.app.examples import examples_for
+from txcls.app.turns import BusyError
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
     from txcls.model import Encoder
     from txcls.predict import Classifier, Prediction
+
+ICON = str(Path(__file__).parent / "icon.png")
+"""The browser tab's picture: a local file, because a named icon would be fetched from the network."""
 
 TEXT_BOX = "text_box"
 QUESTIONS = {
@@ -75,7 +79,7 @@ class Opened:
 class Page(Opened):
     """A classifier's page: also its cache key, and the places that wait for it: its line, and its answer."""
 
-    source: loaders.Source
+    source: compute.Source
     facts: DeltaGenerator
     answer: DeltaGenerator
 
@@ -91,9 +95,10 @@ def open_page(
 
     Where there is no checkpoint, it says how to make one and ends the run.
     """
-    names = loaders.names()
+    names = compute.names()
     view, text_box = _begin(path, names)
     if not names:
+        _say_left_out()
         st.error(
             "There is no trained checkpoint yet. Train one with `python -m txcls train sample` (a few minutes) or "
             "`python -m txcls train ag_news`, then reload this page."
@@ -106,19 +111,19 @@ def open_page(
             others = [other for other in names if other != view.checkpoint]
             picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
     try:
-        source = loaders.source(view.checkpoint)
+        source = compute.source(view.checkpoint)
     except TxclsError as error:
         stop_with(error)
     facts = line.empty()
-    if not loaders.is_loaded(source):
+    if not compute.is_loaded(source):
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
-    answer = _ask(view, text_box, loaders.summary(view.checkpoint).dataset, box_height=box_height, examples=examples)
+    answer = _ask(view, text_box, compute.summary(view.checkpoint).dataset, box_height=box_height, examples=examples)
     return Page(path, view, source, facts, answer)
 
 
 def open_language_page(path: str, *, dataset: str) -> Opened:
     """Draw the page's question, the text box and texts of the kind in `dataset`; the page picks its own checkpoints."""
-    view, text_box = _begin(path, loaders.names())
+    view, text_box = _begin(path, compute.names())
     _ask(view, text_box, dataset, box_height=84, examples="menu")
     return Opened(path, view)
 
@@ -191,7 +196,21 @@ def close_page(page: Opened, others: Sequence[str]) -> None:
         for path in sorted(others, key=order.index):
             question = QUESTIONS[path]
             link_to(page, path, f"← {question}" if order.index(path) < order.index(page.path) else f"{question} →")
-    answer_while_typing(TEXT_BOX)
+    _say_left_out()
+    answer_while_typing(TEXT_BOX, text=page.view.text)
+
+
+def _say_left_out() -> None:
+    """A line about each checkpoint that cannot be read, and so is not offered."""
+    for name, why in compute.listing().left_out.items():
+        st.caption(f"Not offered: checkpoint **{plain(visible(name))}**, which cannot be read. {plain(visible(why))}")
+
+
+def say_busy(busy: BusyError) -> None:
+    """Draw the end of a page on which something could not be computed because too many others wait."""
+    st.warning(str(busy))
+    st.button("Try again", key="try_again")
+    answer_while_typing(TEXT_BOX, text=state.shown_view().text)
 
 
 def link_to(page: Opened, path: str, label: str) -> None:
@@ -204,7 +223,7 @@ class Waiting:
 
     def __init__(self, page: Page, *, height: int) -> None:
         self._slot = st.empty()
-        if not loaders.is_loaded(page.source):
+        if not compute.is_loaded(page.source):
             self._slot.skeleton(height)
 
     def over(self) -> None:
@@ -237,7 +256,7 @@ def read_text(page: Page, what: str) -> Read | None:
         return None
     waiting = Waiting(page, height=480)
     classifier = load(page)
-    prediction = loaders.predict(page.source, page.view.text).prediction
+    prediction = compute.predict(page.source, page.view.text).prediction
     waiting.over()
     if prediction.label is None:
         nothing_to_read()
@@ -249,7 +268,7 @@ def read_text(page: Page, what: str) -> Read | None:
 def load(page: Page) -> "Classifier":
     """The page's classifier, with the line about it filled in; where it cannot be loaded, a message ends the run."""
     try:
-        classifier = loaders.classifier(page.source)
+        classifier = compute.classifier(page.source)
     except TxclsError as error:
         stop_with(error)
     page.facts.html(facts_html(facts(classifier)))
@@ -260,7 +279,7 @@ def facts(classifier: "Classifier") -> str:
     """One line of HTML: name, title (unless the picker beside it says it), test accuracy, parameters."""
     checkpoint = classifier.checkpoint
     parts = [f"<b>{html.escape(classifier.name)}</b>"]
-    if checkpoint.config.title and len(loaders.names()) < 2:
+    if checkpoint.config.title and len(compute.names()) < 2:
         parts.append(html.escape(checkpoint.config.title))
     for split in ("test", "validation"):
         if split in checkpoint.metrics:
@@ -328,7 +347,10 @@ def follow(field: str, key: str) -> Callable[[], None]:
     """What copies a widget's value into a field of the view, for its `on_change`."""
 
     def copy() -> None:
-        state.change_view(**{field: st.session_state[key] or ""})
+        given = st.session_state[key] or ""
+        kept = getattr(state.change_view(**{field: given}), field)
+        if kept != given and isinstance(given, str):
+            st.session_state[key] = kept  # cut to what is read
 
     return copy
 
@@ -339,7 +361,7 @@ def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
 
 def _describe(name: str) -> str:
     """A checkpoint in the picker: its name, and what it is for."""
-    known = loaders.summary(name)
+    known = compute.summary(name)
     parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
     if known.accuracy is not None:
         parts.append(f"{known.accuracy:.1%}".replace("%", " %"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from txcls.app import loaders, page
+from txcls.app import compute, page
 from txcls.app.browser import draggable_words
 from txcls.figures import number_map, percent, visible
 from txcls.inspection import arrange_words, fit_shift, shift_map
@@ -27,7 +27,7 @@ SHOWN_DIMENSIONS = 8
 def compare(opened: page.Page) -> None:
     """The text in another order under the three models, and their accuracy on shuffled test texts."""
     st.subheader("Three models that differ in their positions alone", anchor=False)
-    if not set(MODELS) <= set(loaders.names()):
+    if not set(MODELS) <= set(compute.names()):
         st.markdown("They are not among the checkpoints here. Each trains in a few minutes:")
         st.code(TRAIN.strip(), language="sh")
         return
@@ -44,8 +44,8 @@ def compare(opened: page.Page) -> None:
         "|---|---|---|---:|---:|",
     ]
     for name, kind in MODELS.items():
-        source = loaders.source(name)
-        classifier = loaders.classifier(source)
+        source = compute.source(name)
+        classifier = compute.classifier(source)
         figures = classifier.checkpoint.metrics.get("test", {})
         shuffled = figures.get("order", {}).get("words_shuffled")
         answers = [_answer(source, text) for text in (typed, now)]
@@ -87,8 +87,8 @@ def _shuffle(n: int) -> None:
     _arrange(np.random.default_rng().permutation(n).tolist())
 
 
-def _answer(source: loaders.Source, text: str) -> str:
-    prediction = loaders.predict(source, text).prediction
+def _answer(source: compute.Source, text: str) -> str:
+    prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "nothing to read"
     probability = percent(prediction.scores[0].probability).replace("&lt;", "<").replace("&gt;", ">")
@@ -120,9 +120,9 @@ def shift(opened: page.Page, *, d_model: int, max_length: int, kind: str) -> Non
     k = st.slider("k", 1, min(32, length - 8), 1, key=f"lab_k_{length}", width=420)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        rows = [("sines and cosines", fit_shift(loaders.sinusoids(length, width), k))]
+        rows = [("sines and cosines", fit_shift(compute.sinusoids(length, width), k))]
         if kind == "learned" and max_length >= 16:
-            own = np.asarray(loaders.positions(opened.source, length=length).values)
+            own = np.asarray(compute.positions(opened.source, length=length).values)
             rows.append((f"learned by {page.plain(opened.view.checkpoint)}", fit_shift(own, k)))
         lines = ["| positions | error where fitted | error elsewhere |", "|---|---:|---:|"]
         lines += [f"| {name} | {fitted.fitted:.3f} | {fitted.held_out:.3f} |" for name, fitted in rows]

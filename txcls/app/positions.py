@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from txcls.app import loaders, page, position_lab
+from txcls.app import compute, page, position_lab
 from txcls.figures import position_curves, position_heatmap, position_products_map, shuffle_bars
 
 N_SHUFFLES = 20
@@ -21,7 +21,7 @@ def main() -> None:
     opened = page.open_page(page.POSITIONS)
     waiting = page.Waiting(opened, height=480)
     classifier = page.load(opened)
-    prediction = loaders.predict(opened.source, opened.view.text).prediction if opened.has_text else None
+    prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
     waiting.over()
     if prediction is not None and prediction.label is not None:
         opened.answer.html(page.answer_html(prediction))
@@ -52,6 +52,8 @@ def main() -> None:
 
 
 def _encoding(opened: page.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> None:
+    from txcls.inspection import position_products
+
     name = page.plain(opened.view.checkpoint)
     text, controls = st.columns([3, 2], gap="large")
     with text:
@@ -77,14 +79,14 @@ def _encoding(opened: page.Page, *, kind: str, d_model: int, max_length: int, n_
         )
     if own:
         length = min(length, max_length)
-        values = loaders.positions(opened.source, length=length).values
+        values = compute.positions(opened.source, length=length).values
         bound = None
         mark = f"✓ This is what **{name}** adds: it **learned** a vector for each of its {max_length} positions."
         reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
         if reached < length:
             mark += f" Those from {reached} on are still zeros: no training text was so long."
     else:
-        values = loaders.sinusoids(length, width)
+        values = compute.sinusoids(length, width)
         bound = 1.0
         if kind == "none":
             mark = f"**{name}** uses no position encoding: this is the formula alone."
@@ -146,7 +148,7 @@ def _encoding(opened: page.Page, *, kind: str, d_model: int, max_length: int, n_
             )
         )
         page.chart(
-            position_products_map(loaders.products(values), used=used),
+            position_products_map(position_products(values), used=used),
             key="chart_products",
             alt="Heat map of dot products between positions"
             + ("" if own else ": bright diagonal, the same along every stripe"),
@@ -155,7 +157,7 @@ def _encoding(opened: page.Page, *, kind: str, d_model: int, max_length: int, n_
 
 
 def _shuffling(opened: page.Page, classes: tuple[str, ...]) -> None:
-    result = loaders.shuffle(opened.source, opened.view.text, n=N_SHUFFLES)
+    result = compute.shuffle(opened.source, opened.view.text, n=N_SHUFFLES)
     label = page.plain(str(result.original.label))
     n = len(result.texts)
     n_kept = round(result.label_kept * n)

@@ -12,9 +12,12 @@ from typing import Any, Literal, get_args
 import streamlit as st
 
 from txcls.app.examples import EXAMPLES
+from txcls.app.limits import limits
 
 LONGEST_LINKED_TEXT = 2000
 """Longer texts stay out of the URL: browsers and proxies cut long addresses."""
+LONGEST_NAME = 255
+"""Of a checkpoint, or of a step."""
 LARGEST_SEED = 999_999
 MOST_ROWS = 20
 """Most classes that are listed by name."""
@@ -82,6 +85,14 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def as_read(text: str, notes: list[str]) -> str:
+    """The text as far as the app reads it (`limits().characters`), fit to be sent; a note where it is cut."""
+    most = limits().characters
+    if len(text) > most:
+        notes.append(f"This text has {len(text):,} characters; the first {most:,} are read.")
+    return sendable(text[:most])
+
+
 def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> tuple[View, list[str]]:
     """The view that a URL's parameters ask for, and a sentence about each that could not be had.
 
@@ -99,8 +110,12 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
     elif other and other not in checkpoints:
         notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
-        view = replace(view, text=sendable(params["text"]))
-    changes: dict[str, Any] = {name: sendable(params[name]) for name in ("step", "changed") if name in params}
+        view = replace(view, text=as_read(params["text"], notes))
+    changes: dict[str, Any] = {}
+    if "step" in params:
+        changes["step"] = sendable(params["step"][:LONGEST_NAME])
+    if "changed" in params:
+        changes["changed"] = as_read(params["changed"], notes)
     for name, low, offset in _NUMBERS:
         raw = params.get(name, params.get("topk") if name == "k" else None)
         if (number := _number(name, raw, notes, whole=True)) is not None:
@@ -114,7 +129,7 @@ def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any
     for name, known in (("heads", HeadChange), ("off", Substitute)):
         if params.get(name) in get_args(known):
             changes[name] = params[name]
-    asked = [part for part in params.get("switched", "").split(",") if part]
+    asked = [part for part in params.get("switched", "").split(",", 2 * MOST_SWITCHED) if part]
     parts = list(dict.fromkeys(part for part in asked[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
     if strange := next((part for part in asked if not SWITCH.fullmatch(part)), None):
         notes.append(f"The link switches “{sendable(strange)[:20]}”, which is no part of a model; it was ignored.")
@@ -125,7 +140,9 @@ def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any
 
 def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
     """The fields of the Language model page; its checkpoints are looked for when it is drawn."""
-    changes: dict[str, Any] = {name: sendable(params[name]) for name in ("masked", "causal") if name in params}
+    changes: dict[str, Any] = {
+        name: sendable(params[name][:LONGEST_NAME]) for name in ("masked", "causal") if name in params
+    }
     if params.get("part") in get_args(Part):
         changes["part"] = params["part"]
     for name, low, high in (("temperature", 0.0, 2.0), ("top_p", 0.05, 1.0)):
@@ -205,22 +222,33 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
     return view
 
 
-def change_view(**changes: Any) -> None:
-    """Change fields of this session's view; for callbacks, which run before the page is drawn.
+def change_view(**changes: Any) -> View:
+    """Change fields of this session's view, and return it; for callbacks, which run before the page is drawn.
 
     What was added to another text, or by another model, is no continuation of this one; nor are switched tokens of
     another text those of this one.
     """
+    notes: list[str] = []
     for field in ("text", "changed"):
         if field in changes:
-            changes[field] = sendable(changes[field])
+            changes[field] = as_read(changes[field], notes)
+    if notes:
+        st.session_state["_notes"] = notes
     if "text" in changes or "causal" in changes:
         changes = {"upto": 0, "added": (), **changes}
-    view = st.session_state.get("_view", View())
+    view = shown_view()
     if "text" in changes and changes["text"] != view.text:
         changes = {"switched": tuple(part for part in view.switched if not part.startswith("t")), **changes}
-    st.session_state["_view"] = replace(view, **changes)
+    changed = replace(view, **changes)
+    st.session_state["_view"] = changed
     st.session_state["_touched"] = True
+    return changed
+
+
+def shown_view() -> View:
+    """This session's view, as it stands."""
+    view: View = st.session_state.get("_view", View())
+    return view
 
 
 def publish(view: View) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from txcls.app import computed_steps, page, state, tokens
+from txcls.app import compute, page, state, tokens
 from txcls.app.browser import listen_to_cells
 from txcls.figures import minus, number_map, visible
 from txcls.text.cleaning import clean
@@ -67,7 +67,7 @@ def main() -> None:
 
 def _show(opened: page.Page, encoder: "TextEncoder") -> None:
     st.html(STYLE + tokens.STYLE)
-    walk = computed_steps.walk(opened.source, opened.view.text)
+    walk = compute.walk(opened.source, opened.view.text)
     place = _place(opened.view, walk)
     step = walk.steps[place]
     _navigate(opened.view, walk, place)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
-from txcls.app import experiments, loaders, page, state
+from txcls.app import compute, page, state
 from txcls.figures import FEED_FORWARD, effect_board, label, moved_bars, percent
 from txcls.inspection import AccuracyEffects, Change, Means
 
@@ -47,7 +47,7 @@ def _experiment(opened: page.Page, classifier: "Classifier", winner: str) -> Non
     how: Any = off if heads == "off" else heads
     with below:
         chosen, changes = _switches(opened, classifier, off=off, how=how)
-    effects = experiments.ablate_each(opened.source, opened.view.text, heads=how, off=off)
+    effects = compute.ablate_each(opened.source, opened.view.text, heads=how, off=off)
     with left:
         page.chart(
             effect_board(
@@ -123,7 +123,7 @@ def _switches(
 ) -> tuple[set[Place], tuple[Change, ...]]:
     """The parts that are switched, as cells of the board and as changes; chosen without a mouse here."""
     config = classifier.checkpoint.config.model
-    tokens = loaders.look(opened.source, opened.view.text).tokens
+    tokens = compute.look(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
     has = {
         "positions": config.positions != "none",
@@ -181,7 +181,7 @@ def _as_switch(part: Place | int | str) -> str:
 
 
 def _answer(opened: page.Page, classifier: "Classifier", changes: tuple[Change, ...], winner: str) -> None:
-    result = experiments.ablate(opened.source, opened.view.text, changes)
+    result = compute.ablate(opened.source, opened.view.text, changes)
     after = result.changed[0]
     now = classifier.classes[int(after.argmax())]
     n = len(changes)
@@ -237,20 +237,20 @@ def _part(place: Place) -> str:
     return f"layer {layer + 1}, " + ("FF" if head == FEED_FORWARD else f"head {head + 1}")
 
 
-def _parts_key(source: loaders.Source) -> str:
+def _parts_key(source: compute.Source) -> str:
     return f"switch_parts_{source.name}"
 
 
-def _tokens_key(source: loaders.Source, tokens: Sequence["Token"]) -> str:
+def _tokens_key(source: compute.Source, tokens: Sequence["Token"]) -> str:
     return f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}"
 
 
-def _board_key(source: loaders.Source) -> str:
+def _board_key(source: compute.Source) -> str:
     # A chart keeps what was clicked, so that a second click on the same cell would be no news: each gets a new chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 
-def _clicked(source: loaders.Source, view: state.View) -> None:
+def _clicked(source: compute.Source, view: state.View) -> None:
     points = st.session_state[_board_key(source)]["selection"]["points"]
     if not points:
         return

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from txcls.app import loaders, page, tokens
+from txcls.app import compute, page, tokens
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import Encoding, TextEncoder, Token
 from txcls.text.subwords import BytePairs, Merge, spell
@@ -81,7 +81,7 @@ def _tokens(opened: page.Page, encoder: TextEncoder) -> "Tokenizers":
             help="260 are the bytes and the special tokens; every merge adds one.",
             width=420,
         )
-    both = loaders.tokenizers(opened.source, size=size)
+    both = compute.tokenizers(opened.source, size=size)
     words_column, pairs_column = st.columns(2, gap="large")
     encodings = []
     for column, kind, of, own, origin in (
@@ -232,7 +232,7 @@ def _counted(merge: Merge, both: "Tokenizers") -> str:
 
 def _vocabulary(opened: page.Page, encoder: TextEncoder) -> None:
     st.subheader("Search the vocabulary", anchor=False)
-    names = loaders.spellings(opened.source)
+    names = compute.spellings(opened.source)
     typed = st.text_input(
         f"Word, part of a word, or id (0 to {len(names) - 1:,})",
         key="vocabulary_query",
@@ -252,7 +252,7 @@ def _vocabulary(opened: page.Page, encoder: TextEncoder) -> None:
     query = typed if typed in SPECIAL_TOKENS else clean(typed, encoder.config.cleaning)
     if query != typed:
         st.caption(f"Cleaned, this is “{page.plain(query)}”.")
-    found = loaders.search(opened.source, query)
+    found = compute.search(opened.source, query)
     if found.exact is not None:
         st.markdown(f"✓ **{page.plain(names[found.exact])}** is in the vocabulary: id **{found.exact}**.")
     else:
@@ -269,7 +269,7 @@ def _vocabulary(opened: page.Page, encoder: TextEncoder) -> None:
         _found("Spelled nearly so", found.alike, len(found.alike), names)
         anchor = found.exact if found.exact is not None else found.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
-            near = loaders.neighbours(opened.source, anchor)
+            near = compute.neighbours(opened.source, anchor)
             st.markdown(
                 f"**Nearest to {page.plain(names[anchor])} in the embedding**, the vectors that training gave them "
                 "(cosine, 1 at most):"

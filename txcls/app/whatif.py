@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import computed_steps, loaders, page, state, tokens
+from txcls.app import compute, page, state, tokens
 from txcls.figures import compared_bars, compared_effects, percent, visible
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def main() -> None:
     read = page.read_text(opened, "then change a word of it in a second box and see what moves.")
     if read is not None and read.is_answered:
         st.html(tokens.STYLE + STYLE)
-        if loaders.predict(opened.source, changed).prediction.label is None:
+        if compute.predict(opened.source, changed).prediction.label is None:
             st.info("The changed text holds nothing that the model reads. A few words are enough.")
         else:
-            _compare(computed_steps.compare(opened.source, opened.view.text, changed), read.classifier.classes)
+            _compare(compute.compare(opened.source, opened.view.text, changed), read.classifier.classes)
         _search(opened)
     page.close_page(opened, LINKS)
 
@@ -67,7 +67,7 @@ def _second_box(view: state.View) -> str:
 
 
 def _box_changed(text: str) -> None:
-    typed = state.sendable(st.session_state[BOX] or "")
+    typed = st.session_state[BOX] or ""
     _use("" if typed == text or not typed.strip() else typed)
 
 
@@ -203,7 +203,7 @@ def _search(opened: page.Page) -> None:
     if running:
         # Whoever clicks Stop, or anything else, ends this run of the page; what was found by then is kept.
         bar.progress(0.0, text="searching …")
-        for found in computed_steps.flips(opened.source, opened.view.text):
+        for found in compute.flips(opened.source, opened.view.text):
             st.session_state["flip_found"] = found
             _progress(bar, found)
             with table.container():

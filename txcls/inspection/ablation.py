@@ -4,7 +4,7 @@ Every row of a batch holds the same text under another setting: the parts that a
 at taps (txcls/tap.py), so that the model itself stays as it is and other threads never notice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from txcls.config import ModelConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.inspection.tracing import readable
+from txcls.inspection.tracing import readable, texts_together
 from txcls.predict import Classifier
 from txcls.text.vocabulary import UNK
 
@@ -140,12 +140,12 @@ class Ablation:
 def ablate(
     classifier: Classifier,
     text: str,
-    settings: Sequence[Iterable[Change]],
+    settings: Sequence[Sequence[Change]],
     *,
     means: Means | None = None,
     seed: int = 0,
 ) -> Ablation:
-    """One text under each of n settings, in one batched pass.
+    """One text under each of n settings, in as few batched passes as its length allows.
 
     Args:
         classifier: nothing in it is changed.
@@ -158,22 +158,43 @@ def ablate(
         TraceError: the text holds no token to read, or the model has no such part (positions, bigrams, phrases).
         ValueError: a layer, head or token is not there, or a change to the mean came without `means`.
     """
+    ids = readable(classifier, text).ids
+    config = classifier.checkpoint.config.model
+    length = config.max_length if config.fixed_length else len(ids)
+    for setting in settings:  # before anything is computed
+        for change in setting:
+            _check(change, config, length=length, means=means)
+    together = max(1, texts_together(length) - 1)  # the model as it is takes part in every pass
+    groups = [settings[first : first + together] for first in range(0, len(settings), together)] or [settings]
+    found = [_ablate_together(classifier, ids, group, length=length, means=means, seed=seed) for group in groups]
+    return Ablation(classifier.classes, found[0][0], np.concatenate([one[1:] for one in found]))
+
+
+def _ablate_together(
+    classifier: Classifier,
+    ids: Sequence[int],
+    settings: Sequence[Sequence[Change]],
+    *,
+    length: int,
+    means: Means | None,
+    seed: int,
+) -> Floats:
+    """Class probabilities (1 + n, C) of token ids (T,): of the model as it is, then under each of n settings."""
     import torch
 
     from txcls.tap import trace
 
-    ids = torch.tensor([readable(classifier, text).ids])  # 1 T
+    row_of_ids = torch.tensor([ids])  # 1 T
     rows = [(row, change) for row, setting in enumerate(settings, start=1) for change in setting]
     config = classifier.checkpoint.config.model
-    length = config.max_length if config.fixed_length else ids.shape[1]
     edits = _edits(rows, config, length=length, means=means, seed=seed)
     silent = [(row, change.index) for row, change in rows if change.part == "token"]
     if config.phrases and silent:
-        edits[VOTES] = _without_phrases(classifier, ids, silent)
+        edits[VOTES] = _without_phrases(classifier, row_of_ids, silent)
     with trace(record=(), edit=edits):
-        logits = classifier.logits(ids.expand(1 + len(settings), -1))  # 1+n C
+        logits = classifier.logits(row_of_ids.expand(1 + len(settings), -1))  # 1+n C
     probabilities: Floats = classifier.calibrated(logits).numpy()
-    return Ablation(classifier.classes, probabilities[0], probabilities[1:])
+    return probabilities
 
 
 @dataclass(frozen=True)
@@ -191,7 +212,7 @@ class PartEffects:
 def ablate_each(
     classifier: Classifier, text: str, *, heads: How = "zero", off: Off = "zero", means: Means | None = None
 ) -> PartEffects:
-    """Change every head, and switch off every feed-forward block, each alone: one batched pass over all of them.
+    """Change every head, and switch off every feed-forward block, each alone.
 
     Args:
         classifier: nothing in it is changed.

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from txcls.inspection.phrases import votes_by_token
 from txcls.inspection.rollout import attention_rollout, read_out
-from txcls.inspection.tracing import TracedText, trace_text
+from txcls.inspection.tracing import TracedText, texts_together, trace_text
+from txcls.pause import may_pause
 from txcls.predict import Classifier
 from txcls.text.encoder import Token
 from txcls.text.vocabulary import UNK
@@ -36,8 +37,6 @@ METHODS = {
 """The ways to score words, by key, as people call them."""
 SIGNED = ("gradient", "integrated", "leave_one_out")
 """Those whose scores tell words for the class (above 0) from words against it; attention only says how much."""
-TOGETHER = 64
-"""Texts with words taken out that share a forward pass."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +105,20 @@ class _Asked:
         return self.of_logits(logits)
 
     def gradient(self, points: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
-        """The target's gradient at S points, by tap."""
+        """The target's gradient at S points, by tap; of long texts, a few points share a pass."""
         import torch
 
-        with torch.enable_grad():
-            leaves = {tap: values.detach().clone().requires_grad_() for tap, values in points.items()}
-            target = self.of_points(leaves).sum()
-            # Gradients of the points alone: the parameters, which all threads share, collect none.
-            return dict(zip(leaves, torch.autograd.grad(target, list(leaves.values())), strict=True))
+        some = texts_together(self.ids.shape[1])
+        found: dict[str, list[Tensor]] = {tap: [] for tap in points}
+        for first in range(0, len(points["embeddings.out"]), some):
+            may_pause()
+            with torch.enable_grad():
+                leaves = {tap: values[first : first + some].detach().requires_grad_() for tap, values in points.items()}
+                target = self.of_points(leaves).sum()
+                # Gradients of the points alone: the parameters, which all threads share, collect none.
+                for tap, slope in zip(leaves, torch.autograd.grad(target, list(leaves.values())), strict=True):
+                    found[tap].append(slope)
+        return {tap: torch.cat(slopes) for tap, slopes in found.items()}
 
     def baseline(self, kind: Baseline) -> dict[str, "Tensor"]:
         """The same of the baseline, by tap; no phrase is known there."""
@@ -228,7 +233,7 @@ def logits_without(classifier: Classifier, ids: Sequence[int], removed: Sequence
     """Logits (n, C) of ids (T,) without those at each of n sets of places; of nothing but an unknown token where none
     is left.
 
-    Texts of the same length share a pass, so that none needs padding, at most `TOGETHER` of them.
+    Texts of the same length share a pass, so that none needs padding, as many as `texts_together` says.
     """
     import torch
 
@@ -238,8 +243,9 @@ def logits_without(classifier: Classifier, ids: Sequence[int], removed: Sequence
         by_length.setdefault(len(row), []).append(number)
     logits = torch.zeros(len(rows), len(classifier.classes))  # n C
     for numbers in by_length.values():
-        for first in range(0, len(numbers), TOGETHER):
-            some = numbers[first : first + TOGETHER]
+        together = texts_together(len(rows[numbers[0]]))
+        for first in range(0, len(numbers), together):
+            some = numbers[first : first + together]
             logits[some] = classifier.logits(torch.tensor([rows[number] for number in some]))
     return logits
 

@@ -13,6 +13,14 @@ from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
 FloatArray = NDArray[np.float32]
 
+TOKENS_TOGETHER = 8192
+"""Tokens of all the texts that share a forward pass, at most; a pass takes a fraction of a second."""
+
+
+def texts_together(n_tokens: int) -> int:
+    """How many texts of so many tokens share a forward pass, at least one."""
+    return max(1, TOKENS_TOGETHER // n_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:

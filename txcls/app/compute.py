@@ -1,0 +1,624 @@
+"""What the pages load and compute, kept for all sessions in one cache. What is kept is shared: nothing may change it.
+
+Everything is keyed by checkpoint and text. Heavy computations of different visitors take turns, and end when their
+visitor has left or typed on (`turns`, `txcls.pause`). Torch is imported when something is first computed, so that a
+page can draw its outline before.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from txcls.app.cache import Cache
+from txcls.app.limits import limits
+from txcls.app.turns import Turns
+from txcls.checkpoint import find_checkpoint
+from txcls.folders import fingerprint
+from txcls.listing import Listing, Summary, list_checkpoints
+from txcls.pause import may_pause, pausing
+from txcls.text.encoder import Token
+
+if TYPE_CHECKING:
+    from txcls.data.datasets import Dataset, LabelledTexts
+    from txcls.generation import Sampling, TextModel
+    from txcls.inspection import (
+        Ablation,
+        Change,
+        ClassLens,
+        Comparison,
+        DeletionCurves,
+        DrawnText,
+        Explanation,
+        ExplanationAverages,
+        FlipSearch,
+        HeadStatistics,
+        NextTokens,
+        PartEffects,
+        Plane,
+        PooledTexts,
+        PositionEncoding,
+        QueryKey,
+        RankedTokens,
+        ShuffledPredictions,
+        Sight,
+        Surprise,
+        TextPlane,
+        Tokenizers,
+        TokenPlane,
+        VocabularySearch,
+        Walk,
+    )
+    from txcls.inspection.ablation import How, Off
+    from txcls.inspection.attribution import Baseline, Target
+    from txcls.predict import Classifier, Prediction
+
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
+
+
+# How everything below is kept, and takes its turn
+
+
+@cache
+def kept() -> Cache:
+    """What all sessions share."""
+    return Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
+
+
+@cache
+def turns() -> Turns:
+    """Where heavy computations take turns."""
+    return Turns(most_waiting=limits().waiting)
+
+
+_has_turn: ContextVar[bool] = ContextVar("txcls_has_turn", default=False)
+_importing = threading.Lock()
+
+
+def _import_what_computes() -> None:
+    """Import torch and what uses it, all by one thread: no other may find a module that is half imported."""
+    with _importing:
+        import txcls.generation
+        import txcls.inspection
+        import txcls.model
+        import txcls.predict  # noqa: F401
+
+
+def _shared(
+    *, heavy: bool = False, size: Callable[[Any], int] | None = None
+) -> Callable[[Callable[Asked, Found]], Callable[Asked, Found]]:
+    """Keep what a function gives for its arguments; a heavy one waits for its turn."""
+
+    def decorate(function: Callable[Asked, Found]) -> Callable[Asked, Found]:
+        @wraps(function)
+        def ask(*args: Asked.args, **named: Asked.kwargs) -> Found:
+            def make() -> Found:
+                _import_what_computes()
+                if not heavy:
+                    return function(*args, **named)
+                with _my_turn():
+                    return function(*args, **named)
+
+            return kept().get(_key(function, args, named), make, size=size, wait=_wait_for_another)
+
+        return ask
+
+    return decorate
+
+
+def _key(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Hashable:
+    return function.__name__, tuple(args), tuple(sorted(named.items()))
+
+
+def _wait_for_another() -> None:
+    """Called while another visitor's run makes what this one wants too."""
+    _end_if_left()
+    may_pause()  # the other one may need the turn that this one has
+
+
+def _end_if_left() -> None:
+    """End this run where its visitor has closed the page, or typed on: Streamlit does so whenever its state is read."""
+    if get_script_run_ctx(suppress_warning=True) is not None:
+        st.session_state.get("_anything")
+
+
+@contextmanager
+def _my_turn() -> Iterator[None]:
+    """Run the block when it is this computation's turn, saying where it stands in the queue meanwhile."""
+    if _has_turn.get():
+        yield
+        return
+    said = _Queue()
+    token = _has_turn.set(True)
+    try:
+        with turns().turn(said.wait) as between, pausing(between):
+            yield
+    finally:
+        said.clear()
+        _has_turn.reset(token)
+
+
+class _Queue:
+    """A line on the page that says how many computations go first, once that has lasted for a second."""
+
+    def __init__(self) -> None:
+        self._place: Any = None
+        self._ahead = 0
+        self._since = time.monotonic()
+
+    def wait(self, ahead: int) -> None:
+        """Say it where it has changed; ends the run where its visitor has left."""
+        if get_script_run_ctx(suppress_warning=True) is None:
+            return
+        _end_if_left()
+        if ahead and ahead != self._ahead and (self._place or time.monotonic() - self._since > 1):
+            self._place = self._place or st.empty()
+            others = "1 computation of another visitor" if ahead == 1 else f"{ahead} computations of other visitors"
+            self._place.info(f"In the queue: {others} before this one.")
+            self._ahead = ahead
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._place is not None:
+            self._place.empty()
+
+
+# Checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A checkpoint by name, and the state of its files: the key of everything that is kept."""
+
+    name: str
+    state: str
+
+
+def listing() -> Listing:
+    """The checkpoints there are, and those that cannot be read."""
+    return list_checkpoints()
+
+
+def names() -> tuple[str, ...]:
+    """The classifiers there are; the shipped one first."""
+    return tuple(sorted((one.name for one in listing().classifiers), key=lambda name: (name != "ag_news", name)))
+
+
+Objective = Literal["masked", "causal"]
+
+
+def language_names(objective: Objective) -> tuple[str, ...]:
+    """The language models there are that were trained so; published GPT-2 folders are causal."""
+    return tuple(one.name for one in listing().language_models if one.objective == objective)
+
+
+def summary(name: str) -> Summary:
+    """What a checkpoint is for, without loading it; blank where it cannot be read."""
+    found = listing()
+    return next((one for one in (*found.classifiers, *found.language_models) if one.name == name), Summary(name))
+
+
+def source(name: str) -> Source:
+    """The key of a checkpoint; CheckpointError where there is none of that name."""
+    return Source(name, fingerprint(find_checkpoint(name)))
+
+
+def _size_of_classifier(loaded: "Classifier") -> int:
+    return _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
+
+
+def _size_of_language(loaded: "Language") -> int:
+    return _size_of_model(loaded.model.n_parameters, len(loaded.names))
+
+
+def _size_of_model(n_parameters: int, n_tokens: int) -> int:
+    """Weights as float32, and strings and a dictionary for the vocabulary."""
+    return 4 * n_parameters + 300 * n_tokens
+
+
+@_shared(size=_size_of_classifier)
+def classifier(source: Source) -> "Classifier":
+    """The loaded checkpoint, shared by all sessions."""
+    from txcls.predict import Classifier
+
+    loaded = Classifier.load(source.name)
+    loaded.predict(["warm up"])  # the first prediction of a process is slow: not the visitor's
+    return loaded
+
+
+def is_loaded(source: Source) -> bool:
+    """Whether the checkpoint is loaded, so that nobody has to wait for it."""
+    return any(_key(load, args, {}) in kept() for load, args in _loads(source))
+
+
+def _loads(source: Source) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
+    yield classifier, (source,)
+    yield language, (source, "masked")
+    yield language, (source, "causal")
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A loaded language model, and its V tokens as people read them."""
+
+    model: "TextModel"
+    names: tuple[str, ...]
+
+
+@_shared(size=_size_of_language)
+def language(source: Source, objective: Objective) -> Language:
+    """The loaded language model, shared by all sessions; CheckpointError where it is damaged."""
+    from txcls.generation import TextModel
+    from txcls.inspection import token_names
+
+    loaded = TextModel.load(source.name, objective=objective)
+    if loaded.start:
+        _warm_up(loaded)
+    return Language(loaded, token_names(loaded))
+
+
+def _warm_up(model: "TextModel") -> None:
+    import torch
+
+    with torch.inference_mode():  # the first forward pass of a process is slow: not the visitor's
+        model.model(torch.tensor([[token.id for token in model.start]]))
+
+
+@dataclass(frozen=True, slots=True)
+class TestTexts:
+    """The test rows of a checkpoint's data set, and those of no class where the set has some."""
+
+    __test__ = False  # the name is not pytest's
+
+    dataset: "Dataset"
+    rows: "LabelledTexts"
+    outside: Sequence[str]
+
+
+def _size_of_texts(found: TestTexts) -> int:
+    return sum(4 * len(text) + 80 for texts in (found.rows.texts, found.outside) for text in texts)
+
+
+@_shared(size=_size_of_texts)
+def test_texts(source: Source) -> TestTexts:
+    """The test rows of the data set that the checkpoint was trained on; DataError where they cannot be read."""
+    from txcls.data.datasets import open_dataset
+
+    with st.spinner("reading the test texts …"):
+        dataset = open_dataset(classifier(source).checkpoint.config.data)
+        outside = dataset.load("oos_test").texts if "oos_test" in dataset.splits else ()
+        return TestTexts(dataset, dataset.load("test"), outside)
+
+
+# Classify, Tokens, Attention, Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A prediction, and the milliseconds from text to ranked classes when it was computed."""
+
+    prediction: "Prediction"
+    milliseconds: float
+
+
+@_shared()
+def predict(source: Source, text: str) -> Timed:
+    """All classes of a text, ranked, and how long that took when it was computed."""
+    ready = classifier(source)
+    start = time.perf_counter()
+    prediction = ready.predict([text])[0]
+    return Timed(prediction, 1000 * (time.perf_counter() - start))
+
+
+@_shared(heavy=True)
+def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[DrawnText]":
+    """Random test texts with their predictions; DataError where they cannot be read or have other classes."""
+    from txcls.inspection import draw_texts
+
+    found = test_texts(source)
+    with st.spinner("classifying …"):
+        return draw_texts(classifier(source), found.rows, found.outside if with_outside else (), n=n, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Where the heads look in one text: `attention` L H T T, `pooling` T or None, over `tokens`."""
+
+    tokens: tuple[Token, ...]
+    attention: NDArray[np.float32]
+    pooling: NDArray[np.float32] | None
+
+
+@_shared()
+def look(source: Source, text: str) -> Looks:
+    """The attention of every head on a text; TraceError where the text holds no token."""
+    from txcls.inspection import trace_text
+
+    traced = trace_text(classifier(source), text)
+    return Looks(traced.tokens, traced.attention, traced.pooling)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What follows from all patterns of a text: `rollout` (T, T), and two numbers for each head."""
+
+    rollout: NDArray[np.floating]
+    heads: "HeadStatistics"
+
+
+@_shared()
+def paths(source: Source, text: str) -> Paths:
+    """Rollout through all layers, and entropy and distance of each head."""
+    from txcls.inspection import attention_rollout, head_statistics
+
+    attention = look(source, text).attention
+    return Paths(attention_rollout(attention), head_statistics(attention))
+
+
+@_shared()
+def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> "QueryKey":
+    """Why one token attends to another in one head, dimension by dimension."""
+    from txcls.inspection import query_key, trace_text
+
+    traced = trace_text(classifier(source), text)
+    return query_key(traced, layer=layer, head=head, query=query, key=key)
+
+
+@_shared(heavy=True)
+def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
+    """The predictions for the text's words in n other orders; TraceError where the text holds no token."""
+    from txcls.inspection import shuffle_words
+
+    return shuffle_words(classifier(source), text, n=n, seed=0)
+
+
+@_shared()
+def positions(source: Source, *, length: int) -> "PositionEncoding":
+    """The checkpoint's own position encoding, its first `length` positions."""
+    from txcls.inspection import position_encoding
+
+    return position_encoding(classifier(source), length)
+
+
+@_shared()
+def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
+    """The sinusoidal encoding (length, d_model) of any size."""
+    from txcls.inspection import sinusoids as encoding
+
+    values: NDArray[np.float32] = encoding(length, d_model)
+    return values
+
+
+@_shared(heavy=True)
+def tokenizers(source: Source, *, size: int) -> "Tokenizers":
+    """The checkpoint's tokenizer and one of the other kind, where byte pairs are learned a vocabulary of this size."""
+    from txcls.inspection import compare_tokenizers
+
+    with st.spinner("learning sub-words …"):
+        return compare_tokenizers(classifier(source).encoder, size=size)
+
+
+@_shared()
+def spellings(source: Source) -> tuple[str, ...]:
+    """The checkpoint's vocabulary as people read it, by id."""
+    from txcls.inspection import spellings
+
+    return spellings(classifier(source).encoder)
+
+
+@_shared()
+def search(source: Source, query: str) -> "VocabularySearch":
+    """What of the checkpoint's vocabulary is like the query."""
+    from txcls.inspection import search_vocabulary
+
+    return search_vocabulary(spellings(source), query)
+
+
+@_shared()
+def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
+    """The tokens whose vectors are nearest to that of one: (id, cosine)."""
+    from txcls.inspection import nearest_tokens
+
+    return nearest_tokens(classifier(source), index)
+
+
+# Switchboard, Explanation, Class lens
+
+
+@_shared(heavy=True)
+def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "PartEffects":
+    """By how much every head and feed-forward block alone moves the winner; TraceError where nothing is to read."""
+    from txcls.inspection import Means, ablate_each
+
+    ready = classifier(source)
+    return ablate_each(ready, text, heads=heads, off=off, means=Means.of(ready))
+
+
+@_shared()
+def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablation":
+    """The text's class probabilities with these changes made together, in the one row of `changed`."""
+    from txcls.inspection import Means, ablate
+
+    ready = classifier(source)
+    return ablate(ready, text, [changes], means=Means.of(ready))
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Scores of a text's words, how far they agree, and what happens when words go."""
+
+    explanation: "Explanation"
+    correlations: NDArray[np.float64]
+    curves: "DeletionCurves"
+
+
+@_shared(heavy=True)
+def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
+    """Five ways to score the text's words, judged; TraceError where nothing is to read."""
+    from txcls.inspection import deletion_curves, explain, rank_correlations
+
+    ready = classifier(source)
+    explanation = explain(ready, text, target=target, baseline=baseline)
+    curves = deletion_curves(ready, text, explanation.scores)
+    return Explained(explanation, rank_correlations(explanation.scores), curves)
+
+
+def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> "ExplanationAverages":
+    """The five ways judged on n random test texts, the same as `txcls evaluate --explanations` takes.
+
+    Args:
+        source: the checkpoint.
+        n: texts.
+        on_text: called with how many are done, and how many there are, after each.
+    """
+
+    @_shared(heavy=True)
+    def average_on_test_texts(source: Source, n: int) -> "ExplanationAverages":
+        from txcls.inspection import average_explanations, draw_rows, explanation_figures
+
+        ready = classifier(source)
+        texts = draw_rows(test_texts(source).rows.texts, n=n)
+        figures = []
+        for place, text in enumerate(texts, start=1):
+            if ready.encoder.encode(text).has_words:
+                figures.append(explanation_figures(ready, text))
+            on_text(place, len(texts))
+        return average_explanations(figures, split="test")
+
+    return average_on_test_texts(source, n)
+
+
+@_shared()
+def lens(source: Source, text: str) -> "ClassLens":
+    """The class head read after every state; TraceError where nothing is to read."""
+    from txcls.inspection import class_lens
+
+    return class_lens(classifier(source), text)
+
+
+# Step by step, What if, Neighbourhood
+
+
+def _size_of_walk(made: "Walk") -> int:
+    """Its arrays; steps hold functions too, which cannot be pickled and share them."""
+    arrays = [*made.traced.values.values(), *(step.values for step in made.steps if step.values is not None)]
+    return sum(one.nbytes for one in arrays) + 100_000
+
+
+@_shared(size=_size_of_walk)
+def walk(source: Source, text: str) -> "Walk":
+    """The steps of a text through the checkpoint; TraceError where it holds no token."""
+    from txcls.inspection import walk_through
+
+    return walk_through(classifier(source), text)
+
+
+@_shared(heavy=True)
+def compare(source: Source, before: str, after: str) -> "Comparison":
+    """Both versions of a text through the checkpoint; TraceError where one holds no token."""
+    from txcls.inspection import compare_texts
+
+    return compare_texts(classifier(source), before, after)
+
+
+def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
+    """The search for the smallest change that flips the class, batch by batch; not kept."""
+    _import_what_computes()
+    from txcls.inspection import search_flips
+
+    search = search_flips(classifier(source), text)
+    while True:
+        with _my_turn():
+            found = next(search, None)
+        if found is None:
+            return
+        yield found
+
+
+@_shared(heavy=True)
+def vocabulary_plane(source: Source) -> "Plane":
+    """The plane in which the checkpoint's vocabulary spreads the most."""
+    from txcls.inspection import vocabulary_plane
+
+    return vocabulary_plane(classifier(source))
+
+
+@_shared(heavy=True)
+def token_plane(source: Source, text: str) -> "TokenPlane":
+    """The vocabulary and the text's tokens in the plane; TraceError where the text holds no token."""
+    from txcls.inspection import token_plane
+
+    return token_plane(classifier(source), text, plane=vocabulary_plane(source))
+
+
+@_shared(heavy=True)
+def pooled(source: Source, texts: tuple[str, ...]) -> "PooledTexts":
+    """The pooled vectors of texts and the classes that win on them."""
+    from txcls.inspection import pool_texts
+
+    return pool_texts(classifier(source), texts)
+
+
+@_shared(heavy=True)
+def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> "TextPlane":
+    """A text among others in the plane; TraceError where it holds no token."""
+    from txcls.inspection import text_plane
+
+    return text_plane(classifier(source), text, pooled(source, texts))
+
+
+@_shared()
+def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
+    """Up to n different test texts with something to read, drawn by chance; DataError where they cannot be read."""
+    rows = test_texts(source).rows.texts
+    order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
+    encoder = classifier(source).encoder
+    texts = dict.fromkeys(rows[int(place)] for place in order)
+    return tuple(text for text in texts if encoder.encode(text).has_words)[:n]
+
+
+# Language model
+
+Ids = tuple[int, ...]
+
+
+@_shared()
+def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
+    """What the masked-token model expects at a place of the text that it does not see."""
+    from txcls.inspection import fill_blank
+
+    return fill_blank(language(source, "masked").model, ids, place)
+
+
+@_shared()
+def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) -> "NextTokens":
+    """The ranked next tokens, what sampling leaves of them, and where the token is that does come next."""
+    from txcls.inspection import next_tokens
+
+    return next_tokens(language(source, "causal").model, ids, sampling=sampling, truth=truth)
+
+
+@_shared()
+def surprise(source: Source, ids: Ids) -> "Surprise":
+    """How unexpected each token was to the causal model."""
+    from txcls.inspection import surprise
+
+    return surprise(language(source, "causal").model, ids)
+
+
+@_shared()
+def sight(source: Source, objective: Objective, ids: Ids) -> "Sight":
+    """Which token may attend to which, and how every head does."""
+    from txcls.inspection import sight
+
+    return sight(language(source, objective).model, ids)
