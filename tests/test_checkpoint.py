@@ -178,7 +178,8 @@ DAMAGES = {
     "huge header": (put("model.safetensors", b"\xff" * 64), "not a whole safetensors file"),
     "config of something else": (put("config.json", b'{"architectures": ["BertModel"]}'), "format_version is None"),
     "config not an object": (put("config.json", b"[1]"), "wanted a JSON dict, got list"),
-    "deeply nested config": (put("config.json", b"[" * 100_000), "not readable as JSON"),
+    "deeply nested config": (put("config.json", b"[" * 1_900), "not readable as JSON (nested too deep)"),
+    "config of many values": (put("config.json", b"[" * 100_000), "config.json: about 100,000 values; at most 2,000"),
     "newer format": (edit_json("config.json", lambda c: c.update(format_version=99)), "format_version is 99"),
     "unknown key": (edit_json("config.json", lambda c: c["model"].update(wings=2)), "model.wings: unknown setting"),
     "temperature": (

@@ -7,17 +7,24 @@ README.md           the model card, written from the rest
 """
 
 import json
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from txcls.config import Calibration, RunConfig, ScopeRule, TrainConfig
-from txcls.errors import CheckpointError, ConfigError
+from txcls.errors import CheckpointError
+from txcls.folders import FILES, checkpoint_root, fingerprint, new_folder, reading, reason, settle
+from txcls.listing import FORMAT_VERSION, Listing, Summary, checked_config, checkpoint_names, list_checkpoints
+from txcls.record import (
+    one_line,
+    read_history,
+    read_json,
+    read_labels,
+    read_metrics,
+)
 from txcls.stored import restored, stored
 from txcls.text.encoder import TextEncoder
 
@@ -26,10 +33,24 @@ if TYPE_CHECKING:
 
     from txcls.model import Encoder
 
-Json = TypeVar("Json", dict[str, Any], list[Any])
-
-FORMAT_VERSION = 1
-FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
+__all__ = [
+    "FILES",
+    "FORMAT_VERSION",
+    "Checkpoint",
+    "Listing",
+    "Summary",
+    "checkpoint_names",
+    "checkpoint_root",
+    "find_checkpoint",
+    "fingerprint",
+    "group_name",
+    "list_checkpoints",
+    "load_checkpoint",
+    "model_card",
+    "most_confused",
+    "save_checkpoint",
+    "write_json",
+]
 
 
 @dataclass(frozen=True)
@@ -65,46 +86,22 @@ class Checkpoint:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
 
-def checkpoint_root() -> Path:
-    """Where checkpoint names are looked up: $TXCLS_CHECKPOINTS, ./checkpoints, or the one beside the package."""
-    if configured := os.environ.get("TXCLS_CHECKPOINTS"):
-        return Path(configured)
-    here = Path("checkpoints")
-    beside = Path(__file__).resolve().parent.parent / "checkpoints"
-    return here if here.is_dir() or not beside.is_dir() else beside
-
-
-def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
-    """Names of the classifiers (or of the language models) under `checkpoint_root()`, sorted."""
-    root = checkpoint_root()
-    files = root.glob("*/config.json") if root.is_dir() else ()
-    return tuple(sorted(file.parent.name for file in files if _is_language_model(file) == language_models))
-
-
-def _is_language_model(config: Path) -> bool:
-    """Whether a config.json names a language objective, or is a published GPT-2's; a damaged one counts as a
-    classifier's, to be refused later."""
-    try:
-        values = json.loads(config.read_text(encoding="utf-8"))
-        return bool(values.get("objective", "classify") != "classify" or values.get("model_type") == "gpt2")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return False
-
-
 def find_checkpoint(path_or_name: str | Path) -> Path:
     """The folder that a path or a name under `checkpoint_root()` means.
 
     Raises:
         CheckpointError: neither is a folder.
     """
-    for candidate in (Path(path_or_name), checkpoint_root() / path_or_name):
-        try:
-            if candidate.is_dir():
-                return candidate
-        except (OSError, ValueError):  # a name too long, or with a NUL byte
-            break
+    candidates = (Path(path_or_name), checkpoint_root() / path_or_name)
+    for attempt in range(2):
+        for candidate in candidates:
+            with suppress(OSError, ValueError):  # a name too long, or with a NUL byte
+                if candidate.is_dir():
+                    return candidate
+                if not attempt:
+                    settle(candidate.parent)  # it may be being replaced now, or a kill may have left it half replaced
     known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
-    raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r}; known names: {known}")
+    raise CheckpointError(one_line(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}"))
 
 
 def save_checkpoint(checkpoint: Checkpoint) -> None:
@@ -117,45 +114,38 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
         CheckpointError: the folder cannot be written, or the disk is full; what was there before is still there.
     """
     import torch
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     target = checkpoint.path
-    temporary = None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        temporary.chmod(0o755)
-        weights = stored(checkpoint.model.state_dict(), checkpoint.config.stored_tables)
-        if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
-            raise CheckpointError(f"weights {', '.join(worst)} are not finite in float16; nothing was saved")
-        save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
-        write_json(
-            temporary / "config.json",
-            {
-                "format_version": FORMAT_VERSION,
-                "calibration": checkpoint.calibration.model_dump(mode="json"),
-                "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
-                **checkpoint.config.model_dump(mode="json"),
-            },
-        )
-        write_json(temporary / "tokenizer.json", checkpoint.encoder.to_dict(), indent=None)
-        write_json(temporary / "labels.json", list(checkpoint.classes))
-        write_json(temporary / "metrics.json", checkpoint.metrics)
-        rows = "".join(json.dumps(row) + "\n" for row in checkpoint.history)
-        (temporary / "history.jsonl").write_text(rows, encoding="utf-8")
-        (temporary / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
-        for file in temporary.iterdir():
-            file.chmod(0o644)  # safetensors lets nobody else read its files; a server may run as another user
-        _flush(temporary)
-        _swap(temporary, target)
-    except OSError as error:
+        with new_folder(target) as temporary:
+            weights = stored(checkpoint.model.state_dict(), checkpoint.config.stored_tables)
+            if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
+                raise CheckpointError(f"weights {', '.join(worst)} are not finite in float16; nothing was saved")
+            save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
+            write_json(
+                temporary / "config.json",
+                {
+                    "format_version": FORMAT_VERSION,
+                    "calibration": checkpoint.calibration.model_dump(mode="json"),
+                    "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
+                    **checkpoint.config.model_dump(mode="json"),
+                },
+            )
+            write_json(temporary / "tokenizer.json", checkpoint.encoder.to_dict(), indent=None)
+            write_json(temporary / "labels.json", list(checkpoint.classes))
+            write_json(temporary / "metrics.json", checkpoint.metrics)
+            rows = "".join(json.dumps(row) + "\n" for row in checkpoint.history)
+            (temporary / "history.jsonl").write_text(rows, encoding="utf-8")
+            (temporary / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
+            for file in temporary.iterdir():
+                file.chmod(0o644)  # safetensors lets nobody else read its files; a server may run as another user
+    except (OSError, SafetensorError) as error:
         raise CheckpointError(
-            f"cannot save checkpoint {target}: {error.strerror or error}; an older one there is untouched. "
+            f"cannot save checkpoint {target}: {reason(error):.200}; an older one there is untouched. "
             "Free some space or choose another folder"
         ) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
@@ -166,40 +156,37 @@ def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _flush(folder: Path) -> None:
-    """Have the operating system put the files on disk now, so that a full disk shows before the old folder goes."""
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-
-
-def _swap(new: Path, target: Path) -> None:
-    """Put folder `new` in the place of `target`; if that fails, the old folder comes back."""
-    if not target.exists():
-        new.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-    target.replace(old)
-    try:
-        new.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
 def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     """Read a checkpoint folder onto the CPU, model in evaluation mode; nothing in it is executed or unpickled.
+
+    A checkpoint that is being replaced is read as it was before or as it is after.
 
     Raises:
         CheckpointError: a file is missing, damaged or does not fit the others; the message names file and field.
     """
     path = find_checkpoint(path_or_name)
+    try:
+        with reading(path.absolute().parent):
+            return _load(path)
+    except CheckpointError as error:
+        raise CheckpointError(one_line(str(error))) from None
+
+
+def _load(path: Path) -> Checkpoint:
     if missing := [name for name in FILES if not (path / name).is_file()]:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
-    config, calibration, scope = _read_config(path / "config.json")
+    source = path / "config.json"
+    config, calibration, scope = checked_config(read_json(source, dict), source=str(source))
+    classes = read_labels(path / "labels.json") if config.objective == "classify" else ()
+    metrics = read_metrics(path / "metrics.json")
+    history = read_history(path / "history.jsonl")
+    for split in ("validation", "test"):
+        n = len(metrics.get(split, {}).get("confusion", classes))
+        if n != len(classes):
+            raise CheckpointError(
+                f"{path / 'metrics.json'}: {split}.confusion is of {n} classes; labels.json names {len(classes)}"
+            )
     encoder = _read_encoder(path / "tokenizer.json")
-    classes = _read_labels(path / "labels.json") if config.objective == "classify" else ()
     wanted = config.reads_class_token
     if (encoder.max_length, encoder.class_token) != (config.model.max_length, wanted):
         raise CheckpointError(
@@ -207,54 +194,15 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
             f"do not fit config.json, which wants {config.model.max_length} and {wanted}"
         )
     model = _read_model(path / "model.safetensors", config, vocab_size=encoder.vocab_size, n_classes=len(classes))
-    metrics = _read_json(path / "metrics.json", dict)
-    history = _read_history(path / "history.jsonl")
     return Checkpoint(path, config, encoder, classes, model, calibration, metrics, history, scope)
 
 
-def _read_json(path: Path, kind: type[Json]) -> Json:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
-    if not isinstance(value, kind):
-        raise CheckpointError(f"{path}: wanted a JSON {kind.__name__}, got {type(value).__name__}")
-    return value
-
-
-def _read_config(path: Path) -> tuple[RunConfig, Calibration, ScopeRule | None]:
-    values = _read_json(path, dict)
-    version = values.pop("format_version", None)
-    if version != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path}: format_version is {version!r}; this txcls reads {FORMAT_VERSION}. Is it a txcls checkpoint?"
-        )
-    # Until 0.1.0 there was a temperature alone.
-    calibration = values.pop("calibration", None) or {"temperature": values.pop("temperature", None)}
-    scope = values.pop("scope", None)
-    try:
-        fitted = Calibration.from_mapping(calibration, source=f"{path}: calibration")
-        rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{path}: scope")
-        return RunConfig.from_mapping(values, source=str(path)), fitted, rule
-    except ConfigError as error:
-        raise CheckpointError(str(error)) from None
-
-
 def _read_encoder(path: Path) -> TextEncoder:
-    values = _read_json(path, dict)
+    values = read_json(path, dict)
     try:
         return TextEncoder.from_dict(values)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
-
-
-def _read_labels(path: Path) -> tuple[str, ...]:
-    values = _read_json(path, list)
-    if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
-        raise CheckpointError(f"{path}: wanted at least two class names, got {values!r:.200}")
-    if len(set(values)) != len(values):
-        raise CheckpointError(f"{path}: a class name stands there twice")
-    return tuple(values)
 
 
 def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> "Encoder":
@@ -301,16 +249,6 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
 def _may_become(stored: "torch.dtype", wanted: "torch.dtype") -> bool:
     """Weights are stored in half precision; what is counted, as it is."""
     return bool(stored.is_floating_point if wanted.is_floating_point else stored == wanted)
-
-
-def _read_history(path: Path) -> list[dict[str, Any]]:
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise CheckpointError(f"{path}: not readable as JSON Lines ({error})") from None
-    if not all(isinstance(row, dict) for row in rows):
-        raise CheckpointError(f"{path}: wanted one JSON object a line")
-    return rows
 
 
 def model_card(checkpoint: Checkpoint) -> str:

@@ -1,0 +1,162 @@
+"""Which checkpoints there are and what they are for, from their small files alone; a bad folder hurts no other."""
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from txcls.config import Calibration, RunConfig, ScopeRule
+from txcls.errors import CheckpointError, ConfigError
+from txcls.folders import FILES, GPT2_FILES, checkpoint_root, fingerprint, is_hidden, names_in, reading, reason, settle
+from txcls.record import one_line, read_history, read_json, read_labels, read_metrics
+
+FORMAT_VERSION = 1
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a checkpoint is for, as far as its small files tell.
+
+    `accuracy` is of the test texts, else of the validation texts, None where neither was measured; `perplexity` is a
+    language model's on validation texts.
+    """
+
+    name: str
+    title: str = ""
+    dataset: str = ""
+    n_classes: int = 0
+    accuracy: float | None = None
+    objective: str = "classify"
+    perplexity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All checkpoints under a folder, each kind sorted by name.
+
+    Published GPT-2 folders are language models of the objective "causal". `left_out` says in one line for each folder
+    that is meant to be a checkpoint and cannot be read, why.
+    """
+
+    classifiers: tuple[Summary, ...] = ()
+    language_models: tuple[Summary, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+_lock = threading.Lock()
+_known: dict[Path, tuple[str, Summary | str]] = {}
+"""What was found in each folder, and the fingerprint of the files that said so."""
+
+
+def list_checkpoints() -> Listing:
+    """What is under `checkpoint_root()`, cheap to ask again: only folders that changed are read.
+
+    Folders without a config.json are no checkpoints, nor are hidden ones; a link that leads nowhere is left out with
+    its reason. Whatever a folder holds, nothing is raised. What killed saves left is finished or removed first.
+    """
+    root = checkpoint_root().absolute()
+    settle(root)
+    found: dict[str, Summary | str] = {}
+    with reading(root):
+        for name in names_in(root):
+            if is_hidden(name):
+                continue
+            if (state := _look(root / name)) is not None:
+                found[name] = state
+    with _lock:
+        for path in [path for path in _known if path.parent == root and path.name not in found]:
+            del _known[path]
+    summaries = [one for one in found.values() if isinstance(one, Summary)]
+    return Listing(
+        classifiers=tuple(one for one in summaries if one.objective == "classify"),
+        language_models=tuple(one for one in summaries if one.objective != "classify"),
+        left_out={name: why for name, why in found.items() if isinstance(why, str)},
+    )
+
+
+def _look(path: Path) -> Summary | str | None:
+    """What a folder holds, or why it cannot be read; None where it is not meant to be a checkpoint."""
+    try:
+        if path.is_symlink() and not path.exists():
+            return "a link that leads nowhere"
+        if not path.is_dir() or not os.path.lexists(path / "config.json"):
+            return None
+        state = fingerprint(path)
+        with _lock:
+            before = _known.get(path)
+        if before is not None and before[0] == state:
+            return before[1]
+        found = _summary_or_reason(path)
+        with _lock:
+            _known[path] = (state, found)
+        return found
+    except (CheckpointError, OSError, ValueError) as error:  # gone meanwhile, or not ours to read
+        return one_line(reason(error), limit=LONGEST_REASON)
+
+
+def _summary_or_reason(path: Path) -> Summary | str:
+    try:
+        return _summary(path)
+    except CheckpointError as error:
+        return one_line(str(error).replace(f"{path}{os.sep}", ""), limit=LONGEST_REASON)
+
+
+def _summary(path: Path) -> Summary:
+    values = read_json(path / "config.json", dict)
+    if values.get("model_type") == "gpt2":
+        _check_whole(path, GPT2_FILES)
+        return Summary(path.name, title="next token (a published GPT-2)", objective="causal")
+    config, _, _ = checked_config(values, source=str(path / "config.json"))
+    _check_whole(path, FILES)
+    labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
+    metrics = read_metrics(path / "metrics.json")
+    read_history(path / "history.jsonl")
+    figures: Mapping[str, Any] = metrics.get("test") or metrics.get("validation") or {}
+    return Summary(
+        name=path.name,
+        title=config.title,
+        dataset=config.data.dataset,
+        n_classes=len(labels),
+        accuracy=figures.get("accuracy"),
+        objective=config.objective,
+        perplexity=metrics.get("language", {}).get("perplexity"),
+    )
+
+
+def _check_whole(path: Path, files: tuple[str, ...]) -> None:
+    if missing := [name for name in files if not (path / name).is_file()]:
+        raise CheckpointError(f"it lacks {', '.join(missing)}")
+
+
+def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
+    """The settings that a config.json holds, with the calibration and the rule of scope that stand beside them.
+
+    Raises:
+        CheckpointError: it is of another format, or a setting is unknown or invalid; the field is named.
+    """
+    values = dict(values)
+    version = values.pop("format_version", None)
+    if version != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{source}: format_version is {version!r:.100}; this txcls reads {FORMAT_VERSION}. "
+            "Is it a txcls checkpoint?"
+        )
+    # Until 0.1.0 there was a temperature alone.
+    calibration = values.pop("calibration", None) or {"temperature": values.pop("temperature", None)}
+    scope = values.pop("scope", None)
+    try:
+        fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
+        rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
+        return RunConfig.from_mapping(values, source=source), fitted, rule
+    except ConfigError as error:
+        raise CheckpointError(one_line(str(error))) from None
+
+
+def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
+    """Names of the classifiers (or of the language models) under `checkpoint_root()`, sorted; without those that
+    cannot be read."""
+    listing = list_checkpoints()
+    return tuple(one.name for one in (listing.language_models if language_models else listing.classifiers))

@@ -1,0 +1,408 @@
+"""The small files of a checkpoint: how large they may be, and what metrics.json and history.jsonl may say.
+
+They may come from anyone, so a file is measured before it is read, values are counted before they are parsed, and what
+code or cards read is validated. Keys that this version does not know are kept as they are, since a record is written to
+by later versions and by people too; they may hold plain values only, few levels deep.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
+
+from txcls.errors import CheckpointError
+from txcls.folders import reason
+
+Json = TypeVar("Json", dict[str, Any], list[Any])
+
+MOST_BYTES = {
+    "config.json": 200_000,
+    "labels.json": 4_000_000,
+    "metrics.json": 8_000_000,
+    "history.jsonl": 32_000_000,
+    "tokenizer.json": 24_000_000,
+    "vocab.json": 24_000_000,
+    "merges.txt": 24_000_000,
+}
+"""The largest file of each name that is read."""
+MOST_VALUES = {
+    "config.json": 2_000,
+    "labels.json": 20_000,
+    "metrics.json": 4_000_000,
+    "history.jsonl": 3_000_000,
+    "tokenizer.json": 3_000_000,
+    "vocab.json": 3_000_000,
+}
+"""How many values a file may hold: a parsed one takes far more memory than its character or two in the file."""
+MOST_CLASSES = 10_000
+MOST_LABEL_CHARACTERS = 1_000_000
+"""Of all class names together."""
+MOST_CLASSES_OF_A_MATRIX = 600
+"""Up to so many classes metrics.json keeps the whole confusion matrix."""
+MOST_ROWS = 100_000
+"""Of history.jsonl."""
+_DEEPEST = 8
+_LONGEST = 1000
+
+
+def one_line(text: str, *, limit: int = _LONGEST) -> str:
+    """A text of whatever origin as one line of printable characters, its middle left out where it is longer."""
+    text = text if len(text) <= 20 * limit else text[: 10 * limit] + text[-10 * limit :]
+    text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    return f"{text[:head]} … {text[len(text) - (limit - head - 3) :]}"
+
+
+def read_text(path: Path) -> str:
+    """A small file's text.
+
+    Raises:
+        CheckpointError: it cannot be read, is no UTF-8, or is larger or holds more values than files of its name may.
+    """
+    most, values = MOST_BYTES[path.name], MOST_VALUES.get(path.name)
+    try:
+        if not path.is_file():  # a device or a pipe would be read for ever
+            raise CheckpointError(f"{path}: missing, or not a plain file")
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise CheckpointError(f"{path}: larger than {most / 1e6:g} MB, the most that is read")
+        if values is not None and (found := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > values:
+            raise CheckpointError(f"{path}: about {found:,} values; at most {values:,} are read")
+        return content.decode("utf-8")
+    except (OSError, ValueError) as error:
+        kind = "JSON" if path.suffix.startswith(".json") else "text"
+        raise CheckpointError(f"{path}: not readable as {kind} ({reason(error)!s:.200})") from None
+
+
+def read_json(path: Path, kind: type[Json]) -> Json:
+    """A small JSON file: an object (dict) or a list.
+
+    Raises:
+        CheckpointError: as for `read_text`, or it is no JSON of that kind.
+    """
+    return _parsed(read_text(path), kind, where=str(path))
+
+
+def _parsed(text: str, kind: type[Json], *, where: str) -> Json:
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise CheckpointError(f"{where}: not readable as JSON (nested too deep)") from None
+    except ValueError as error:
+        raise CheckpointError(f"{where}: not readable as JSON ({error!s:.200})") from None
+    if not isinstance(value, kind):
+        raise CheckpointError(f"{where}: wanted a JSON {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def read_labels(path: Path) -> tuple[str, ...]:
+    """The class names of labels.json, in the order of the logits.
+
+    Raises:
+        CheckpointError: it is no list of at least two class names, each once.
+    """
+    values = read_json(path, list)
+    if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
+        raise CheckpointError(f"{path}: wanted at least two class names, got {values[:20]!r:.200}")
+    if problem := labels_problem(values):
+        raise CheckpointError(f"{path}: {problem}")
+    return tuple(values)
+
+
+def labels_problem(labels: Sequence[str]) -> str | None:
+    """Why these cannot be the class names of a checkpoint; None where they can."""
+    if len(labels) > MOST_CLASSES:
+        return f"{len(labels):,} classes; wanted at most {MOST_CLASSES:,}"
+    if (length := sum(map(len, labels))) > MOST_LABEL_CHARACTERS:
+        return f"class names of {length:,} characters together; wanted at most {MOST_LABEL_CHARACTERS:,}"
+    if len(set(labels)) != len(labels):
+        return "a class name stands there twice"
+    if odd := next((label for label in labels if not _is_text(label)), None):
+        return f"the class name {odd!r:.200} holds half a character (a lone surrogate)"
+    return None
+
+
+def read_metrics(path: Path) -> dict[str, Any]:
+    """The validated record of metrics.json, as it stands there.
+
+    Raises:
+        CheckpointError: it cannot be read, or a field holds something else than wanted; the field is named.
+    """
+    values = read_json(path, dict)
+    _check(Record, values, where=str(path))
+    return values
+
+
+def read_history(path: Path) -> list[dict[str, Any]]:
+    """The validated rows of history.jsonl, as they stand there.
+
+    Raises:
+        CheckpointError: as for `read_metrics`; the line is named.
+    """
+    text = read_text(path)
+    lines = text.split("\n", MOST_ROWS + 1)
+    if len(lines) > MOST_ROWS + 1:
+        raise CheckpointError(f"{path}: more than {MOST_ROWS:,} rows")
+    rows = []
+    for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
+        where = f"{path}: line {number}"
+        try:
+            row = _parsed(line, dict, where=where)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}; wanted one JSON object a line") from None
+        _check(HistoryLine, row, where=where)
+        rows.append(row)
+    return rows
+
+
+def _check(kind: "type[_Part]", values: Mapping[str, Any], *, where: str) -> None:
+    try:
+        kind.model_validate(values)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+        raise CheckpointError(f"{where}: {'; '.join(map(_said, found[:3]))}{more}") from None
+
+
+def _said(problem: Any) -> str:
+    field = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "value_error":
+        return f"{field}: {problem['ctx']['error']}" if field else str(problem["ctx"]["error"])
+    if problem["type"] == "missing":
+        return f"{field}: missing"
+    return f"{field:.200}: {problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(problem['input'])}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**20:
+        return f"a number of {len(str(value)) if value.bit_length() < 10_000 else 'thousands of'} digits"
+    if isinstance(value, dict | list | str):
+        return f"{value!r:.80}" if len(value) <= 100 else f"{type(value).__name__} of {len(value):,}"
+    return f"{value!r:.80}"
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_plain(value: Any, levels: int = _DEEPEST) -> bool:
+    """Whether a value of an unknown key may be kept: finite, whole characters, not nested deep."""
+    if isinstance(value, dict):
+        return bool(levels) and all(_is_text(key) and _is_plain(one, levels - 1) for key, one in value.items())
+    if isinstance(value, list):
+        return bool(levels) and all(_is_plain(one, levels - 1) for one in value)
+    if isinstance(value, str):
+        return _is_text(value)
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+class _Part(BaseModel):
+    """Validated without being changed: the values stay plain JSON."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unknown_keys_are_plain(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            for key in values.keys() - cls.model_fields.keys():
+                if not (_is_text(key) and _is_plain(values[key])):
+                    raise ValueError(f"{key!r:.100}: not finite, nested too deep, or holds half a character")
+        return values
+
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Number = Annotated[float, Field(ge=-1e15, le=1e15)]
+Positive = Annotated[float, Field(ge=0.0, le=1e15)]
+Correlation = Annotated[float, Field(ge=-1.000001, le=1.000001)]
+Text = Annotated[str, Field(max_length=20_000)]
+Item = TypeVar("Item")
+Many = Annotated[list[Item], FailFast()]
+"""A list whose first fault is enough: a million of them would take a gigabyte to say."""
+
+
+_ABSENT: Any = None
+"""Where a part of the record is missing; null itself is refused."""
+
+
+def _vector_or_matrix(values: list[Any]) -> list[Any]:
+    rows = values if values and all(isinstance(one, list) for one in values) else [values]
+    for row in rows:
+        for one in row:
+            if isinstance(one, bool) or not isinstance(one, int | float) or not abs(one) <= 1e15:
+                raise ValueError(f"wanted finite numbers, got {_short(one)}")
+    return values
+
+
+Tap = Annotated[list[Any], AfterValidator(_vector_or_matrix)]
+
+
+class _Data(_Part):
+    dataset: Text = ""
+    title: Text = ""
+    terms: Text = ""
+    note: Text = ""
+    validation: Text = ""
+    train_rows: Count = 0
+    validation_rows: Count = 0
+    test_rows: Count = 0
+
+
+class _Training(_Part):
+    command: Text = ""
+    seed: Count = 0
+    seconds: Positive = 0
+    epochs: Count = 0
+    steps: Count = 0
+    best_epoch: Count = 0
+    machine: Text = ""
+    software: Text = ""
+
+
+class _Refit(_Training):
+    rows: Count
+
+
+class _OneClass(_Part):
+    label: str = Field(max_length=MOST_LABEL_CHARACTERS)
+    precision: Share
+    recall: Share
+    f1: Share
+    support: Count
+
+
+class _Bin(_Part):
+    low: Share
+    high: Share
+    n: Count
+    confidence: Share
+    accuracy: Share
+
+
+class _Slice(_Part):
+    over: Number | None
+    up_to: Number | None
+    n: Count
+    accuracy: Share
+
+
+class _Figures(_Part):
+    """Of the validation or the test rows."""
+
+    n: Count
+    accuracy: Share
+    macro_f1: Share
+    ece: Share
+    log_loss: Positive
+    per_class: Many[_OneClass] = Field(max_length=MOST_CLASSES)
+    confusion: Many[Many[Count]] = Field([], max_length=MOST_CLASSES)
+    reliability: Many[_Bin] = Field(max_length=1000)
+    by_length: Many[_Slice] = Field([], max_length=1000)
+    by_unknown: Many[_Slice] = Field([], max_length=1000)
+    order: dict[str, Share] = Field({}, max_length=100)
+
+    @model_validator(mode="after")
+    def _matrix_is_square(self) -> Self:
+        if any(len(row) != len(self.confusion) for row in self.confusion):
+            raise ValueError("confusion: wanted as many columns as rows")
+        return self
+
+
+class _Scope(_Part):
+    n_in: Count
+    n_out: Count
+    auroc: Share
+    accuracy: Share
+    accuracy_in: Share
+    recall_out: Share
+
+
+class _Phrases(_Part):
+    n: Count
+    strength: Positive
+    scale: Number
+    log_loss_without: Positive
+    log_loss_with: Positive
+
+
+class _Language(_Part):
+    loss: Positive
+    perplexity: Annotated[float, Field(ge=0.0)]
+    accuracy: Share
+
+
+class _Effects(_Part):
+    heads: Many[Many[Share]] = Field(max_length=1000)
+    feed_forward: Many[Share] = Field(max_length=1000)
+
+
+class _Heads(_Part):
+    split: Text
+    n: Count
+    accuracy: Share
+    zero: _Effects
+    mean: _Effects
+
+    @model_validator(mode="after")
+    def _alike(self) -> Self:
+        shapes = {(len(one.feed_forward), *map(len, one.heads)) for one in (self.zero, self.mean)}
+        if len(shapes) > 1 or any(len(one.heads) != len(one.feed_forward) for one in (self.zero, self.mean)):
+            raise ValueError("zero and mean: wanted the same layers and heads in both")
+        return self
+
+
+class _Means(_Part):
+    split: Text
+    n: Count
+    taps: dict[str, Tap] = Field(max_length=1000)
+
+
+class _Explanations(_Part):
+    split: Text
+    n: Count
+    areas: dict[str, Share] = Field(max_length=100)
+    random_area: Share
+    correlations: Many[Many[Correlation | None]] = Field(max_length=100)
+    completeness_error: Positive
+
+
+class Record(_Part):
+    """metrics.json: what was measured, and how the model was made; each part only where it was."""
+
+    data: _Data = _Data()
+    training: _Training = _Training()
+    refit: _Refit = _ABSENT
+    validation: _Figures = _ABSENT
+    test: _Figures = _ABSENT
+    scope: dict[str, _Scope] = Field({}, max_length=100)
+    phrases: _Phrases = _ABSENT
+    language: _Language = _ABSENT
+    heads: _Heads = _ABSENT
+    means: _Means = _ABSENT
+    explanations: _Explanations = _ABSENT
+
+
+class HistoryLine(_Part):
+    """A line of history.jsonl: one validation while training."""
+
+    epoch: Count = 0
+    step: Count = 0
+    train_loss: Number = 0.0
+    train_accuracy: Share = 0.0
+    validation_loss: Number = 0.0
+    validation_accuracy: Share = 0.0
+    learning_rate: Positive = 0.0
+    seconds: Positive = 0.0
+    tokens_per_second: Positive = 0.0
+    best: bool = False
