@@ -73,7 +73,8 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
     (tmp_path / "broken" / "config.json").write_text("{}")
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", checkpoint="good", versus="broken")
-    assert "lacks" in app.error[0].value
+    assert any("broken" in one.value and "not offered" in one.value.lower() for one in app.caption)
+    assert "There is no checkpoint “broken”" in app.warning[0].value and charts_of(app)
 
 
 def test_a_text_of_no_class_is_said_to_be_so_on_every_page() -> None:

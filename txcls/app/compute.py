@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from txcls.app.cache import Cache
 from txcls.app.limits import limits
 from txcls.app.turns import Turns
 from txcls.checkpoint import find_checkpoint
-from txcls.folders import fingerprint
+from txcls.folders import checkpoint_root, fingerprint
 from txcls.listing import Listing, Summary, list_checkpoints
 from txcls.pause import may_pause, pausing
 from txcls.text.encoder import Token
@@ -184,9 +185,19 @@ class Source:
     state: str
 
 
+_listed: tuple[float, Path, Listing] | None = None
+
+
 def listing() -> Listing:
-    """The checkpoints there are, and those that cannot be read."""
-    return list_checkpoints()
+    """The checkpoints there are, and those that cannot be read; looked up anew after half a second, for a page asks
+    for it many times."""
+    global _listed
+    now, root, known = time.monotonic(), checkpoint_root(), _listed
+    if known is not None and known[1] == root and now - known[0] < 0.5:
+        return known[2]
+    found = list_checkpoints()
+    _listed = (now, root, found)
+    return found
 
 
 def names() -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
+from txcls.pause import may_pause
 from txcls.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
@@ -195,6 +196,7 @@ def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
         count(n, +1)
     found = []
     for pair in merges:
+        may_pause()
         found.append(frequency[pair])
         for n in where.pop(pair, ()):
             count(n, -1)
