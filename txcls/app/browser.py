@@ -78,7 +78,11 @@ def answer_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> No
 
     `text` is what has arrived of it: what was typed when the connection broke is handed over after it is back.
     """
-    _live(data={"key": key_start, "text": text, "pause": pause_ms}, key=f"live_{key_start}")
+    _live(data={"key": key_start, "text": text, "pause": pause_ms}, key=f"live_{key_start}", on_back_change=_nothing)
+
+
+def _nothing() -> None:
+    """What a run that the browser asks for after a broken connection does beside drawing the page."""
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:

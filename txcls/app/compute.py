@@ -110,7 +110,8 @@ def _shared(
                 with _my_turn():
                     return function(*args, **named)
 
-            return kept().get(_key(function, args, named), make, size=size, wait=_wait_for_another)
+            found: Found = kept().get(_key(function, args, named), make, size=size, wait=_wait_for_another)
+            return found
 
         return ask
 

@@ -348,7 +348,8 @@ def follow(field: str, key: str) -> Callable[[], None]:
 
     def copy() -> None:
         given = st.session_state[key] or ""
-        kept = getattr(state.change_view(**{field: given}), field)
+        state.change_view(**{field: given})
+        kept = getattr(state.shown_view(), field)
         if kept != given and isinstance(given, str):
             st.session_state[key] = kept  # cut to what is read
 

@@ -222,8 +222,8 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
     return view
 
 
-def change_view(**changes: Any) -> View:
-    """Change fields of this session's view, and return it; for callbacks, which run before the page is drawn.
+def change_view(**changes: Any) -> None:
+    """Change fields of this session's view; for callbacks, which run before the page is drawn.
 
     What was added to another text, or by another model, is no continuation of this one; nor are switched tokens of
     another text those of this one.
@@ -239,10 +239,8 @@ def change_view(**changes: Any) -> View:
     view = shown_view()
     if "text" in changes and changes["text"] != view.text:
         changes = {"switched": tuple(part for part in view.switched if not part.startswith("t")), **changes}
-    changed = replace(view, **changes)
-    st.session_state["_view"] = changed
+    st.session_state["_view"] = replace(view, **changes)
     st.session_state["_touched"] = True
-    return changed
 
 
 def shown_view() -> View:

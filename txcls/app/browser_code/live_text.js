@@ -1,6 +1,6 @@
 // Commits the text area a moment after the last key, by sending it the Ctrl+Enter that Streamlit commits on. What was
 // typed just before the connection broke is typed again once the server is back.
-export default function ({ data }) {
+export default function ({ data, setTriggerValue }) {
   let timer
   const inside = (target) => target instanceof HTMLTextAreaElement && target.closest(`[class*="st-key-${data.key}"]`)
   const commit = (area) => {
@@ -18,25 +18,26 @@ export default function ({ data }) {
       if (area.isConnected && !area.disabled) commit(area)
     }, data.pause)
   }
-  if (window.txclsTyped === data.text) window.txclsTyped = undefined // it has arrived
   const app = document.querySelector("[data-test-connection-state]")
   const watch = new MutationObserver(() => {
-    const { testConnectionState: connection, testScriptState: script } = app.dataset
-    if (connection !== "CONNECTED") window.txclsWasAway = true
-    else if (window.txclsWasAway && script === "notRunning") {
+    if (app.dataset.testConnectionState !== "CONNECTED") window.txclsWasAway = true
+    else if (window.txclsWasAway) {
       window.txclsWasAway = false
-      setTimeout(typeAgain, data.pause) // once the page that the server has just sent is drawn
+      if (window.txclsTyped === undefined) return
+      window.txclsTypeAgain = true
+      setTriggerValue("back", Date.now()) // the server may be a new one, which knows of no page until it is asked for one
     }
   })
   const typeAgain = () => {
-    const typed = window.txclsTyped
     const area = document.querySelector(`[class*="st-key-${data.key}"] textarea`)
-    if (typed === undefined || !area || area.disabled) return
-    const set = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set
-    for (const text of [typed + " ", typed]) { // two changes, since the box may hold the text already, unsent
-      set.call(area, text)
-      area.dispatchEvent(new Event("input", { bubbles: true }))
-    }
+    if (!area) return
+    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, window.txclsTyped)
+    area.dispatchEvent(new Event("input", { bubbles: true }))
+  }
+  if (window.txclsTyped === data.text) window.txclsTyped = undefined // it has arrived
+  if (window.txclsTypeAgain) {
+    window.txclsTypeAgain = false
+    if (window.txclsTyped !== undefined) setTimeout(typeAgain, data.pause) // once the box is drawn
   }
   window.txclsStopLiveText?.()
   document.addEventListener("input", later)
