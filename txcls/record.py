@@ -24,8 +24,8 @@ MOST_BYTES = {
     "metrics.json": 8_000_000,
     "history.jsonl": 32_000_000,
     "tokenizer.json": 24_000_000,
-    "vocab.json": 24_000_000,
-    "merges.txt": 24_000_000,
+    "vocab.json": 12_000_000,
+    "merges.txt": 12_000_000,
 }
 """The largest file of each name that is read."""
 MOST_VALUES = {
@@ -33,8 +33,8 @@ MOST_VALUES = {
     "labels.json": 20_000,
     "metrics.json": 4_000_000,
     "history.jsonl": 3_000_000,
-    "tokenizer.json": 3_000_000,
-    "vocab.json": 3_000_000,
+    "tokenizer.json": 2_000_000,
+    "vocab.json": 1_000_000,
 }
 """How many values a file may hold: a parsed one takes far more memory than its character or two in the file."""
 MOST_CLASSES = 10_000
