@@ -136,20 +136,28 @@ CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a header of a terabyte": (claimed_header(2**40, file=100), "not a whole safetensors file"),
     "a header of 90 MB in a file of a terabyte": (claimed_header(90_000_000, file=2**40), "a header of 90,000,000"),
     "25,000 tensors": (many_tensors, "names more tensors"),
-    "a matrix of 8 MB": (
-        put("metrics.json", '{"test":{"confusion":[' + ",".join(["[" + "0," * 1999 + "0]"] * 1990) + "]}}"),
+    "a matrix of 1.4 million": (
+        put("metrics.json", '{"test":{"confusion":[' + ",".join(["[" + "0," * 1999 + "0]"] * 700) + "]}}"),
         "test.n: missing",
     ),
-    "a matrix of 2 million faults": (
-        put("metrics.json", '{"test":{"confusion":[[' + ",".join(['""'] * 2_000_000) + "]]}}"),
+    "a matrix of 1.4 million faults": (
+        put("metrics.json", '{"test":{"confusion":[[' + ",".join(['""'] * 1_400_000) + "]]}}"),
         "test.",
     ),
     "2 million lists": (
-        both(put("metrics.json", '{"x":[' + ",".join(["[]"] * 1_900_000) + "]}"), settings(d_model=4096)),
+        put("metrics.json", '{"x":[' + ",".join(["[]"] * 1_900_000) + "]}"),
+        "metrics.json: about 3,8",
+    ),
+    "300,000 lists": (
+        put("metrics.json", '{"x":[' + ",".join(["[]"] * 300_000) + "]}"),
+        "metrics.json: about 300,002 lists and objects",
+    ),
+    "1.4 million unknown numbers": (
+        both(put("metrics.json", '{"x":[' + ",".join(["1"] * 1_400_000) + "]}"), settings(d_model=4096)),
         "does not fit",
     ),
-    "100,001 figures": (
-        put("metrics.json", '{"test":{"per_class":[' + ",".join([FIGURE] * 100_001) + "]}}"),
+    "90,000 figures": (
+        put("metrics.json", '{"test":{"per_class":[' + ",".join([FIGURE] * 90_000) + "]}}"),
         "test.n: missing",
     ),
     "history of 30 MB": (history_of_many_rows, "history.jsonl: line 100000: not readable as JSON"),
@@ -158,7 +166,7 @@ CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 PUBLISHED = {"model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 2, "n_positions": 64}
 GPT2: dict[str, tuple[Callable[[Path], object], str]] = {
-    "gpt2 width": (put("config.json", json.dumps({**PUBLISHED, "n_embd": 16384, "n_layer": 128})), "lacks h.0.ln_1."),
+    "gpt2 width": (put("config.json", json.dumps({**PUBLISHED, "n_embd": 16384, "n_layer": 128})), "lacks h.2.ln_1."),
     "gpt2 layers": (put("config.json", json.dumps({**PUBLISHED, "n_layer": 10**9})), "model.n_layers: input should be"),
     "gpt2 tokens": (put("vocab.json", json.dumps({f"w{n}": n for n in range(990_000)})), "vocab.json: larger than 12"),
     "gpt2 merges": (put("merges.txt", "a b\n" * 4_000_000), "merges.txt: larger than 12 MB"),
