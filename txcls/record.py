@@ -38,7 +38,7 @@ MOST_VALUES = {
 }
 """How many values a file may hold: a parsed one takes far more memory than its character or two in the file."""
 MOST_CONTAINERS = {
-    "config.json": 1_000,
+    "config.json": 2_000,
     "labels.json": 20_000,
     "metrics.json": 100_000,
     "history.jsonl": 200_000,
