@@ -129,11 +129,17 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
         (set_config(n_layer=4), "lacks h.3.ln_1.weight"),
         (set_config(n_positions=65), "embeddings.positional is (64, 32), wanted (65, 32)"),
-        (lambda folder: (folder / "config.json").write_text("[]"), "model_type is 'list'"),
+        (lambda folder: (folder / "config.json").write_text("[]"), "config.json: wanted a JSON dict, got list"),
+        (set_config(n_embd=None), "model.d_model: input should be a valid integer"),
+        (set_config(n_inner=[]), "model.d_ff: input should be a valid integer"),
+        (set_config(activation_function=[]), "activation_function is []"),
+        (set_config(n_layer=10**9), "model.n_layers: input should be less than or equal to 128"),
+        (set_config(model_type="x\x1b[2J" * 1000), r"model_type is 'x\x1b[2J"),
+        (lambda folder: (folder / "vocab.json").write_text('{"a": 4000000000}'), "wanted an id from 0 to 29"),
         (lambda folder: (folder / "config.json").write_text("{"), "not readable as JSON"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a whole safetensors file"),
         (lambda folder: (folder / "merges.txt").write_text("x y\n"), "do not make a tokenizer"),
-        (lambda folder: (folder / "vocab.json").write_text("[]"), "do not make a tokenizer"),
+        (lambda folder: (folder / "vocab.json").write_text("[]"), "vocab.json: wanted a JSON dict, got list"),
     ],
 )
 def test_a_folder_that_is_no_gpt2_is_refused_by_name(
@@ -145,3 +151,4 @@ def test_a_folder_that_is_no_gpt2_is_refused_by_name(
     with pytest.raises(CheckpointError) as caught:
         load_gpt2(tmp_path)
     assert message in str(caught.value)
+    assert str(caught.value).isprintable() and len(str(caught.value)) <= 1000

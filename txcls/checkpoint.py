@@ -19,13 +19,14 @@ from txcls.errors import CheckpointError
 from txcls.folders import FILES, checkpoint_root, fingerprint, new_folder, reading, reason, settle
 from txcls.listing import FORMAT_VERSION, Listing, Summary, checked_config, checkpoint_names, list_checkpoints
 from txcls.record import (
+    MOST_CLASSES_OF_A_MATRIX,
     one_line,
     read_history,
     read_json,
     read_labels,
     read_metrics,
 )
-from txcls.stored import restored, stored
+from txcls.stored import described, restored, stored
 from txcls.text.encoder import TextEncoder
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
             )
             write_json(temporary / "tokenizer.json", checkpoint.encoder.to_dict(), indent=None)
             write_json(temporary / "labels.json", list(checkpoint.classes))
-            write_json(temporary / "metrics.json", checkpoint.metrics)
+            write_json(temporary / "metrics.json", _written(checkpoint.metrics))
             rows = "".join(json.dumps(row) + "\n" for row in checkpoint.history)
             (temporary / "history.jsonl").write_text(rows, encoding="utf-8")
             (temporary / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
@@ -146,6 +147,15 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
             f"cannot save checkpoint {target}: {reason(error):.200}; an older one there is untouched. "
             "Free some space or choose another folder"
         ) from error
+
+
+def _written(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """The record without confusion matrices of so many classes that metrics.json would be too large to read back."""
+    written = dict(metrics)
+    for split in ("validation", "test"):
+        if len(metrics.get(split, {}).get("confusion", ())) > MOST_CLASSES_OF_A_MATRIX:
+            written[split] = {key: value for key, value in metrics[split].items() if key != "confusion"}
+    return written
 
 
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
@@ -186,44 +196,51 @@ def _load(path: Path) -> Checkpoint:
             raise CheckpointError(
                 f"{path / 'metrics.json'}: {split}.confusion is of {n} classes; labels.json names {len(classes)}"
             )
-    encoder = _read_encoder(path / "tokenizer.json")
-    wanted = config.reads_class_token
-    if (encoder.max_length, encoder.class_token) != (config.model.max_length, wanted):
+    tokenizer = read_json(path / "tokenizer.json", dict)
+    wanted = (config.model.max_length, config.reads_class_token)
+    if (came := (tokenizer.get("max_length"), tokenizer.get("class_token"))) != wanted:
         raise CheckpointError(
-            f"{path / 'tokenizer.json'}: max_length {encoder.max_length} and class_token {encoder.class_token} "
-            f"do not fit config.json, which wants {config.model.max_length} and {wanted}"
+            f"{path / 'tokenizer.json'}: max_length {came[0]!r:.50} and class_token {came[1]!r:.50} "
+            f"do not fit config.json, which wants {wanted[0]} and {wanted[1]}"
         )
-    model = _read_model(path / "model.safetensors", config, vocab_size=encoder.vocab_size, n_classes=len(classes))
+    tokens = tokenizer.get("tokens")
+    vocab_size = len(tokens) if isinstance(tokens, list) else 0
+    model = _on_paper(path, config, vocab_size=vocab_size, n_classes=len(classes))
+    encoder = _encoder(path / "tokenizer.json", tokenizer)
+    _fill(model, path / "model.safetensors")
     return Checkpoint(path, config, encoder, classes, model, calibration, metrics, history, scope)
 
 
-def _read_encoder(path: Path) -> TextEncoder:
-    values = read_json(path, dict)
+def _encoder(path: Path, values: dict[str, Any]) -> TextEncoder:
     try:
         return TextEncoder.from_dict(values)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
 
 
-def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> "Encoder":
+def _on_paper(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> "Encoder":
+    """The model that a folder's small files describe, on the meta device, checked to have the shapes of its weights.
+
+    So nothing is allocated for a model that its file does not hold.
+    """
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
 
-    from txcls.model import Encoder, LanguageModel, TextClassifier
+    from txcls.model import LanguageModel, TextClassifier
 
-    try:
-        weights = restored(load_file(path))
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a whole safetensors file ({error})") from None
+    file = path / "model.safetensors"
+    weights = restored(described(file))
     model: Encoder
-    if config.objective == "classify":
-        model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
-    else:
-        model = LanguageModel(config.model, vocab_size=vocab_size)
+    try:
+        with torch.device("meta"):
+            if config.objective == "classify":
+                model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
+            else:
+                model = LanguageModel(config.model, vocab_size=vocab_size)
+    except (ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: no model can be made of its settings ({error!s:.200})") from None
     wanted = model.state_dict()
     problems = [f"lacks {name}" for name in wanted if name not in weights]
-    problems += [f"holds unknown {name}" for name in weights if name not in wanted]
+    problems += [f"holds unknown {name:.200}" for name in weights if name not in wanted]
     problems += [
         f"{name} is {tuple(weights[name].shape)}, wanted {tuple(tensor.shape)}"
         for name, tensor in wanted.items()
@@ -234,16 +251,35 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
         for name, tensor in wanted.items()
         if name in weights and not _may_become(weights[name].dtype, tensor.dtype)
     ]
-    problems += [
-        f"{name} holds values that are not finite"
-        for name, tensor in weights.items()
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all()
-    ]
+    _refuse(file, problems)
+    return model
+
+
+def _fill(model: "Encoder", file: Path) -> None:
+    """Give a model on the meta device the weights of a file that fits it."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from txcls.model import sinusoidal_encoding
+
+    try:
+        weights = restored(load_file(file))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{file}: not a whole safetensors file ({error!s:.200})") from None
+    odd = [name for name, one in weights.items() if one.is_floating_point() and not torch.isfinite(one).all()]
+    _refuse(file, [f"{name} holds values that are not finite" for name in odd])
+    wanted = model.state_dict()
+    model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in weights.items()}, assign=True)
+    if model.config.positions == "sinusoidal":  # not in the file, since they follow from the settings
+        model.embeddings.positional = sinusoidal_encoding(model.config.max_length, model.config.d_model)
+    model.eval()
+
+
+def _refuse(file: Path, problems: Sequence[str]) -> None:
     if problems:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
-        raise CheckpointError(f"{path} does not fit config.json, tokenizer.json and labels.json: {shown}")
-    model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in weights.items()}, assign=True)
-    return model.eval()
+        raise CheckpointError(f"{file} does not fit config.json, tokenizer.json and labels.json: {shown}")
 
 
 def _may_become(stored: "torch.dtype", wanted: "torch.dtype") -> bool:
@@ -508,7 +544,7 @@ def _details(checkpoint: Checkpoint) -> list[str]:
                 for one in figures["per_class"]
             ),
         ),
-        *_confusion_table(checkpoint.classes, figures["confusion"]),
+        *(_confusion_table(checkpoint.classes, figures["confusion"]) if "confusion" in figures else ()),
         "How often it is right, beside how sure it is:",
         "",
         *_table(
@@ -548,7 +584,8 @@ def _confusion_table(classes: Sequence[str], confusion: Sequence[Sequence[int]])
         ]
     found = most_confused(classes, confusion)
     return [
-        f"The {len(found)} most frequent confusions; metrics.json has the whole matrix:",
+        f"The {len(found)} most frequent confusions"
+        + ("; metrics.json has the whole matrix:" if len(classes) <= MOST_CLASSES_OF_A_MATRIX else ":"),
         "",
         *_table(
             ("true class", "class given", "rows", "share of the true class"),

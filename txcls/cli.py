@@ -58,7 +58,9 @@ InitOption = Annotated[
     str | None, typer.Option("--init", metavar="CHECKPOINT", help="Start from a language model made by `pretrain`.")
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same settings.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the checkpoint that is already there.")]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the checkpoint, or the stopped training, that is already there.")
+]
 StepsOption = Annotated[
     int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, for a trial.")
 ]
@@ -94,6 +96,7 @@ def train(
             data_path=data,
             init=start,
             resume=resume,
+            overwrite=overwrite,
             max_steps=max_steps,
             **shared,
         )
@@ -134,6 +137,7 @@ def refit(
             data_path=data,
             init=start,
             resume=resume,
+            overwrite=overwrite,
             **shared,
         )
     _note_once(
@@ -167,6 +171,7 @@ def pretrain(
             out=folder,
             data_path=data,
             resume=resume,
+            overwrite=overwrite,
             max_steps=max_steps,
             **shared,
         )

@@ -136,7 +136,8 @@ class TextConfig(Section):
     """NLTK's Penn Treebank word tokens, words as white space or a few marks part them, or sub-words by byte-pair
     encoding learned from the training texts."""
     max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
-    """V at most, the four special tokens included; the most frequent tokens stay."""
+    """V at most, the four special tokens included; the most frequent tokens stay, of words never more than a million
+    and of byte pairs never more than 400,000."""
     min_frequency: int = Field(2, ge=1)
     """Tokens seen less often than this in the training texts become the unknown token."""
 
@@ -233,6 +234,12 @@ class TrainConfig(Section):
     save_every_seconds: float = Field(60.0, ge=0.0)
     """How often the state for `--resume` is written, besides at the end of each epoch; less often where that would take
     more than a fiftieth of the time; 0 for after every step."""
+
+    @model_validator(mode="after")
+    def _validations_are_few(self) -> Self:
+        if (n := self.epochs * self.validations_per_epoch) > 100_000:
+            raise ValueError(f"validations_per_epoch: {n:,} validations in all epochs; wanted at most 100,000")
+        return self
 
 
 class Calibration(Section):

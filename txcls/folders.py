@@ -123,8 +123,8 @@ def _own_folder(target: Path) -> tuple[Path, int]:
     while True:
         temporary = _hidden(target, "saving")
         temporary.mkdir()
-        temporary.chmod(0o755)  # a server may run as another user
         try:
+            temporary.chmod(0o755)  # a server may run as another user
             handle = os.open(temporary, os.O_RDONLY)
         except FileNotFoundError:
             continue  # `settle` elsewhere took it for what a kill left, before it was held
@@ -242,10 +242,34 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
 
 @contextmanager
 def alone(file: Path) -> Iterator[bool]:
-    """Whether nobody else holds `file`, which is made where it is missing and held meanwhile; True without locks."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    """Whether nobody else holds `file`, which is there and held meanwhile; always True where locks are unknown.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    while True:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:
+            continue  # who held it before has just removed the folder
+        held = _hold(handle) is not False
+        if not held or _is_at(handle, file):
+            break
+        os.close(handle)  # who held it before has just removed it
     try:
-        yield _hold(handle) is not False
+        yield held
     finally:
+        if held and _is_at(handle, file):
+            file.unlink()
+            with suppress(OSError):  # not empty
+                file.parent.rmdir()
         os.close(handle)
+
+
+def _is_at(handle: int, file: Path) -> bool:
+    """Whether an open file is the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(handle), file.stat())
+    except FileNotFoundError:
+        return False

@@ -5,21 +5,21 @@ GELU: nothing that `txcls.model` does not have. What differs is names, and that 
 Q, K, V in one.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txcls.config import RunConfig
+from txcls.config import ModelConfig, RunConfig
 from txcls.errors import CheckpointError, ConfigError
+from txcls.folders import GPT2_FILES as FILES
+from txcls.record import one_line, read_json, read_text
+from txcls.stored import described
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from torch import Tensor
 
     from txcls.model import LanguageModel
-
-FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 
 _ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
 _UNSUPPORTED = {"scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": False, "add_cross_attention": True}
@@ -64,47 +64,79 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
     Raises:
         CheckpointError: a file is missing or damaged, it is not a GPT-2, or it uses a variant this model does not have.
     """
-    if missing := [name for name in FILES if not (folder / name).is_file()]:
-        raise CheckpointError(
-            f"{folder} lacks {', '.join(missing)}; a GPT-2 folder holds {', '.join(FILES)}, as published at "
-            "huggingface.co/openai-community/gpt2"
-        )
-    published = _read_config(folder / "config.json")
-    tokenizer = _read_tokenizer(folder)
-    return ImportedDecoder(_read_model(folder, published), tokenizer)
+    try:
+        if missing := [name for name in FILES if not (folder / name).is_file()]:
+            raise CheckpointError(
+                f"{folder} lacks {', '.join(missing)}; a GPT-2 folder holds {', '.join(FILES)}, as published at "
+                "huggingface.co/openai-community/gpt2"
+            )
+        published = _read_config(folder / "config.json")
+        config = _model_config(folder, published)
+        on_paper = _rename_checked(folder, config, described(folder / "model.safetensors"))
+        tokenizer = _read_tokenizer(folder, vocab_size=on_paper["embeddings.token.weight"].shape[0])
+        return ImportedDecoder(_read_model(folder, config), tokenizer)
+    except CheckpointError as error:
+        raise CheckpointError(one_line(str(error))) from None
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
-    if not isinstance(values, dict) or values.get("model_type") != "gpt2":
-        kind = values.get("model_type") if isinstance(values, dict) else type(values).__name__
-        raise CheckpointError(f"{path}: model_type is {kind!r}; wanted 'gpt2'")
+    values = read_json(path, dict)
+    if values.get("model_type") != "gpt2":
+        raise CheckpointError(f"{path}: model_type is {values.get('model_type')!r:.100}; wanted 'gpt2'")
     if odd := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
         raise CheckpointError(f"{path}: {', '.join(odd)} is set in a way that this model does not have")
     if values.get("layer_norm_epsilon", 1e-5) != 1e-5:
-        raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r}; wanted 1e-05")
-    if values.get("activation_function", "gelu_new") not in _ACTIVATIONS:
+        raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r:.100}; wanted 1e-05")
+    if str(values.get("activation_function", "gelu_new")) not in _ACTIVATIONS:
         raise CheckpointError(
-            f"{path}: activation_function is {values['activation_function']!r}; wanted {', '.join(_ACTIVATIONS)}"
+            f"{path}: activation_function is {values['activation_function']!r:.100}; wanted {', '.join(_ACTIVATIONS)}"
         )
     return values
 
 
-def _read_tokenizer(folder: Path) -> "Tokenizer":
+def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
     from tokenizers import ByteLevelBPETokenizer
 
+    path = folder / "vocab.json"
+    ids = read_json(path, dict)
+    if odd := next((token for token, one in ids.items() if type(one) is not int or not 0 <= one < vocab_size), None):
+        raise CheckpointError(f"{path}: {odd!r:.100} is {ids[odd]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}")
+    read_text(folder / "merges.txt")  # as large as it may be
     try:
-        wrapper = ByteLevelBPETokenizer.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+        wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
     except Exception as error:  # noqa: BLE001  # the library raises bare Exception for any damage
-        raise CheckpointError(f"{folder}: vocab.json and merges.txt do not make a tokenizer ({error})") from None
+        raise CheckpointError(f"{folder}: vocab.json and merges.txt do not make a tokenizer ({error!s:.200})") from None
     tokenizer: Tokenizer = wrapper._tokenizer
     return tokenizer
 
 
-def _read_model(folder: Path, published: dict[str, Any]) -> "LanguageModel":
+def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor]") -> "dict[str, Tensor]":
+    """Published weights by our names; CheckpointError where they are not those of a GPT-2 of this config."""
+    import torch
+
+    from txcls.model import LanguageModel
+
+    path = folder / "model.safetensors"
+    stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
+    if "wte.weight" not in stored or stored["wte.weight"].dim() != 2:
+        raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
+    with torch.device("meta"):  # shapes only
+        model = LanguageModel(config, vocab_size=stored["wte.weight"].shape[0])
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    try:
+        weights = _rename(stored, n_layers=config.n_layers)
+    except KeyError as error:
+        raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
+    except (ValueError, RuntimeError):  # three pieces that are not three
+        raise CheckpointError(f"{path} does not fit config.json: its attention is no Q, K and V in one") from None
+    if odd := [
+        f"{n} is {tuple(t.shape)}, wanted {wanted[n]}" for n, t in weights.items() if wanted[n] != tuple(t.shape)
+    ]:
+        raise CheckpointError(f"{path} does not fit config.json: {'; '.join(odd[:5])}")
+    return weights
+
+
+def _read_model(folder: Path, config: ModelConfig) -> "LanguageModel":
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -115,38 +147,27 @@ def _read_model(folder: Path, published: dict[str, Any]) -> "LanguageModel":
     try:
         stored = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a whole safetensors file ({error})") from None
-    stored = {name.removeprefix("transformer."): tensor.float() for name, tensor in stored.items()}
-    if "wte.weight" not in stored:
-        raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
-    config = _model_config(folder, published)
-    with torch.device("meta"):  # shapes only
-        model = LanguageModel(config, vocab_size=stored["wte.weight"].shape[0])
-    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    try:
-        weights = _rename(stored, n_layers=config.n_layers)
-    except KeyError as error:
-        raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
-    if odd := [
-        f"{n} is {tuple(t.shape)}, wanted {wanted[n]}" for n, t in weights.items() if wanted[n] != tuple(t.shape)
-    ]:
-        raise CheckpointError(f"{path} does not fit config.json: {'; '.join(odd[:5])}")
+        raise CheckpointError(f"{path}: not a whole safetensors file ({error!s:.200})") from None
+    weights = _rename_checked(folder, config, {name: tensor.float() for name, tensor in stored.items()})
+    with torch.device("meta"):
+        model = LanguageModel(config, vocab_size=weights["embeddings.token.weight"].shape[0])
     model.load_state_dict(weights, assign=True)
     return model.eval()
 
 
-def _model_config(folder: Path, published: dict[str, Any]) -> Any:
+def _model_config(folder: Path, published: dict[str, Any]) -> ModelConfig:
     try:
         width = published["n_embd"]
+        inner = published.get("n_inner")
         model = {
             "d_model": width,
             "n_heads": published["n_head"],
             "n_layers": published["n_layer"],
-            "d_ff": published.get("n_inner") or 4 * width,
+            "d_ff": 4 * width if inner is None and type(width) is int else inner,
             "max_length": published["n_positions"],
             "positions": "learned",
             "norm": "pre",
-            "activation": _ACTIVATIONS[published.get("activation_function", "gelu_new")],
+            "activation": _ACTIVATIONS[str(published.get("activation_function", "gelu_new"))],
             "causal": True,
             "mask_padding": False,
             "tie_output": True,

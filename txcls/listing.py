@@ -67,7 +67,7 @@ def list_checkpoints() -> Listing:
             if (state := _look(root / name)) is not None:
                 found[name] = state
     with _lock:
-        for path in [path for path in _known if path.parent == root and path.name not in found]:
+        for path in [path for path in _known if path.parent != root or path.name not in found]:
             del _known[path]
     summaries = [one for one in found.values() if isinstance(one, Summary)]
     return Listing(

@@ -24,19 +24,28 @@ MOST_BYTES = {
     "metrics.json": 8_000_000,
     "history.jsonl": 32_000_000,
     "tokenizer.json": 24_000_000,
-    "vocab.json": 24_000_000,
-    "merges.txt": 24_000_000,
+    "vocab.json": 12_000_000,
+    "merges.txt": 12_000_000,
 }
 """The largest file of each name that is read."""
 MOST_VALUES = {
     "config.json": 2_000,
     "labels.json": 20_000,
-    "metrics.json": 4_000_000,
+    "metrics.json": 1_500_000,
     "history.jsonl": 3_000_000,
-    "tokenizer.json": 3_000_000,
-    "vocab.json": 3_000_000,
+    "tokenizer.json": 2_000_000,
+    "vocab.json": 1_000_000,
 }
 """How many values a file may hold: a parsed one takes far more memory than its character or two in the file."""
+MOST_CONTAINERS = {
+    "config.json": 2_000,
+    "labels.json": 20_000,
+    "metrics.json": 100_000,
+    "history.jsonl": 200_000,
+    "tokenizer.json": 2_000_000,
+    "vocab.json": 1_000_000,
+}
+"""How many of these may be lists and objects, which take longest; tokens may hold brackets themselves."""
 MOST_CLASSES = 10_000
 MOST_LABEL_CHARACTERS = 1_000_000
 """Of all class names together."""
@@ -72,8 +81,13 @@ def read_text(path: Path) -> str:
             content = file.read(most + 1)
         if len(content) > most:
             raise CheckpointError(f"{path}: larger than {most / 1e6:g} MB, the most that is read")
-        if values is not None and (found := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > values:
-            raise CheckpointError(f"{path}: about {found:,} values; at most {values:,} are read")
+        if values is not None:
+            inner = content.count(b"[") + content.count(b"{")
+            if (found := inner + content.count(b",")) > values:
+                raise CheckpointError(f"{path}: about {found:,} values; at most {values:,} are read")
+            if inner > MOST_CONTAINERS[path.name]:
+                most = MOST_CONTAINERS[path.name]
+                raise CheckpointError(f"{path}: about {inner:,} lists and objects; at most {most:,} are read")
         return content.decode("utf-8")
     except (OSError, ValueError) as error:
         kind = "JSON" if path.suffix.startswith(".json") else "text"

@@ -7,9 +7,11 @@ blocks). That is half of float16, at an error of at most half a scale.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txcls.config import StoredTables
+from txcls.errors import CheckpointError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -24,6 +26,9 @@ SMALLEST_SCALE = 2.0**-14
 """The smallest number that float16 holds in full precision: what a row's scale is at least."""
 SCALE = ".scale"
 """What is added to a table's name for the name of its scales."""
+LARGEST_HEADER = 2_000_000
+"""Bytes in which a file names its tensors; a hundred layers take a tenth of it."""
+MOST_DIMENSIONS = 8
 
 
 def stored(weights: "Mapping[str, Tensor]", tables: StoredTables) -> "dict[str, Tensor]":
@@ -66,6 +71,50 @@ def restored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
         if table.dim() == 2 and scale.shape == (len(table), 1):
             found[name] = table.float() * scale.float()
             del found[name + SCALE]
+    return found
+
+
+def described(path: Path) -> "dict[str, Tensor]":
+    """What a safetensors file says it holds: tensors of its names, shapes and types on the meta device, no numbers.
+
+    Raises:
+        CheckpointError: it is no whole safetensors file, or names more tensors than any model here has.
+    """
+    import torch
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if LARGEST_HEADER < size <= path.stat().st_size:
+                raise CheckpointError(
+                    f"{path}: a header of {size:,} bytes; at most {LARGEST_HEADER:,} are read. Is it a model of txcls?"
+                )
+            header = file.read(min(size, LARGEST_HEADER))
+            if header.count(b"{") > 20_000 or header.count(b",") > 200_000 or header.count(b"[") > 50_000:
+                raise CheckpointError(f"{path}: names more tensors than any model of txcls has")
+        types = {
+            "F64": torch.float64,
+            "F32": torch.float32,
+            "F16": torch.float16,
+            "BF16": torch.bfloat16,
+            "I64": torch.int64,
+            "I32": torch.int32,
+            "I16": torch.int16,
+            "I8": torch.int8,
+            "U8": torch.uint8,
+            "BOOL": torch.bool,
+        }
+        found = {}
+        with safe_open(path, framework="pt") as tensors:  # checks that sizes in the header fit the file's
+            for name in tensors.keys():  # noqa: SIM118  # it is no mapping
+                part = tensors.get_slice(name)
+                shape, kind = part.get_shape(), part.get_dtype()
+                if kind not in types or len(shape) > MOST_DIMENSIONS:
+                    raise CheckpointError(f"{path}: {name:.200} is {kind} in {len(shape)} dimensions; no weight is")
+                found[name] = torch.empty(shape, dtype=types[kind], device="meta")
+    except (SafetensorError, OSError, ValueError, RuntimeError, OverflowError) as error:
+        raise CheckpointError(f"{path}: not a whole safetensors file ({error!s:.200})") from None
     return found
 
 

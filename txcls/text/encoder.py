@@ -13,7 +13,7 @@ from txcls.config import TextConfig
 from txcls.errors import CheckpointError
 from txcls.text.cleaning import clean, clean_aligned
 from txcls.text.subwords import BytePairs
-from txcls.text.vocabulary import CLS, SPECIAL_TOKENS, UNK, Vocabulary
+from txcls.text.vocabulary import CLS, MOST_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
 from txcls.text.words import tokenize_words, words
 
 FORMAT_VERSION = 1
@@ -83,10 +83,11 @@ class _Words:
     @classmethod
     def fit(cls, texts: Iterable[str], config: TextConfig, others: Iterable[str]) -> Self:
         counts = Counter(token for text in texts for token in words(text, config.tokenizer))
-        vocabulary = Vocabulary.from_counts(counts, max_size=config.max_vocabulary, min_frequency=config.min_frequency)
-        if len(vocabulary) < config.max_vocabulary:
+        most = min(config.max_vocabulary, MOST_WORDS)
+        vocabulary = Vocabulary.from_counts(counts, max_size=most, min_frequency=config.min_frequency)
+        if len(vocabulary) < most:
             other_counts = Counter(token for text in others for token in words(text, config.tokenizer))
-            vocabulary = vocabulary.extended(other_counts, max_size=config.max_vocabulary)
+            vocabulary = vocabulary.extended(other_counts, max_size=most)
         return cls(vocabulary, config.tokenizer)
 
     @classmethod

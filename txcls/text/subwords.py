@@ -15,7 +15,7 @@ from typing import Any, Self
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
 from txcls.pause import may_pause
-from txcls.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from txcls.text.vocabulary import MOST_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
 _AT_ONCE = 4096
@@ -72,7 +72,7 @@ class BytePairs:
 
         from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-        room = config.max_vocabulary - len(SPECIAL_TOKENS)
+        room = min(config.max_vocabulary, MOST_BYTE_PAIRS) - len(SPECIAL_TOKENS)
         if room < BYTES:
             raise ConfigError(
                 f"text.max_vocabulary: {config.max_vocabulary} is too small for byte-pair encoding, which starts from "

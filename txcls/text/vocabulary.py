@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping
 
 PAD, UNK, MASK, CLS = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<mask>", "<cls>")
+MOST_WORDS = 1_000_000
+MOST_BYTE_PAIRS = 400_000
+"""The largest vocabularies that are learned: what a checkpoint's tokenizer.json may hold (`txcls.record`)."""
 
 
 class Vocabulary:

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,9 @@ from torch import Tensor
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
 from txcls.errors import StoppedError, TrainingError
+from txcls.folders import reason
 from txcls.model import Encoder, TextClassifier
+from txcls.record import one_line
 from txcls.training.distributed import LostProcessError, here
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
@@ -375,8 +377,15 @@ class _Fit:
                 os.fsync(file.fileno())
             temporary.replace(self.state_path)
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-            temporary.unlink(missing_ok=True)
-            raise TrainingError(f"cannot save the training state to {self.state_path}: {error}") from error
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            cause = error if isinstance(error, OSError) else error.__context__ or error
+            raise TrainingError(
+                one_line(
+                    f"cannot save the training state to {self.state_path}: {reason(cause)}; free some space, or choose "
+                    "another folder with --out. What was saved before is untouched, --resume goes on from it"
+                )
+            ) from error
         self.saved_at = time.monotonic()
         self.last_save_took = self.saved_at - started
 

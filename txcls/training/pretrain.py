@@ -24,10 +24,19 @@ from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, SayNext
-from txcls.training.setup import check_writable, choose_device, encode_unlabelled, finished, state_file, training_facts
+from txcls.training.setup import (
+    check_writable,
+    choose_device,
+    encode_unlabelled,
+    finished,
+    one_run_per_folder,
+    state_file,
+    training_facts,
+)
 from txcls.training.start import other_texts, start_embeddings
 
 
+@one_run_per_folder
 def pretrain(
     config: RunConfig,
     *,
@@ -36,6 +45,7 @@ def pretrain(
     command: str = "",
     device: str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     max_steps: int | None = None,
     on_stage: Callable[[str], None] | None = None,
     on_step: Callable[[Progress], None] | None = None,

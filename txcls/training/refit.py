@@ -16,12 +16,13 @@ from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.phrases import fit_votes_again, limits
 from txcls.training.prepare import Prepared, prepare
-from txcls.training.setup import check_writable, choose_device, finished, state_file, training_facts
+from txcls.training.setup import check_writable, choose_device, finished, one_run_per_folder, state_file, training_facts
 
 KEPT = ("data", "training", "validation", "phrases")
 """What stays in the record: how settings were chosen, and what they gave on rows that had not been learned."""
 
 
+@one_run_per_folder
 def refit(
     checkpoint: Checkpoint,
     *,
@@ -31,6 +32,7 @@ def refit(
     command: str = "",
     device: str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     on_stage: Callable[[str], None] | None = None,
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
@@ -50,6 +52,7 @@ def refit(
         command: the command line to write into the model card.
         device: "cpu", "cuda", …; None takes CUDA where there is one.
         resume: go on from an interrupted run of the same.
+        overwrite: begin anew where an interrupted run left its state.
         on_stage, on_step, on_validation: told what is going on; there are no figures of validation rows.
 
     Raises:

@@ -24,9 +24,19 @@ from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import predict_logits
 from txcls.training.phrases import PhraseVotes, fit_votes, limits
 from txcls.training.prepare import prepare
-from txcls.training.setup import check_writable, choose_device, data_facts, finished, state_file, training_facts
+from txcls.training.setup import (
+    check_classes,
+    check_writable,
+    choose_device,
+    data_facts,
+    finished,
+    one_run_per_folder,
+    state_file,
+    training_facts,
+)
 
 
+@one_run_per_folder
 def train(
     config: RunConfig,
     *,
@@ -36,6 +46,7 @@ def train(
     command: str = "",
     device: str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     max_steps: int | None = None,
     on_stage: Callable[[str], None] | None = None,
     on_step: Callable[[Progress], None] | None = None,
@@ -56,6 +67,7 @@ def train(
         command: the command line to write into the model card.
         device: "cpu", "cuda", …; None takes CUDA where there is one.
         resume: go on from an interrupted run with the same settings.
+        overwrite: begin anew where an interrupted run left its state.
         max_steps: stop after so many optimiser steps in all, for trials.
         on_stage, on_step, on_validation: told what is going on.
 
@@ -70,6 +82,7 @@ def train(
     check_writable(out)
     tell(f"reading {config.data.dataset}")
     dataset = open_dataset(config.data, path=data_path)
+    check_classes(dataset)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
     run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
     model, held_out = run.model, run.held_out

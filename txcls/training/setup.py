@@ -3,9 +3,11 @@
 import os
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import torch
 
@@ -15,10 +17,14 @@ from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import Dataset, LabelledTexts
-from txcls.errors import TrainingError
+from txcls.errors import DataError, TrainingError
+from txcls.folders import alone, reason
+from txcls.record import labels_problem
 from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here, launcher, own_device
 from txcls.training.loop import FitResult
+
+Run = ParamSpec("Run")
 
 
 def state_file(out: Path) -> Path:
@@ -58,6 +64,46 @@ def check_writable(out: Path) -> None:
         raise TrainingError(f"{out} is a file; choose another folder with --out")
 
 
+def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
+    """Let `run(out=…, resume=…, overwrite=…)` have its folder to itself, and replace no saved state unasked.
+
+    Raises:
+        TrainingError: another run writes that folder, a stopped one left its state there, or it cannot be written.
+    """
+
+    @wraps(run)
+    def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
+        out = kwargs.get("out")
+        if here().rank or not isinstance(out, Path):
+            return run(*args, **kwargs)  # the first process of several is asked
+        check_writable(out)
+        state = state_file(out)
+        with _locked(state.with_name("lock")) as free:
+            if not free:
+                raise TrainingError(
+                    f"another training that will write {out} is running; wait for it, or give --out DIR for another "
+                    "folder"
+                )
+            if state.is_file() and not kwargs.get("resume") and not kwargs.get("overwrite"):
+                raise TrainingError(
+                    f"{state} holds a training that was stopped: go on with it by --resume, or begin anew by "
+                    "--overwrite, or by --out DIR in another folder"
+                )
+            return run(*args, **kwargs)
+
+    return guarded
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[bool]:
+    with ExitStack() as stack:
+        try:
+            free = stack.enter_context(alone(file))
+        except OSError as error:
+            raise TrainingError(f"cannot write to {file.parent}: {reason(error)}; choose another --out") from None
+        yield free
+
+
 def encode_unlabelled(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
     """The ids of texts without labels."""
     rows = LabelledTexts(texts, [0] * len(texts), ("text",))
@@ -69,8 +115,19 @@ def finished(checkpoint: Checkpoint, state_path: Path) -> Checkpoint:
     if here().rank:
         return checkpoint
     save_checkpoint(checkpoint)
+    made = load_checkpoint(checkpoint.path)
     shutil.rmtree(state_path.parent, ignore_errors=True)
-    return load_checkpoint(checkpoint.path)
+    return made
+
+
+def check_classes(dataset: Dataset) -> None:
+    """Fail before the training where no checkpoint could hold the class names.
+
+    Raises:
+        DataError: they are too many or too long.
+    """
+    if problem := labels_problem(dataset.classes):
+        raise DataError(f"{dataset.source}: {problem}; is the label column the right one?")
 
 
 def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:

@@ -20,31 +20,36 @@ export default function ({ data, setTriggerValue }) {
   }
   const app = document.querySelector("[data-test-connection-state]")
   const watch = new MutationObserver(() => {
-    if (app.dataset.testConnectionState !== "CONNECTED") window.txclsWasAway = true
-    else if (window.txclsWasAway) {
-      window.txclsWasAway = false
-      if (window.txclsTyped === undefined) return
-      window.txclsTypeAgain = true
-      setTriggerValue("back", Date.now()) // the server may be a new one, which knows of no page until it is asked for one
+    const { testConnectionState: connection, testScriptState: script } = app.dataset
+    if (connection !== "CONNECTED") window.txclsBack = "away"
+    else if (window.txclsBack === "away") {
+      window.txclsBack = "asked"
+      // The server may be a new one, which knows of no page until it is asked for one.
+      if (window.txclsTyped !== undefined) setTriggerValue("back", Date.now())
+    } else if (window.txclsBack === "asked" && script === "running") window.txclsBack = "drawn"
+    else if (window.txclsBack === "drawn" && script === "notRunning") {
+      window.txclsBack = undefined
+      if (window.txclsTyped !== undefined) setTimeout(typeAgain, data.pause)
     }
   })
+  const box = () => document.querySelector(`[class*="st-key-${data.key}"] textarea`)
   const typeAgain = () => {
-    const area = document.querySelector(`[class*="st-key-${data.key}"] textarea`)
+    const area = box()
     if (!area) return
     Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, window.txclsTyped)
     area.dispatchEvent(new Event("input", { bubbles: true }))
   }
-  if (window.txclsTyped === data.text) window.txclsTyped = undefined // it has arrived
-  if (window.txclsTypeAgain) {
-    window.txclsTypeAgain = false
-    if (window.txclsTyped !== undefined) setTimeout(typeAgain, data.pause) // once the box is drawn
+  const arrived = () => {
+    if (window.txclsTyped === data.text || box()?.value === data.text) window.txclsTyped = undefined
   }
+  const soon = setTimeout(arrived, data.pause) // once the box is drawn
   window.txclsStopLiveText?.()
   document.addEventListener("input", later)
   document.addEventListener("compositionend", later)
   if (app) watch.observe(app, { attributes: true })
   const stop = () => {
     clearTimeout(timer)
+    clearTimeout(soon)
     watch.disconnect()
     document.removeEventListener("input", later)
     document.removeEventListener("compositionend", later)

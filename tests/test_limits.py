@@ -1,0 +1,228 @@
+"""What does not fit is refused in 2 s and 300 MB, however much the files of a folder claim.
+
+Each folder is loaded in a process of its own, forked from one that has loaded an honest checkpoint; what counts is what
+refusing takes on top of that, in seconds of the processor and in megabytes at the peak.
+"""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.conftest import make_checkpoint
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+MOST_SECONDS, MOST_MEGABYTES = 2.0, 300.0
+CHILD = """
+import json, os, resource, sys, time
+from pathlib import Path
+import tokenizers
+from txcls.checkpoint import load_checkpoint
+from txcls.gpt2 import load_gpt2
+from txcls.errors import CheckpointError
+
+def usage():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+load_checkpoint(sys.argv[1])
+for folder in sys.argv[2:]:
+    if not os.fork():
+        load = load_gpt2 if Path(folder, "merges.txt").exists() else load_checkpoint
+        before, start, said = usage(), time.process_time(), None
+        try:
+            load(Path(folder))
+        except CheckpointError as error:
+            said = str(error)
+        took = {"said": said, "seconds": time.process_time() - start, "megabytes": usage() - before}
+        print(json.dumps([folder, took]), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def settings(**changes: object) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        file = folder / "config.json"
+        values = json.loads(file.read_text())
+        file.write_text(json.dumps({**values, "model": {**values["model"], **changes}}))
+
+    return change
+
+
+def tokens(n: int, *, letter: str = "w") -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        file = folder / "tokenizer.json"
+        values = json.loads(file.read_text())
+        values["tokens"] = [*SPECIAL_TOKENS, *(f"{letter}{number:x}" for number in range(n))]
+        file.write_text(json.dumps(values, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+
+    return change
+
+
+def header(**entries: object) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        names = json.dumps(entries).encode()
+        (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(names)) + names + b"\0" * 64)
+
+    return change
+
+
+def claimed_header(size: int, *, file: int) -> Callable[[Path], object]:
+    """A file, mostly holes, whose first eight bytes claim a header of that size."""
+
+    def change(folder: Path) -> None:
+        with (folder / "model.safetensors").open("wb") as target:
+            target.write(struct.pack("<Q", size))
+            target.write(b"{")
+            target.truncate(file)
+
+    return change
+
+
+def put(name: str, text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8")
+
+
+def many_tensors(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file({**weights, **{f"x{n}": torch.zeros(1) for n in range(25_000)}}, folder / "model.safetensors")
+
+
+def history_of_many_rows(folder: Path) -> None:
+    row = json.dumps({"epoch": 1, "step": 2, "train_loss": 0.5, "note": "y" * 200})
+    (folder / "history.jsonl").write_text(f"{row}\n" * 99_999 + "{", encoding="utf-8")
+
+
+def both(*changes: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda folder: [change(folder) for change in changes]
+
+
+WIDE = {"d_model": 16384, "n_heads": 128, "d_ff": 65536, "n_layers": 128, "max_length": 8192}
+FIGURE = '{"label":"a","precision":1,"recall":1,"f1":1,"support":1}'
+CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "width": (settings(d_model=4096), "does not fit config.json"),
+    "everything at its largest": (settings(**WIDE), "max_length 12"),
+    "everything wide and as long": (settings(**{**WIDE, "max_length": 12}), "does not fit config.json"),
+    "layers": (settings(n_layers=128), "lacks layers.2."),
+    "layers without end": (settings(n_layers=10**9), "model.n_layers: input should be less than or equal to 128"),
+    "length without end": (settings(max_length=10**12), "model.max_length: input should be less than"),
+    "bigrams": (settings(ngram_buckets=10_000_000, d_ngram=8192), "lacks embeddings.ngram"),
+    "phrases": (settings(phrases=10_000_000, phrase_length=2), "lacks phrases."),
+    "6 million tokens": (tokens(6_000_000), "tokenizer.json: larger than 24 MB"),
+    "2.2 million short tokens": (tokens(2_200_000, letter=""), "tokenizer.json: about 2,200,0"),
+    "1.9 million tokens": (tokens(1_900_000), "embeddings.token.weight is"),
+    "1.2 million tokens of wide letters": (tokens(1_200_000, letter="🙂"), "embeddings.token.weight is"),
+    "a million labels": (put("labels.json", json.dumps([str(n) for n in range(1_000_000)])), "labels.json: larger"),
+    "300,000 labels": (put("labels.json", json.dumps([str(n) for n in range(300_000)])), "labels.json: about 300,0"),
+    "11,000 labels": (put("labels.json", json.dumps([str(n) for n in range(11_000)])), "wanted at most 10,000"),
+    "labels of 4 MB": (put("labels.json", json.dumps(["a" * 1_900_000, "b" * 1_900_000])), "at most 1,000,000"),
+    "a terabyte": (
+        header(**{"head.weight": {"dtype": "F32", "shape": [2**20, 2**18], "data_offsets": [0, 2**40]}}),
+        "not a whole safetensors file",
+    ),
+    "a shape without numbers": (
+        header(**{"head.weight": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]}}),
+        "model.safetensors",
+    ),
+    "a header of a terabyte": (claimed_header(2**40, file=100), "not a whole safetensors file"),
+    "a header of 90 MB in a file of a terabyte": (claimed_header(90_000_000, file=2**40), "a header of 90,000,000"),
+    "25,000 tensors": (many_tensors, "names more tensors"),
+    "a matrix of 1.4 million": (
+        put("metrics.json", '{"test":{"confusion":[' + ",".join(["[" + "0," * 1999 + "0]"] * 700) + "]}}"),
+        "test.n: missing",
+    ),
+    "a matrix of 1.4 million faults": (
+        put("metrics.json", '{"test":{"confusion":[[' + ",".join(['""'] * 1_400_000) + "]]}}"),
+        "test.",
+    ),
+    "2 million lists": (
+        put("metrics.json", '{"x":[' + ",".join(["[]"] * 1_900_000) + "]}"),
+        "metrics.json: about 3,8",
+    ),
+    "300,000 lists": (
+        put("metrics.json", '{"x":[' + ",".join(["[]"] * 300_000) + "]}"),
+        "metrics.json: about 300,002 lists and objects",
+    ),
+    "1.4 million unknown numbers": (
+        both(put("metrics.json", '{"x":[' + ",".join(["1"] * 1_400_000) + "]}"), settings(d_model=4096)),
+        "does not fit",
+    ),
+    "90,000 figures": (
+        put("metrics.json", '{"test":{"per_class":[' + ",".join([FIGURE] * 90_000) + "]}}"),
+        "test.n: missing",
+    ),
+    "history of 30 MB": (history_of_many_rows, "history.jsonl: line 100000: not readable as JSON"),
+}
+
+
+PUBLISHED = {"model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 2, "n_positions": 64}
+GPT2: dict[str, tuple[Callable[[Path], object], str]] = {
+    "gpt2 width": (put("config.json", json.dumps({**PUBLISHED, "n_embd": 16384, "n_layer": 128})), "lacks h.2.ln_1."),
+    "gpt2 layers": (put("config.json", json.dumps({**PUBLISHED, "n_layer": 10**9})), "model.n_layers: input should be"),
+    "gpt2 tokens": (put("vocab.json", json.dumps({f"w{n}": n for n in range(990_000)})), "vocab.json: larger than 12"),
+    "gpt2 merges": (put("merges.txt", "a b\n" * 4_000_000), "merges.txt: larger than 12 MB"),
+    "gpt2 header": (claimed_header(90_000_000, file=2**40), "a header of 90,000,000"),
+}
+
+
+def copy_of_gpt2(folder: Path) -> None:
+    """A GPT-2 of two layers."""
+    folder.mkdir()
+    weights = {"wte.weight": torch.zeros(1000, 32), "wpe.weight": torch.zeros(64, 32)}
+    weights |= {f"ln_f.{part}": torch.zeros(32) for part in ("weight", "bias")}
+    for layer in range(2):
+        for name, rows, columns in (
+            ("attn.c_attn", 32, 96),
+            ("attn.c_proj", 32, 32),
+            ("mlp.c_fc", 32, 128),
+            ("mlp.c_proj", 128, 32),
+        ):
+            weights[f"h.{layer}.{name}.weight"] = torch.zeros(rows, columns)
+            weights[f"h.{layer}.{name}.bias"] = torch.zeros(columns)
+        weights |= {f"h.{layer}.ln_{n}.{part}": torch.zeros(32) for n in (1, 2) for part in ("weight", "bias")}
+    (folder / "config.json").write_text(json.dumps(PUBLISHED))
+    (folder / "vocab.json").write_text("{}")
+    (folder / "merges.txt").write_text("")
+    save_file(weights, folder / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What loading each folder said and took."""
+    root = tmp_path_factory.mktemp("large")
+    honest = make_checkpoint(root / "honest").path
+    copy_of_gpt2(root / "honest gpt2")
+    for name, (change, _) in CLASSIFIERS.items():
+        shutil.copytree(honest, root / name)
+        change(root / name)
+    for name, (change, _) in GPT2.items():
+        shutil.copytree(root / "honest gpt2", root / name)
+        change(root / name)
+    names = [*CLASSIFIERS, *GPT2, "honest", "honest gpt2"]
+    command = [sys.executable, "-c", CHILD, str(honest), *(str(root / name) for name in names)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return {Path(folder).name: found for folder, found in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *GPT2])
+def test_what_claims_to_be_large_is_refused_at_once(outcomes: dict[str, dict[str, Any]], name: str) -> None:
+    found, message = outcomes[name], {**CLASSIFIERS, **GPT2}[name][1]
+    assert found["said"] and message in found["said"]
+    assert found["said"].isprintable() and len(found["said"]) <= 1000
+    assert found["seconds"] < MOST_SECONDS and found["megabytes"] < MOST_MEGABYTES, found
+
+
+def test_what_was_left_as_it_was_is_loaded(outcomes: dict[str, dict[str, Any]]) -> None:
+    assert outcomes["honest"]["said"] is None and outcomes["honest gpt2"]["said"] is None

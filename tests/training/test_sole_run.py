@@ -1,0 +1,87 @@
+"""One folder, one training: a second one is refused, a stopped one is not replaced unasked, a full disk is said so."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.test_loop import TRAIN, VALIDATION, config, model
+from txcls.config import RunConfig, load_preset
+from txcls.errors import TrainingError, TxclsError
+from txcls.folders import alone
+from txcls.training import fit, pretrain, refit, train
+from txcls.training.setup import state_file
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def quick() -> RunConfig:
+    return load_preset("sample").with_settings(["train.epochs=1", "model.n_layers=1"])
+
+
+@pytest.mark.parametrize("run", [train, pretrain])
+def test_a_second_training_into_one_folder_is_refused(tmp_path: Path, quick: RunConfig, run: object) -> None:
+    with alone(state_file(tmp_path / "out").with_name("lock")) as free:
+        assert free
+        with pytest.raises(TrainingError, match=r"another training that will write .* is running; wait for it"):
+            run(quick, out=tmp_path / "out")  # type: ignore[operator]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("run", [train, pretrain, refit])
+def test_a_stopped_training_is_replaced_only_where_that_is_asked_for(
+    tmp_path: Path, quick: RunConfig, run: object
+) -> None:
+    state = state_file(tmp_path / "out")
+    state.parent.mkdir()
+    state.write_bytes(b"hours of work")
+    with pytest.raises(TrainingError, match="by --resume, or begin anew by --overwrite, or by --out DIR") as caught:
+        run(quick, out=tmp_path / "out")  # type: ignore[operator]
+    assert str(state) in str(caught.value) and "\n" not in str(caught.value)
+    assert state.read_bytes() == b"hours of work"
+    assert [entry.name for entry in state.parent.iterdir()] == ["state.pt"], "and the lock is gone"
+
+
+def test_a_stopped_training_is_replaced_where_that_is_asked_for(tmp_path: Path, quick: RunConfig) -> None:
+    state = state_file(tmp_path / "out")
+    state.parent.mkdir()
+    state.write_bytes(b"hours of work")
+    made = train(quick, out=tmp_path / "out", overwrite=True, max_steps=1)
+    assert made.path.is_dir() and not state.parent.exists()
+
+
+def test_a_training_that_fails_leaves_no_lock(tmp_path: Path, quick: RunConfig) -> None:
+    with pytest.raises(TxclsError):
+        train(quick, out=tmp_path / "out", data_path=tmp_path / "nowhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_under_the_training_state_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "state.tmp").symlink_to("/dev/full")
+    with pytest.raises(
+        TrainingError, match=r"cannot save the training state to .*: No space left on device; free"
+    ) as one:
+        fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=tmp_path / "state.pt")
+    assert "\n" not in str(one.value) and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(200)
+def test_no_room_for_a_training_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    """The system refuses files above 100 kB, as a full disk refuses them."""
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+    code += "from txcls.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train", "sample", "--out", "mine", "--max-steps", "2"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TXCLS_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert done.returncode == 2 and len(said) == 1, done.stderr
+    assert "cannot save" in said[0] and "File too large" in said[0]
+    assert "Traceback" not in done.stderr
