@@ -11,7 +11,7 @@ export default function ({ data, setTriggerValue }) {
   const later = (event) => {
     const area = event.target
     if (!inside(area)) return
-    if (event.type) window.txclsTyped = area.value // by a person, and not yet known to have arrived
+    if (event.type || area.value !== data.text) window.txclsTyped = area.value // and not yet known to have arrived
     if (event.isComposing) return
     clearTimeout(timer)
     timer = setTimeout(() => {
