@@ -909,6 +909,8 @@ def main() -> NoReturn:
     except BrokenPipeError:  # the reader of our output has gone, as with `| head`
         sys.stdout = None
         sys.exit(0)
+    if code == 130:  # Ctrl-C, as the command-line library says it
+        _note("stopped")
     sys.exit(code if isinstance(code, int) else 0)
 
 

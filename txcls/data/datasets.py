@@ -8,6 +8,7 @@ from txcls.config import DataConfig
 from txcls.data import ag_news, clinc150, huffpost, imdb, newsgroups, sample, snips_atis
 from txcls.data.cache import fetched_folder
 from txcls.data.labelled import open_table
+from txcls.data.rows import refuse_unreachable
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 
@@ -70,6 +71,8 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
         DataError: there is no such data set, it is not on this machine, a setting is not for it, or its files are not
             what they should be.
     """
+    if path is not None:
+        refuse_unreachable(path)
     if config.dataset == "text":
         raise DataError("data set `text` has no labels to learn from: it is for pre-training a language model")
     check_settings(config)

@@ -54,6 +54,16 @@ def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str
     raise DataError(f"{path}, {problem}; save the file as UTF-8")
 
 
+def refuse_unreachable(path: Path) -> None:
+    """Raise DataError where the path can be no file's: too long a name, a folder that must not be entered, …"""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return  # who reads it says what was wanted there
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot read it ({getattr(error, 'strerror', None) or error})") from None
+
+
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """Turns what goes wrong while the file is read into a DataError."""

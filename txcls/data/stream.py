@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from txcls.data.limits import MAX_COLUMNS
 from txcls.data.parquet import Row, open_parquet, parquet_rows
-from txcls.data.rows import csv_rows, json_items, json_lines, open_text
+from txcls.data.rows import csv_rows, json_items, json_lines, open_text, refuse_unreachable
 from txcls.data.table import (
     check_text,
     delimited_rows,
@@ -53,6 +53,7 @@ class TableStream:
         """
         self.path = path
         self.suffix = table_suffix(path)
+        refuse_unreachable(path)
         if not path.is_file():
             raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
         self._read: Callable[[], Iterator[tuple[int, Row]]]
