@@ -4,7 +4,7 @@ MAX_BYTES = 1 << 30
 """What a file or archive may hold once it is unpacked."""
 MAX_RATIO = 100
 """How many times its packed size a stream may unpack to; texts reach 10 or so."""
-RATIO_FROM = 2 << 20
+RATIO_FROM = 1 << 20
 """Unpacked bytes, and decoded Parquet bytes, up to which MAX_RATIO does not matter."""
 LONGEST_FIELD = 1 << 20
 """Characters of a field, such as a text; the longest of the published data sets have some 160,000."""
