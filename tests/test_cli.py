@@ -355,3 +355,37 @@ def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tm
 def test_help_is_shown_without_arguments_and_on_request(run) -> None:  # type: ignore[no-untyped-def]
     for arguments in (["--help"], ["train", "--help"], ["data", "--help"]):
         assert "Usage" in run(*arguments).out
+
+
+def test_labels_and_names_cannot_command_the_terminal(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "t.csv").write_text("text,label\n\x1b]0;x\x07 hi,\x1b[31ma\n\u202eyou,b\x9b2J\n", encoding="utf-8")
+    shown, as_json = run("data", "show", "t.csv"), run("data", "show", "t.csv", "--json")
+    for ran in (shown, as_json, run("data", "show", "no\x1b[2J\u202e.csv"), run("predict", "no\x1b[2J", "hi")):
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*ran.out, *ran.err}
+    assert "\\x1b[31ma" in shown.out and set(as_json.objects[0]["classes"]) == {"\x1b[31ma", "b\x9b2J"}
+    long = run("data", "show", "x" * 100_000 + ".csv")
+    assert long.code == 2 and len(long.err) < 2500
+
+
+def test_ctrl_c_while_data_are_read_ends_with_130_and_one_word(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
+    code = "import sys; from txcls import cli; print('ready', flush=True); cli.main()"
+    arguments = ["train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    descriptors = Path(f"/proc/{process.pid}/fd")
+    while not any(one.is_symlink() and one.readlink() == table for one in descriptors.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, problem = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in problem and problem.split()[-1] == "stopped"

@@ -304,3 +304,60 @@ def test_batches_of_columns_are_classified(classifier: Classifier) -> None:
         BatchClassifier(classifier.checkpoint.path)(batch)
     with pytest.raises(DataError, match=r"column 'n' holds '0', wanted texts"):
         BatchClassifier(classifier.checkpoint.path, text_column="n")(batch)
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-2+3", "\tx y", "\rx y", "＝1+1"]
+
+
+@pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.csv.gz"])
+def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, target: str) -> None:
+    from txcls.scoring import as_plain_text
+
+    hostile = Classifier(make_checkpoint(tmp_path / "tiny", classes=("=1+1", "@b", "+c", "-d")))
+    rows = [{"=id": number, "text": f"{text} the striker"} for text, number in zip(FORMULAS, "123", strict=False)]
+    rows += [{"=id": "-5", "text": "-12.5 the"}, {"=id": "+3e5", "text": "plain the"}]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    score_file(hostile, tmp_path / "in.jsonl", tmp_path / target, spreadsheet_safe=True)
+    raw = (tmp_path / target).read_bytes()
+    text = (gzip.decompress(raw) if target.endswith(".gz") else raw).decode()
+    delimiter = "\t" if target.endswith("tsv") else ","
+    written = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    assert written[0] == ["'=id", "text", "predicted_label", "probability"]
+    assert [row[0] for row in written[1:]] == ["1", "2", "3", "-5", "+3e5"]
+    assert all(row[2][:2] in ("'=", "'@", "'+", "'-") for row in written[1:])
+    assert [row[1][0] for row in written[1:]] == ["'", "'", "'", "'", "p"]
+    assert all(as_plain_text(formula) == f"'{formula}" for formula in FORMULAS)
+    score_file(hostile, tmp_path / "in.jsonl", tmp_path / f"as_is.{target}")
+    assert b"'=id" not in (tmp_path / f"as_is.{target}").read_bytes()
+    with pytest.raises(DataError, match="spreadsheet-safe output is CSV or TSV"):
+        score_file(hostile, tmp_path / "in.jsonl", tmp_path / "out.jsonl", spreadsheet_safe=True)
+
+
+@pytest.mark.parametrize("other", ["in.csv", "./sub/../in.csv", "hard.csv", "soft.csv"])
+def test_the_input_is_never_the_output(classifier: Classifier, tmp_path: Path, other: str) -> None:
+    source = write(tmp_path / "in.csv", 3)
+    before = source.read_bytes()
+    (tmp_path / "sub").mkdir()
+    os.link(source, tmp_path / "hard.csv")
+    (tmp_path / "soft.csv").symlink_to("in.csv")
+    with pytest.raises(DataError, match="same file as --input"):
+        score_file(classifier, source, tmp_path / other, text_column="body")
+    assert source.read_bytes() == before and not list(tmp_path.glob("*.parts"))
+
+
+def test_an_input_inside_the_folder_of_parts_is_not_removed_with_it(classifier: Classifier, tmp_path: Path) -> None:
+    (tmp_path / "out.csv.parts").mkdir()
+    source = write(tmp_path / "out.csv.parts" / "in.csv", 3)
+    with pytest.raises(DataError, match="removed when the work is done"):
+        score_file(classifier, source, tmp_path / "out.csv", text_column="body", resume=True)
+    assert source.exists()
+
+
+def test_a_column_name_that_no_encoding_can_write_is_written_as_its_escape(
+    classifier: Classifier, tmp_path: Path
+) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a the", "\\ud800": 1}\n', encoding="utf-8")
+    score_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").startswith("text,\\ud800,predicted_label")
+    with pytest.raises(DataError, match=r"write \.jsonl instead"):
+        score_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.parquet")

@@ -10,6 +10,7 @@ It holds no logic of its own: each command calls the library, prints, and turns 
 import json
 import math
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from txcls.errors import StoppedError, TxclsError
+from txcls.errors import StoppedError, TxclsError, one_line, shown
 
 if TYPE_CHECKING:
     from txcls.config import Precision, RunConfig
@@ -304,7 +305,7 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
     def show(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table = Table(*head, title=title)
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(shown(cell)) for cell in row))
         console.print(table)
 
     title = f"{figures['checkpoint']}: {figures['n']:,} {figures['split']} rows"
@@ -454,6 +455,12 @@ def predict(
             "auto takes it where this processor gains from it."
         ),
     ] = "float32",
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe", help="Of --output, CSV or TSV: an apostrophe before what a spreadsheet would run."
+        ),
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a file whose work was stopped.")] = False,
     top_k: Annotated[
         int | None, typer.Option("--top-k", metavar="K", min=1, help="Rank only the K best classes.")
@@ -476,13 +483,23 @@ def predict(
         raise DataError("got both --output and --json; give one of them")
     if resume and output is None:
         raise DataError("got --resume without --input FILE --output FILE; nothing else is kept when it is stopped")
+    if spreadsheet_safe and output is None:
+        raise DataError("got --spreadsheet-safe without --input FILE --output FILE; it is for tables that are written")
     if precision != "float32" and output is None:
         raise DataError(
             f"got --precision {precision} without --input FILE --output FILE; a few texts gain nothing by it"
         )
     if input_file is not None:
         if output is not None:
-            _predict_file(checkpoint, input_file, output, text_column=text_column, precision=precision, resume=resume)
+            _predict_file(
+                checkpoint,
+                input_file,
+                output,
+                text_column=text_column,
+                precision=precision,
+                spreadsheet_safe=spreadsheet_safe,
+                resume=resume,
+            )
         elif as_json:
             _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
         else:
@@ -504,7 +521,14 @@ def predict(
 
 
 def _predict_file(
-    checkpoint: str, path: Path, output: Path, *, text_column: str | None, precision: "Precision", resume: bool
+    checkpoint: str,
+    path: Path,
+    output: Path,
+    *,
+    text_column: str | None,
+    precision: "Precision",
+    spreadsheet_safe: bool,
+    resume: bool,
 ) -> None:
     """Write the rows of a file with label and probability added."""
     from txcls.predict import Classifier
@@ -523,6 +547,7 @@ def _predict_file(
             output,
             text_column=text_column,
             precision=precision,
+            spreadsheet_safe=spreadsheet_safe,
             resume=resume,
             on_progress=show,
         )
@@ -574,8 +599,8 @@ def inspect(
     table = Table("step", "axes", "shape", "what it holds", title=f"{classifier.name}: {len(traced.tokens)} tokens")
     for stage in traced.stages:
         table.add_row(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note)
-    shown = " ".join(token.text for token in traced.tokens)
-    _console().print(Text(shown), soft_wrap=True)
+    tokens = " ".join(shown(token.text) for token in traced.tokens)
+    _console().print(Text(tokens), soft_wrap=True)
     _console().print(table)
     _print_prediction(traced.prediction)
 
@@ -701,32 +726,40 @@ def data_show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show rows, classes and a few texts of a data set or of your own file."""
+    """Show rows, classes and a few texts of a data set, or of the first rows of your own file."""
     from txcls.config import DataConfig
     from txcls.data.datasets import dataset_names, open_dataset
 
     known = name_or_path in dataset_names()
     config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
-    dataset = open_dataset(config, path=None if known else Path(name_or_path))
+    dataset = open_dataset(config, path=None if known else Path(name_or_path), sampled=True)
     splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
     if as_json:
         for split, rows in splits.items():
             counts = {label: rows.labels.count(index) for index, label in enumerate(rows.classes)}
-            _print_json({"name": dataset.info.name, "split": split, "rows": len(rows), "classes": counts})
+            _print_json(
+                {
+                    "name": dataset.info.name,
+                    "split": split,
+                    "rows": len(rows),
+                    "classes": counts,
+                    **({"note": dataset.description} if dataset.description else {}),
+                }
+            )
         return
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("class", *(f"{split} rows" for split in splits), "for example", title=dataset.info.title)
+    table = Table("class", *(f"{split} rows" for split in splits), "for example", title=Text(shown(dataset.info.title)))
     first = next(iter(splits.values()))
     for index, label in enumerate(first.classes):
         example = next((text for text, own in zip(first.texts, first.labels, strict=True) if own == index), "")
         counted = (f"{sum(own == index for own in rows.labels):,}" for rows in splits.values())
-        table.add_row(Text(label), *counted, Text(example[:120]))
+        table.add_row(Text(shown(label)), *counted, Text(shown(example, limit=120)))
     _console().print(table)
     for line in (dataset.description, dataset.info.homepage, dataset.info.terms):
         if line:
-            _console().print(Text(line))
+            _console().print(Text(shown(line, limit=500)))
 
 
 class _TrainingDisplay:
@@ -801,26 +834,33 @@ def _print_prediction(prediction: "Prediction") -> None:
     from rich.text import Text
 
     console = _console()
-    console.print(Text(prediction.text if len(prediction.text) <= 200 else prediction.text[:199] + "…", style="bold"))
+    console.print(Text(shown(prediction.text), style="bold"))
     if prediction.label is None:
         console.print("  no word to classify")
         return
-    width = max(len(score.label) for score in prediction.scores)
-    for score in prediction.scores:
+    labels = [shown(score.label) for score in prediction.scores]
+    width = max(map(len, labels))
+    for label, score in zip(labels, prediction.scores, strict=True):
         bar = "█" * round(score.probability * 40)
-        console.print(Text(f"  {score.label:<{width}}  {score.probability:>6.1%}  {bar}"))
+        console.print(Text(f"  {label:<{width}}  {score.probability:>6.1%}  {bar}"))
     if prediction.other > 0:
         console.print(Text(f"  {'other':<{width}}  {prediction.other:>6.1%}"))
     if prediction.out_of_scope:
         console.print("  probably none of these: it is unlike the texts of every class")
     if prediction.unknown:
-        console.print(Text("  unknown words: " + ", ".join(dict.fromkeys(token.text for token in prediction.unknown))))
+        console.print(
+            Text("  unknown words: " + ", ".join(dict.fromkeys(shown(token.text) for token in prediction.unknown)))
+        )
     if prediction.truncated_at is not None:
         console.print(f"  read up to character {prediction.truncated_at:,}; the rest was cut off")
 
 
+_UNSEEN_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 def _print_json(value: dict[str, Any]) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    # What a terminal would obey rather than show is written as JSON's own escapes: programs read the same value.
+    print(_UNSEEN_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False)))
 
 
 def _console(*, error: bool = False, quiet: bool = False) -> Any:
@@ -831,7 +871,7 @@ def _console(*, error: bool = False, quiet: bool = False) -> Any:
 
 def _note(message: str) -> None:
     """Something for a person, kept off standard output."""
-    print(message, file=sys.stderr)
+    print(one_line(message), file=sys.stderr)
 
 
 def _note_once(message: str) -> None:
@@ -864,12 +904,18 @@ def main() -> NoReturn:
         _fail(str(error), everywhere=isinstance(error, StoppedError))
     except typer._click.exceptions.ClickException as error:
         _fail(error.format_message())
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if isinstance(error.__cause__ or error.__context__, EOFError):  # the command-line library takes it for Ctrl-C
+            _fail("the input ended in the middle; make or fetch the file again")
         _note("stopped")
         sys.exit(130)
+    except MemoryError:
+        _fail("out of memory; give it less at once, or a machine with more")
     except BrokenPipeError:  # the reader of our output has gone, as with `| head`
         sys.stdout = None
         sys.exit(0)
+    if code == 130:  # Ctrl-C, as the command-line library says it
+        _note("stopped")
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -877,5 +923,5 @@ def _fail(message: str, *, everywhere: bool = False) -> NoReturn:
     """Say it and exit; of several processes one is enough for what happens `everywhere` at once."""
     number = _process_number()
     if not (number and everywhere):
-        _note("error: " + " ".join(message.split()) + (f" [process {number}]" if number else ""))
+        _note("error: " + one_line(message) + (f" [process {number}]" if number else ""))
     sys.exit(2)

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from txcls.checkpoint import FILES
 from txcls.config import Precision
-from txcls.data.stream import Row, TableStream
+from txcls.data.parquet import Row
+from txcls.data.stream import TableStream
 from txcls.data.table import is_json, table_suffix
 from txcls.errors import DataError, StoppedError
 from txcls.predict import Classifier
@@ -60,6 +62,7 @@ class _Plan:
     columns: tuple[str, ...]
     part_rows: int
     precision: Precision
+    spreadsheet_safe: bool
     format_version: int = 1
 
 
@@ -70,6 +73,7 @@ def score_file(
     *,
     text_column: str | None = None,
     precision: Precision = "float32",
+    spreadsheet_safe: bool = False,
     resume: bool = False,
     on_progress: Callable[[Scored], None] | None = None,
 ) -> Scored:
@@ -84,20 +88,26 @@ def score_file(
         text_column: the column with the texts; found by its name where None.
         precision: "float32" writes what the app says of the same text, on every processor; "auto" and "bfloat16" are
             those of `Classifier.probabilities`, which save time on some processors.
+        spreadsheet_safe: write CSV and TSV so that a spreadsheet takes no field for a formula: see `as_plain_text`.
         resume: go on with the work that was stopped, with the same input, checkpoint and precision.
         on_progress: told how far it is, at the beginning and after each part.
 
     Raises:
         DataError: the table is damaged or has a row without a text (said before any work is done), the target cannot be
-            written, or there is unfinished work (without `resume`), none, or other work (with it).
+            written, is the source itself or knows no `spreadsheet_safe`, or there is unfinished work (without
+            `resume`), none, or other work (with it).
         StoppedError: Ctrl-C or SIGTERM; the parts done are kept.
         LostProcessError: another of several processes was lost; the same.
     """
     from txcls.training.distributed import LostProcessError, here
     from txcls.training.loop import stop_requests
 
+    folder = target.with_name(f"{target.name}.parts")
+    _refuse_overwriting(source, target, folder)
     table = TableStream(source)
     suffix = table_suffix(target)
+    if spreadsheet_safe and (is_json(suffix) or suffix == ".parquet"):
+        raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
     survey = table.survey(text_column=text_column, typed=suffix == ".parquet")
     columns = tuple(dict.fromkeys((*survey.columns, LABEL, PROBABILITY)))
     plan = _Plan(
@@ -109,10 +119,10 @@ def score_file(
         columns=columns,
         part_rows=PART_ROWS,
         precision=precision,
+        spreadsheet_safe=spreadsheet_safe,
     )
-    form = _Form(suffix, columns, survey.schema)
+    form = _Form(suffix, columns, survey.schema, spreadsheet_safe)
     processes = here()
-    folder = target.with_name(f"{target.name}.parts")
     try:
         processes.from_first(lambda: _begin(folder, plan, resume=resume))
         n_parts = -(-survey.rows // PART_ROWS)
@@ -237,6 +247,7 @@ class _Form:
     suffix: str
     columns: tuple[str, ...]
     schema: "pa.Schema"
+    spreadsheet_safe: bool
 
     def write(self, rows: Sequence[Row], file: IO[bytes]) -> None:
         """One part."""
@@ -250,7 +261,7 @@ class _Form:
                 values = {name: _present(value) for name, value in row.items()}
                 text.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
         else:
-            self._table(text).writerows([_present(row.get(name)) for name in self.columns] for row in rows)
+            self._table(text).writerows([self._field(_present(row.get(name))) for name in self.columns] for row in rows)
         text.flush()
         text.detach()
 
@@ -265,14 +276,20 @@ class _Form:
             return
         if not is_json(self.suffix):
             head = io.StringIO(newline="")
-            self._table(head).writerow(self.columns)
-            file.write(head.getvalue().encode())
+            self._table(head).writerow(map(self._field, self.columns))
+            file.write(head.getvalue().encode(errors="backslashreplace"))
         for part in parts:
             with part.open("rb") as read:
                 shutil.copyfileobj(read, file)
 
     def _table(self, text: "io.TextIOBase") -> Any:
-        return csv.writer(text, delimiter="\t" if self.suffix in (".tsv", ".tab") else ",", lineterminator="\n")
+        delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
+        if self.spreadsheet_safe:  # quoted, a field is one whatever separator a spreadsheet's country has
+            return csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        return csv.writer(text, delimiter=delimiter, lineterminator="\n")
+
+    def _field(self, value: Any) -> Any:
+        return as_plain_text(value) if self.spreadsheet_safe and isinstance(value, str) else value
 
     def _parquet_schema(self) -> "pa.Schema":
         import pyarrow as pa
@@ -286,8 +303,34 @@ class _Form:
 
         try:
             pq.write_table(pa.Table.from_pylist(list(rows), schema=self._parquet_schema()), file)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
             raise DataError(f"a row cannot be written as Parquet ({error}); write another format") from None
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+
+
+def as_plain_text(value: str) -> str:
+    """A field that no spreadsheet takes for a formula: an apostrophe before = + - @, tab and line ends, numbers apart.
+
+    OWASP, CSV Injection: such a field can run commands or send the sheet's contents elsewhere when the file is opened.
+    """
+    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
+
+
+def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
+    """Raise DataError where writing would destroy what is read, also by another name of the same file."""
+    try:
+        same = target.exists() and source.exists() and target.samefile(source)
+        same = same or target.resolve() == source.resolve()
+        inside = folder.resolve() in source.resolve().parents
+    except (OSError, RuntimeError, ValueError) as error:
+        raise DataError(f"{source} and {target}: cannot tell whether they are the same file ({error})") from None
+    if same:
+        raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
+    if inside:
+        raise DataError(f"{source}: lies in {folder}, which is removed when the work is done; move it first")
 
 
 def _present(value: Any) -> Any:

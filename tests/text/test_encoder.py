@@ -187,3 +187,13 @@ def test_fast_ids_are_those_with_places_on_ag_news(tokenizer: str, published_dat
     encoder = TextEncoder.fit(rows, TextConfig(tokenizer=tokenizer), max_length=64)  # type: ignore[arg-type]
     for text, ids in zip(rows, encoder.encode_ids(rows), strict=True):
         assert encoder.encode(text).ids == ids.tolist()
+
+
+@pytest.mark.parametrize("config", [{}, None, [], {"tokenizer": "x"}])
+def test_a_description_without_its_configuration_is_read_by_defaults_or_refused(config: object) -> None:
+    values = {**fit().to_dict(), "config": config}
+    if config == {}:  # every setting has a default: this ended in a KeyError
+        assert TextEncoder.from_dict(values).config.tokenizer == "word"
+    else:
+        with pytest.raises(CheckpointError, match="tokenizer: config"):
+            TextEncoder.from_dict(values)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.rows import csv_rows, read_text
+from txcls.data.rows import csv_rows, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.errors import DataError
 
@@ -65,14 +65,15 @@ def read_rows(path: Path) -> LabelledTexts:
         DataError: the file cannot be read, or a row is not of the published form.
     """
     texts, labels = [], []
-    for line, row in csv_rows(read_text(path), path):
-        if len(row) != 3:
-            raise DataError(f'{path}, line {line}: {len(row)} fields, wanted "class","title","description"')
-        label, title, description = row
-        if label not in ("1", "2", "3", "4"):
-            raise DataError(f"{path}, line {line}: class {label[:40]!r}, wanted 1, 2, 3 or 4")
-        texts.append(f"{title} {description}".strip())
-        labels.append(int(label) - 1)
+    with open_text(path) as file:
+        for line, row in csv_rows(file, path):
+            if len(row) != 3:
+                raise DataError(f'{path}, line {line}: {len(row)} fields, wanted "class","title","description"')
+            label, title, description = row
+            if label not in ("1", "2", "3", "4"):
+                raise DataError(f"{path}, line {line}: class {label[:40]!r}, wanted 1, 2, 3 or 4")
+            texts.append(f"{title} {description}".strip())
+            labels.append(int(label) - 1)
     if not texts:
         raise DataError(f"{path}: no rows")
     return LabelledTexts(texts, labels, CLASSES)

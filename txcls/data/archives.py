@@ -15,7 +15,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from txcls.data.rows import MAX_BYTES
+from txcls.data.limits import LONGEST_FILE, MAX_BYTES
+from txcls.data.rows import refuse_swollen
 from txcls.errors import DataError
 
 MAX_FILES = 250_000
@@ -70,9 +71,13 @@ def _in_folder(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Matc
         for name in names:
             if match := pattern.fullmatch((prefix / name).as_posix()):
                 try:
-                    yield match, (parent / name).read_bytes()
+                    with (parent / name).open("rb") as file:
+                        raw = file.read(LONGEST_FILE + 1)
                 except OSError as error:
                     raise DataError(f"{parent / name}: cannot read it ({error.strerror or error})") from None
+                if len(raw) > LONGEST_FILE:
+                    raise _too_long(f"{parent / name}")
+                yield match, raw
 
 
 def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
@@ -81,7 +86,7 @@ def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match
     size = 0
     try:
         with path.open("rb") as raw, _decompressed(raw) as unpacked:
-            stream = _Limited(unpacked, path)
+            stream = _Limited(unpacked, raw, path)
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for entry in archive:
                     archive.members.clear()  # type: ignore[attr-defined]  # or it keeps them all
@@ -93,11 +98,17 @@ def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match
                         if match[0] in seen:
                             raise DataError(f"{path}: {entry.name[:80]!r} comes twice in it; fetch the archive again")
                         seen.add(match[0])
+                        if entry.size > LONGEST_FILE:
+                            raise _too_long(f"{path}, {entry.name[:80]}")
                         yield match, content.read()
                 stream.finish(archive.offset)
     except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise DataError(f"{path}: cannot read it as a tar archive ({reason}); fetch it again") from None
+
+
+def _too_long(where: str) -> DataError:
+    return DataError(f"{where}: more than {LONGEST_FILE:,} bytes, the most that is read of one text; fetch it again")
 
 
 def _check(entry: tarfile.TarInfo, path: Path, *, count: int, size: int) -> None:
@@ -129,10 +140,11 @@ def _decompressed(raw: io.BufferedReader) -> io.BufferedIOBase:
 
 
 class _Limited(io.RawIOBase):
-    """The unpacked stream, which gives up after MAX_BYTES."""
+    """The unpacked stream, which gives up after MAX_BYTES, or where it unpacks to more than texts do."""
 
-    def __init__(self, unpacked: io.BufferedIOBase, path: Path) -> None:
+    def __init__(self, unpacked: io.BufferedIOBase, packed: io.BufferedReader, path: Path) -> None:
         self._unpacked = unpacked
+        self._packed = packed
         self._path = path
         self._read = 0
         self._tail = b""
@@ -142,6 +154,7 @@ class _Limited(io.RawIOBase):
         self._read += len(chunk)
         if self._read > MAX_BYTES:
             raise DataError(f"{self._path}: refused, since it unpacks to more than {MAX_BYTES:,} bytes")
+        refuse_swollen(self._read, self._packed.tell(), self._path)
         self._tail = (self._tail + chunk)[-2 * tarfile.RECORDSIZE :]
         return chunk
 

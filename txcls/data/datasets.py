@@ -7,7 +7,8 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data import ag_news, clinc150, huffpost, imdb, newsgroups, sample, snips_atis
 from txcls.data.cache import fetched_folder
-from txcls.data.table import open_table
+from txcls.data.labelled import open_table
+from txcls.data.rows import refuse_unreachable
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 
@@ -57,25 +58,28 @@ def dataset_info(name: str) -> DatasetInfo:
     return _INFOS[name]
 
 
-def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
+def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool = False) -> Dataset:
     """Open the configured data set.
 
     Args:
         config: its name, for `table` the columns, and what else some sets let one choose.
         path: folder or file in the published format (or the table); None finds it: `sample` in the package, published
             sets in $TXCLS_DATA/<name> or in the download cache.
+        sampled: read the first rows alone of a `table`, to look at.
 
     Raises:
         DataError: there is no such data set, it is not on this machine, a setting is not for it, or its files are not
             what they should be.
     """
+    if path is not None:
+        refuse_unreachable(path)
     if config.dataset == "text":
         raise DataError("data set `text` has no labels to learn from: it is for pre-training a language model")
     check_settings(config)
     if config.dataset == "table":
         if path is None:
             raise DataError("data set `table` is a file of your own: say which with --data PATH")
-        return open_table(config, path)
+        return open_table(config, path, sampled=sampled)
     info = dataset_info(config.dataset)
     if info.is_shipped:
         return sample.open_sample(config, path)

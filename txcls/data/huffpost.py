@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.rows import json_lines, read_text
+from txcls.data.rows import json_lines, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 
@@ -106,26 +106,27 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
     """
     places = {name: index for index, name in enumerate(CLASSES)}
     items: dict[str, NewsItem] = {}
-    for line, row in json_lines(read_text(path), path):
-        where = f"{path}, line {line}"
-        if not isinstance(row, dict):
-            raise DataError(f"{where}: wanted an object with headline, short_description, category and date")
-        values = [row.get(name) for name in ("headline", "short_description", "category", "date")]
-        if not all(isinstance(value, str) for value in values):
-            raise DataError(
-                f"{where}: wanted headline, short_description, category and date as strings, got "
-                f"{', '.join(map(str, row))[:80] or 'an empty object'}"
-            )
-        headline, description, category, day = map(str, values)
-        if category not in places:
-            raise DataError(f"{where}: category {category[:40]!r} is none of the {len(CLASSES)} of v3")
-        try:
-            written = date.fromisoformat(day)
-        except ValueError:
-            raise DataError(f"{where}: date {day[:40]!r}, wanted one such as 2022-09-23") from None
-        if (key := f"{headline} {description}".strip()) and key not in items:
-            text = joiner.join(part for part in (headline, description) if part.strip()).strip()
-            items[key] = NewsItem(key, text, places[category], written)
+    with open_text(path, newline="\n") as file:
+        for line, row in json_lines(file, path):
+            where = f"{path}, line {line}"
+            if not isinstance(row, dict):
+                raise DataError(f"{where}: wanted an object with headline, short_description, category and date")
+            values = [row.get(name) for name in ("headline", "short_description", "category", "date")]
+            if not all(isinstance(value, str) for value in values):
+                raise DataError(
+                    f"{where}: wanted headline, short_description, category and date as strings, got "
+                    f"{', '.join(map(str, row))[:80] or 'an empty object'}"
+                )
+            headline, description, category, day = map(str, values)
+            if category not in places:
+                raise DataError(f"{where}: category {category[:40]!r} is none of the {len(CLASSES)} of v3")
+            try:
+                written = date.fromisoformat(day)
+            except ValueError:
+                raise DataError(f"{where}: date {day[:40]!r}, wanted one such as 2022-09-23") from None
+            if (key := f"{headline} {description}".strip()) and key not in items:
+                text = joiner.join(part for part in (headline, description) if part.strip()).strip()
+                items[key] = NewsItem(key, text, places[category], written)
     if not items:
         raise DataError(f"{path}: no rows")
     return list(items.values())

@@ -4,7 +4,9 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,14 +14,22 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
+from txcls.data.limits import (
+    DEEPEST,
+    LONGEST_FIELD,
+    LONGEST_JSON,
+    LONGEST_ROW,
+    MAX_BYTES,
+    MAX_RATIO,
+    MOST_EMPTY,
+    RATIO_FROM,
+)
 from txcls.errors import DataError
 
-MAX_BYTES = 1 << 30
-"""What a file may hold once it is unpacked: a small one can unpack to more than fits into memory."""
-
-
-LONGEST_FIELD = 1 << 26
-"""Characters that a field may hold in a file read row by row: a quote that is never closed would take all the rest."""
+_BLANK = re.compile(r"[ \t\r\n]*")
+_UNREADABLE = (OSError, EOFError, zlib.error)
+_LINE_ENDS = ("\n", "\r", "\r\n")
+_GZIP = b"\x1f\x8b"
 
 
 def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str:
@@ -28,16 +38,8 @@ def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str
     Raises:
         DataError: the file is missing, not readable, damaged, larger than MAX_BYTES, or in none of the encodings.
     """
-    try:
-        with path.open("rb") as file:
-            is_gzip = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            raw = (gzip.GzipFile(fileobj=file) if is_gzip else file).read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise DataError(f"{path}: cannot read it ({reason})") from None
+    with _readable(path), _unpacked(path) as file:
+        raw = file.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise DataError(f"{path}: holds more than {MAX_BYTES:,} bytes of text, the most that is read; split the file")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -52,6 +54,28 @@ def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str
     raise DataError(f"{path}, {problem}; save the file as UTF-8")
 
 
+def refuse_unreachable(path: Path) -> None:
+    """Raise DataError where the path can be no file's: too long a name, a folder that must not be entered, …"""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return  # who reads it says what was wanted there
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot read it ({getattr(error, 'strerror', None) or error})") from None
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turns what goes wrong while the file is read into a DataError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except _UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise DataError(f"{path}: cannot read it ({reason}); make or fetch the file again") from None
+
+
 @contextmanager
 def open_text(path: Path, *, newline: str = "") -> Iterator[TextIO]:
     """A text file of any size to be read piece by piece: UTF-8, or what its byte-order mark says, plain or gzipped.
@@ -59,22 +83,61 @@ def open_text(path: Path, *, newline: str = "") -> Iterator[TextIO]:
     Raises:
         DataError: the file is missing, not readable, damaged, or in another encoding; also while it is read.
     """
-    try:
-        with _unpacked(path) as raw, io.TextIOWrapper(raw, encoding=_encoding(path), newline=newline) as text:
-            yield text
-    except UnicodeDecodeError:
-        raise DataError(f"{path}, {_first_bad_byte(path)}; save the file as UTF-8") from None
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise DataError(f"{path}: cannot read it ({reason})") from None
+    with _readable(path):
+        try:
+            with _unpacked(path) as raw, io.TextIOWrapper(raw, encoding=_encoding(path), newline=newline) as text:
+                yield text
+        except UnicodeDecodeError:
+            raise DataError(f"{path}, {_first_bad_byte(path)}; save the file as UTF-8") from None
 
 
 def _unpacked(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        is_gzip = file.read(2) == b"\x1f\x8b"
-    return cast("IO[bytes]", gzip.open(path)) if is_gzip else path.open("rb")
+    """The file's bytes, unpacked where it is gzipped, whatever its name says."""
+    file = path.open("rb")
+    is_gzip = file.peek(2)[:2] == _GZIP
+    return io.BufferedReader(_Unpacked(file, path), 1 << 16) if is_gzip else file
+
+
+class _Sips:
+    """A file that is never read far ahead, so that `tell` says what was unpacked."""
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(min(size, 1 << 13))
+
+
+class _Unpacked(io.RawIOBase):
+    """A gzipped file, which gives up where it unpacks to more than texts do."""
+
+    def __init__(self, file: io.BufferedReader, path: Path) -> None:
+        self._file, self._path = file, path
+        self._gzip = gzip.GzipFile(fileobj=cast("IO[bytes]", _Sips(file)))
+        self._done = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n = self._gzip.readinto(buffer)
+        self._done += n
+        refuse_swollen(self._done, self._file.tell(), self._path)
+        return n
+
+    def close(self) -> None:
+        self._gzip.close()
+        self._file.close()
+        super().close()
+
+
+def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
+    """Raise DataError where so many bytes came out of so few that it can be no text."""
+    if unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed:
+        raise DataError(
+            f"{path}: refused, since it unpacks to more than {MAX_RATIO} times its size, which texts do not; unpack it "
+            "yourself if you trust it"
+        )
 
 
 def _encoding(path: Path) -> str:
@@ -99,53 +162,172 @@ def parse_json(text: str, where: str) -> Any:
     """The value that the text holds; `where` (the file) leads the message.
 
     Raises:
-        DataError: it is not JSON, or nested too deeply to be data.
+        DataError: it is not JSON, nested too deeply to be data, or longer than LONGEST_JSON.
     """
+    if len(text) > LONGEST_JSON:
+        raise DataError(f"{where}: {len(text):,} characters of JSON, wanted {LONGEST_JSON:,} at most; split the file")
     try:
-        return json.loads(text)
+        return _shallow(json.loads(text), text)
     except json.JSONDecodeError as error:
         raise DataError(f"{where}, line {error.lineno}: not JSON ({error.msg})") from None
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{where}: JSON that cannot be read ({error})") from None
+        raise DataError(f"{where}: JSON that cannot be read ({_reason(error)})") from None
 
 
-def json_lines(text: str | Iterable[str], path: Path) -> Iterator[tuple[int, Any]]:
+def _shallow(value: Any, text: str) -> Any:
+    """The value, read from the text, unless it is nested too deeply: what writes it would overflow the stack.
+
+    Raises:
+        ValueError: it is.
+    """
+    level = [value] if text.count("[") + text.count("{") > DEEPEST else []
+    for _ in range(DEEPEST):
+        level = [inner for one in level if isinstance(one, dict | list) for inner in _values(one)]
+        if not level:
+            return value
+    if any(isinstance(one, dict | list) for one in level):
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
+    return value
+
+
+def _values(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return f"nested more than {DEEPEST} levels deep"
+    return str(getattr(error, "msg", None) or error).partition(";")[0]
+
+
+def json_lines(text: str | TextIO, path: Path) -> Iterator[tuple[int, Any]]:
     """(line, its value) of JSON Lines, a whole text or line by line, without empty lines.
 
     Raises:
-        DataError: a line is not JSON.
+        DataError: a line is not JSON, nested too deeply, or longer than LONGEST_ROW.
     """
-    for number, line in enumerate(text.split("\n") if isinstance(text, str) else text, start=1):
+    for number, line in enumerate(_lines(text, path, newline="\n"), start=1):
         if line.strip():
             try:
-                yield number, json.loads(line)
+                value = _shallow(json.loads(line), line)
             except (RecursionError, ValueError) as error:
-                reason = getattr(error, "msg", None) or error
-                raise DataError(f"{path}, line {number}: not JSON ({reason}); wanted one object per line") from None
+                raise DataError(
+                    f"{path}, line {number}: not JSON ({_reason(error)}); wanted one object per line"
+                ) from None
+            yield number, value
+
+
+def _lines(text: str | TextIO, path: Path, *, newline: str) -> Iterator[str]:
+    """Lines with their ends, none of them longer than LONGEST_ROW."""
+    file = io.StringIO(text, newline=newline) if isinstance(text, str) else text
+    empty = 0
+    for number in itertools.count(1):
+        if not (line := file.readline(LONGEST_ROW + 1)):
+            return
+        if len(line) > LONGEST_ROW:
+            raise DataError(
+                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters, the most that is read; is it a table?"
+            )
+        empty = empty + 1 if len(line) < 3 and line in _LINE_ENDS else 0
+        if empty > MOST_EMPTY:
+            raise DataError(f"{path}, line {number}: {MOST_EMPTY:,} empty lines before it; is it a table?")
+        yield line
+
+
+def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
+    """(number from 1, value) of the items of a file that is one JSON array, read piece by piece.
+
+    Raises:
+        DataError: it is not JSON, or an item is nested too deeply or longer than LONGEST_ROW.
+    """
+    decode = json.JSONDecoder().raw_decode
+    buffer, at, line, ended = "", 0, 1, False
+
+    def bad(problem: str, place: int) -> DataError:
+        return DataError(f"{path}, line {line + buffer.count(chr(10), 0, place)}: not JSON ({problem})")
+
+    def read_on() -> None:
+        nonlocal buffer, at, line, ended
+        line += buffer.count("\n", 0, at)
+        more = file.read(max(1 << 16, len(buffer) - at))
+        buffer, at, ended = buffer[at:] + more, 0, not more
+
+    def next_mark() -> str:
+        """The next character that is no white space, "" at the end."""
+        nonlocal at
+        while True:
+            at = _BLANK.match(buffer, at).end()  # type: ignore[union-attr]  # it matches anywhere
+            if at < len(buffer) or ended:
+                return buffer[at : at + 1]
+            read_on()
+
+    if next_mark() != "[":
+        raise bad("Expecting an array", at)
+    at += 1
+    for number in itertools.count(1):
+        if (mark := next_mark()) == "]" and number == 1:
+            break
+        while True:
+            try:
+                value, end = decode(buffer, at)
+                if end - at <= LONGEST_ROW and (end < len(buffer) or ended):
+                    _shallow(value, buffer[at:end])
+                    break
+            except json.JSONDecodeError as error:
+                if ended or not (error.msg.startswith("Unterminated") or error.pos > len(buffer) - 16):
+                    raise bad(error.msg, error.pos) from None
+            except (RecursionError, ValueError) as error:
+                raise DataError(f"{path}, item {number}: JSON that cannot be read ({_reason(error)})") from None
+            if len(buffer) - at > LONGEST_ROW:
+                raise DataError(f"{path}, item {number}: longer than {LONGEST_ROW:,} characters, the most that is read")
+            read_on()
+        at = end
+        yield number, value
+        if (mark := next_mark()) == "]":
+            break
+        if mark != ",":
+            raise bad("Expecting ',' delimiter", at)
+        at += 1
+    at += 1
+    if next_mark():
+        raise bad("Extra data", at)
 
 
 def csv_rows(
-    text: str | Iterable[str], path: Path, *, delimiter: str = ",", quoted: bool = True
+    text: str | TextIO, path: Path, *, delimiter: str = ",", quoted: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
     """(line on which the row begins, its fields) of a whole text or of its lines, without empty lines.
 
     `quoted=False` takes quotes as they stand.
 
     Raises:
-        DataError: a quoted field is never closed, or is not followed by a delimiter.
+        DataError: a quoted field is never closed, or is not followed by a delimiter, or a field is longer than
+            LONGEST_FIELD or a row than LONGEST_ROW.
     """
-    longest = len(text) + 1 if isinstance(text, str) else LONGEST_FIELD
-    csv.field_size_limit(max(csv.field_size_limit(), longest))  # one for the whole process, 131,072 at first
-    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
-    if quoted:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    else:
-        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    in_row = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal in_row
+        for line in _lines(text, path, newline=""):
+            if (in_row := in_row + len(line)) > LONGEST_ROW:
+                raise csv.Error(f"a row longer than {LONGEST_ROW:,} characters")
+            yield line
+
+    kind = {"strict": True} if quoted else {"quoting": csv.QUOTE_NONE}
+    reader = csv.reader(lines(), delimiter=delimiter, **kind)
+    before = csv.field_size_limit()
     line = 1
     try:
-        for row in reader:
+        while True:
+            csv.field_size_limit(LONGEST_FIELD)  # one for the whole process, which others set too
+            row = next(reader, None)
+            if row is None:
+                return
             if row:
                 yield line, row
-            line = reader.line_num + 1
+            line, in_row = reader.line_num + 1, 0
     except csv.Error as error:
-        raise DataError(f"{path}, line {line}: {error}; quote fields that hold quotes or delimiters") from None
+        problem = f"a field longer than {LONGEST_FIELD:,} characters" if "field limit" in str(error) else error
+        raise DataError(f"{path}, line {line}: {problem}; quote fields that hold quotes or delimiters") from None
+    finally:
+        csv.field_size_limit(before)

@@ -1,24 +1,24 @@
 """A table of any size, read a few rows at a time: CSV, TSV, JSON Lines or Parquet, in memory that does not grow.
 
-A first pass, `survey`, counts the rows and checks each of them, so that a bad one is named before any work is done. (A
-JSON file that is one array can only be read as a whole.)
+A first pass, `survey`, counts the rows and checks each of them, so that a bad one is named before any work is done.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from txcls.data.rows import csv_rows, json_lines, open_text, parse_json, read_text
+from txcls.data.limits import MAX_COLUMNS
+from txcls.data.parquet import Row, open_parquet, parquet_rows
+from txcls.data.rows import csv_rows, json_items, json_lines, open_text, refuse_unreachable
 from txcls.data.table import (
+    check_text,
     delimited_rows,
     find_text_column,
     is_json,
     json_objects,
-    not_a_text,
-    open_parquet,
-    refuse_repeated,
+    refuse_columns,
     sniff_delimiter,
     table_suffix,
 )
@@ -27,7 +27,6 @@ from txcls.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Row = dict[str, Any]
 SNIFFED = 100_000
 """Characters from which the delimiter is guessed."""
 
@@ -54,22 +53,38 @@ class TableStream:
         """
         self.path = path
         self.suffix = table_suffix(path)
+        refuse_unreachable(path)
         if not path.is_file():
             raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
         self._read: Callable[[], Iterator[tuple[int, Row]]]
+        self.places = "line"
+        """What the numbers of rows count in this file."""
         if self.suffix == ".parquet":
-            self._places, self._read = "row", self._parquet_rows
+            self.places, self._read = "row", self._parquet_rows
         elif is_json(self.suffix):
             with open_text(path) as text:
                 is_array = text.read(SNIFFED).lstrip().startswith("[")
-            self._places, self._read = ("item", self._json_array) if is_array else ("line", self._json_rows)
+            self.places, self._read = ("item", self._json_array) if is_array else ("line", self._json_rows)
         else:
-            self._places, self._read = "line", self._delimited_rows
+            self._read = self._delimited_rows
             self._delimiter, self._quoted = self._dialect()
 
     def rows(self) -> Iterator[Row]:
         """All rows in their order."""
         return (row for _, row in self._read())
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the rows are JSON objects, each of which may have other columns."""
+        return is_json(self.suffix)
+
+    def numbered_rows(self, columns: list[str] | None = None) -> Iterator[tuple[int, Row]]:
+        """(line, item or row number, values) of all rows; `columns` spares reading the others of a Parquet file."""
+        return self._parquet_rows(columns) if self.suffix == ".parquet" else self._read()
+
+    def refuse_columns(self, columns: Sequence[str]) -> None:
+        """Raise DataError where two columns have the same name, or there are too many of them."""
+        refuse_columns(columns, self.path)
 
     def parts(self, size: int, *, wanted: Callable[[int], bool]) -> Iterator[tuple[int, list[Row]]]:
         """(number, rows) of those pieces of `size` rows, counted from 0, that are wanted; the last may be shorter."""
@@ -96,7 +111,7 @@ class TableStream:
 
         if self.suffix == ".parquet":
             file = open_parquet(self.path)
-            refuse_repeated(file.schema_arrow.names, self.path)
+            refuse_columns(file.schema_arrow.names, self.path)
             column = find_text_column(file.schema_arrow.names, path=self.path, text_column=text_column)
             counted = 0
             for place, row in self._parquet_rows([column]):
@@ -110,6 +125,8 @@ class TableStream:
         while piece := list(itertools.islice(numbered, 10_000)):
             for _, row in piece if is_json(self.suffix) or not columns else ():
                 columns.update(dict.fromkeys(row))
+                if len(columns) > MAX_COLUMNS:
+                    self.refuse_columns(list(columns))
             column = column or find_text_column(list(columns), path=self.path, text_column=text_column)
             for place, row in piece:
                 self._check_text(place, row, column)
@@ -126,9 +143,7 @@ class TableStream:
         return survey
 
     def _check_text(self, place: int, row: Row, column: str) -> None:
-        value = row.get(column)
-        if not isinstance(value, str):
-            raise not_a_text(value, f"{self.path}, {self._places} {place}", column)
+        check_text(row.get(column), f"{self.path}, {self.places} {place}", column)
 
     def _widened(self, schema: "pa.Schema", rows: list[Row], place: int) -> "pa.Schema":
         """The types that fit both those so far and these rows."""
@@ -137,10 +152,10 @@ class TableStream:
         try:
             own = pa.schema([(name, pa.array([row.get(name) for row in rows]).type) for name in _names(rows)])
             return pa.unify_schemas([schema, own], promote_options="permissive")
-        except pa.ArrowException as error:
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError, RecursionError) as error:
             raise DataError(
-                f"{self.path}, from {self._places} {place} on: one column holds values of different kinds "
-                f"({str(error).splitlines()[0]}), which Parquet cannot; write .jsonl instead"
+                f"{self.path}, from {self.places} {place} on: one column holds values of different kinds "
+                f"or no valid Unicode ({str(error).splitlines()[0]}), which Parquet cannot; write .jsonl instead"
             ) from None
 
     def _dialect(self) -> tuple[str, bool]:
@@ -161,7 +176,7 @@ class TableStream:
             numbered = csv_rows(text, self.path, delimiter=self._delimiter, quoted=self._quoted)
             rows = delimited_rows(numbered, self.path)
             _, header = next(rows)
-            refuse_repeated(header, self.path)
+            refuse_columns(header, self.path)
             for line, fields in rows:
                 yield line, dict(zip(header, fields, strict=True))
 
@@ -170,21 +185,11 @@ class TableStream:
             yield from json_objects(json_lines(text, self.path), self.path, "line")
 
     def _json_array(self) -> Iterator[tuple[int, Row]]:
-        items = parse_json(read_text(self.path), str(self.path))
-        yield from json_objects(enumerate(items, start=1), self.path, "item")
+        with open_text(self.path) as text:
+            yield from json_objects(json_items(text, self.path), self.path, "item")
 
     def _parquet_rows(self, columns: list[str] | None = None) -> Iterator[tuple[int, Row]]:
-        import pyarrow as pa
-
-        first = 1
-        try:
-            for batch in open_parquet(self.path).iter_batches(batch_size=1024, columns=columns):
-                yield from enumerate(batch.to_pylist(), start=first)
-                first += batch.num_rows
-        except (OSError, pa.ArrowException) as error:
-            raise DataError(
-                f"{self.path}: damaged after row {first - 1} ({str(error).splitlines()[0]}); make the file again"
-            ) from None
+        return parquet_rows(self.path, columns)
 
 
 def _names(rows: list[Row]) -> list[str]:

@@ -96,7 +96,7 @@ class _Words:
         if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
             raise ValueError("tokens: wanted a list of strings")
         try:
-            return cls(Vocabulary(tokens), values["config"]["tokenizer"])
+            return cls(Vocabulary(tokens), TextConfig.model_validate(values["config"]).tokenizer)
         except ValueError as error:
             raise ValueError(f"tokens: {error}") from None
 

@@ -1,0 +1,34 @@
+"""What stands in an error cannot take over the terminal or the page that shows it."""
+
+import pytest
+
+from txcls.errors import LONGEST_MESSAGE, DataError, shown
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ("plain é 中文 👩\u200d🚀", "plain é 中文 👩\u200d🚀"),
+        ("\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"),
+        ("a\nb\tc\r", "a\\nb\\tc\\r"),
+        ("\x9b2J\u202egnp.exe\u2066", "\\x9b2J\\u202egnp.exe\\u2066"),
+        ("\ud800", "\\ud800"),
+        ("x" * 1000, "x" * 199 + "…"),
+        (12.5, "12.5"),
+    ],
+)
+def test_a_value_is_shown_short_and_with_unseen_characters_as_escapes(value: object, expected: str) -> None:
+    assert shown(value) == expected
+
+
+def test_a_large_nested_value_is_shown_in_outline() -> None:
+    value: object = "x" * 1_000_000
+    for _ in range(50_000):
+        value = [value, value]
+    assert len(shown(value)) <= 200
+
+
+def test_an_error_is_one_line_of_bounded_length_that_keeps_what_to_do() -> None:
+    error = DataError(f"a\x1b[2J\nb {'x' * 100_000}\u202e; do this")
+    assert "\x1b" not in str(error) and "\n" not in str(error) and len(str(error)) <= LONGEST_MESSAGE
+    assert str(error).startswith("a\\x1b[2J b x") and str(error).endswith("\\u202e; do this")
