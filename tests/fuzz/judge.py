@@ -4,6 +4,7 @@ A `Judge` starts one process that has imported everything (`python -m tests.fuzz
 each task, so that a task costs milliseconds, and a crash, a hang or gigabytes stay with the child. Linux or macOS.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -86,10 +88,26 @@ class Outcome:
         return []
 
 
+IMPORTED = """
+import contextlib, io, sys
+import numpy, pandas, pyarrow.parquet, txcls.scoring
+from txcls import cli
+sys.argv = ["txcls", *argv]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    cli.main()
+print(*(name for name in sys.modules if name.isprintable() and not name.startswith("__")))
+"""
+
+
 class Judge:
-    """The process that forks; use as a context manager, or `close` it."""
+    """The process that forks; use as a context manager, or `close` it.
+
+    Attributes:
+        most_seconds, most_mb: what the dearest tasks so far took.
+    """
 
     def __init__(self) -> None:
+        self.most_seconds = self.most_mb = 0.0
         environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "COLUMNS": "200"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.fuzz.judge"],
@@ -119,7 +137,9 @@ class Judge:
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError("the judge has ended")
-        return Outcome(**json.loads(answer))
+        outcome = Outcome(**json.loads(answer))
+        self.most_seconds, self.most_mb = max(self.most_seconds, outcome.seconds), max(self.most_mb, outcome.mb)
+        return outcome
 
     def close(self) -> None:
         """End the process."""
@@ -138,18 +158,15 @@ class Judge:
 
 
 def _serve() -> None:
-    import pandas  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
-    import torch  # noqa: F401
-
-    import txcls.checkpoint
-    import txcls.cli
-    import txcls.data.datasets
-    import txcls.predict
-    import txcls.scoring  # noqa: F401
+    import torch  # noqa: F401  # first: other libraries that bring their own OpenMP must come after it
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing else may write where the answers go
+    # What these import later is imported now, so that no task has to.
+    for argv in (["predict", "positions_none", "a text"], ["predict", "--help"], ["data", "show", "sample"]):
+        for name in _ran({"code": IMPORTED, "given": {"argv": argv}}).out.split():
+            with suppress(ImportError, AttributeError):
+                importlib.import_module(name)
     before = _ran({"code": "", "given": {}}).mb
     for line in sys.stdin:
         outcome = _ran(json.loads(line))

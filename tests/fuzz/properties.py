@@ -270,7 +270,9 @@ def _query_problems(bench: Bench, given: dict[str, str]) -> list[str]:
 
 
 PROPERTIES = (
-    Property("texts", st.tuples(st.sampled_from([PLAIN, PAIRS]), st.one_of(texts, long_texts)), _text_problems),
+    Property(
+        "texts", st.tuples(st.sampled_from([PLAIN, PAIRS]), st.one_of(texts, texts, texts, long_texts)), _text_problems
+    ),
     Property("tables", tables(), _table_problems),
     Property("archives", archives(), _archive_problems),
     Property("checkpoints", checkpoint_damages, _checkpoint_problems),
