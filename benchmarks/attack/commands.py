@@ -1,4 +1,4 @@
-"""Attacks on the command line: damaged tables and bombs, formulas in tables, outputs that are inputs, hostile labels."""
+"""Attacks on the command line: damaged tables and bombs, formulas, outputs that are inputs, hostile labels."""
 
 import csv
 import gzip
@@ -16,6 +16,7 @@ from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from tests.fuzz.judge import LONGEST_LINE, MOST_MB, MOST_SECONDS, ROOT, Judge, Outcome
 
 LIMIT = f"an answer, or one line and exit 2; {MOST_SECONDS:g} s, {MOST_MB:g} MB"
+LEFT = "refused, or a link replaced; the input untouched"
 START = "=+-@\t\r\n"
 """A spreadsheet takes a cell for a formula that begins so."""
 
@@ -121,9 +122,7 @@ def tables(scene: Scene) -> Iterator[Row]:
             output = scene.folder / "scored.csv"
             # Rows that are there are scored however many they are: of these files, only refusals have to be quick.
             if name not in ("rows.parquet", "text.parquet", "lines.csv.gz"):
-                scored = judge.run(
-                    "predict", str(scene.folder / "tiny"), "--input", str(path), "--output", str(output), "--overwrite"
-                )
+                scored = judge.run("predict", str(scene.folder / "tiny"), "--input", str(path), "--output", str(output))
                 yield judged(f"predict --input, {tried} ({size})", scored)
             path.unlink()
             shutil.rmtree(f"{output}.parts", ignore_errors=True)
@@ -160,7 +159,7 @@ def formulas(scene: Scene) -> Iterator[Row]:
 
 @attack
 def output_is_input(scene: Scene) -> Iterator[Row]:
-    """--output naming the file of --input, outright, through a link and by another path: refused, the file untouched."""
+    """--output naming the file of --input, outright, by links and by another path: refused, the file untouched."""
     make_checkpoint(scene.folder / "tiny")
     source = scene.folder / "texts.csv"
     rows = "text,label\n" + "".join(f"{text},World\n" for text in TEXTS)
@@ -175,17 +174,13 @@ def output_is_input(scene: Scene) -> Iterator[Row]:
             ("a hard link to it", scene.folder / "hard.csv"),
             ("another spelling of the path", scene.folder / "sub" / ".." / "texts.csv"),
         ):
-            for more in ((), ("--overwrite",)):
-                outcome = judge.run(
-                    *("predict", str(scene.folder / "tiny"), "--input", str(source), "--output", str(output)), *more
-                )
-                untouched = source.read_text() == rows
-                ok = outcome.code == 2 and untouched and not outcome.problems()
-                measured = cost(outcome) + ("" if untouched else "; the input is gone")
-                yield Row(
-                    f"--output is --input: {tried} {' '.join(more)}".strip(), "refused, input untouched", measured, ok
-                )
-                source.write_text(rows)
+            outcome = judge.run("predict", str(scene.folder / "tiny"), "--input", str(source), "--output", str(output))
+            untouched = source.read_text() == rows
+            refused = outcome.code == 2 and not outcome.problems()
+            by_link = outcome.code == 0 and output != source and output.name != source.name  # the link was replaced
+            measured = cost(outcome) + ("" if untouched else "; the input is gone")
+            yield Row(f"--output is --input: {tried}", LEFT, measured, untouched and (refused or by_link))
+            source.write_text(rows)
 
 
 @attack
@@ -226,29 +221,51 @@ def _hostile(label: str) -> Iterator[tuple[str, str, str, list[str]]]:
 
 
 @attack
-def tokenizer_alone(scene: Scene) -> Iterator[Row]:
-    """A folder with a tokenizer.json and nothing else, or not what goes with it: refused in one line."""
+def parts_missing(scene: Scene) -> Iterator[Row]:
+    """Files alone, and JSON files that lack one of their fields, or a field of a field: refused in one line."""
     make_checkpoint(scene.folder / "tiny")
     tokenizer = (scene.folder / "tiny" / "tokenizer.json").read_bytes()
+    gpt2 = b'{"model_type": "gpt2"}'
+    empty = b"\x08" + bytes(7) + b"{}      "
     with Judge() as judge:
-        for name, files in (
-            ("alone", {"tokenizer.json": tokenizer}),
-            ("gpt2", {"tokenizer.json": tokenizer, "config.json": b'{"model_type": "gpt2"}'}),
-            (
-                "gpt2_weights",
-                {"config.json": b'{"model_type": "gpt2"}', "model.safetensors": b"\x08" + bytes(7) + b"{}      "},
-            ),
+        for files in (
+            {"tokenizer.json": tokenizer},
+            {"tokenizer.json": tokenizer, "config.json": gpt2},
+            {"config.json": gpt2, "model.safetensors": empty, "vocab.json": b"{}", "merges.txt": b""},
         ):
-            folder = scene.folder / name
+            folder = scene.folder / "alone"
             folder.mkdir()
-            for file, raw in files.items():
-                (folder / file).write_bytes(raw)
-            for command in (
-                ["predict", str(folder), "a text"],
-                ["generate", str(folder), "a text"],
-                ["import", str(folder)],
-            ):
-                yield judged(f"{command[0]} {name}: {', '.join(files)}", judge.run(*command), refused=True)
+            for name, raw in files.items():
+                (folder / name).write_bytes(raw)
+            for command in ("predict", "generate", "import"):
+                more = [] if command == "import" else ["a text"]
+                yield judged(f"{command}: {', '.join(files)}", judge.run(command, str(folder), *more), refused=True)
+            shutil.rmtree(folder)
+        for name in ("config.json", "tokenizer.json"):
+            path = scene.folder / "tiny" / name
+            whole = path.read_text("utf-8")
+            problems, tried = [], 0
+            for keys in _keys(json.loads(whole)):
+                values = json.loads(whole)
+                inner = values
+                for key in keys[:-1]:
+                    inner = inner[key]
+                del inner[keys[-1]]
+                path.write_text(json.dumps(values), "utf-8")
+                tried += 1
+                found = judge.run("predict", str(scene.folder / "tiny"), "a text").problems()
+                problems += [f"without {'.'.join(keys)}: {one}" for one in found]
+            path.write_text(whole, "utf-8")
+            measured = f"{len(problems)} of {tried} not{'; ' + problems[0][:100] if problems else ''}"
+            yield Row(f"{name} without one of its {tried} fields", LIMIT, measured, not problems)
+
+
+def _keys(values: object) -> Iterator[list[str]]:
+    """Where each field of an object, and of the objects in it, stands."""
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield [key]
+            yield from ([key, *inner] for inner in _keys(value))
 
 
 def txcls(*argv: str, **options: object) -> "subprocess.Popen[str]":

@@ -49,6 +49,7 @@ def _test(change: Mapping[str, Any]) -> Callable[[Any], Any]:
 
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
+LANGUAGE = {"masked": "bad", "causal": "bad"}
 CARELESS: Mapping[str, Callable[[Path], None]] = {
     "a checkpoint without its weights": lambda folder: (folder / "model.safetensors").unlink(),
     "an empty config.json": _written("config.json", b""),
@@ -112,7 +113,7 @@ def careless_folder(scene: Scene) -> Iterator[Row]:
             for tried, make in CARELESS.items()
         }
         for tried, put in (kinds | dict(_careless_names(root))).items():
-            before = set(os.listdir(root))
+            before = set(root.iterdir())
             put()
             problems: dict[str, str] = {}
             for page in PAGES:
@@ -126,9 +127,7 @@ def careless_folder(scene: Scene) -> Iterator[Row]:
                     found = _tried(app.address, page, chosen)
                     if found and page not in problems:
                         problems[page] = found
-            new = [name for name in set(os.listdir(root)) - before if name.startswith(".bad-x")]
-            for name in set(os.listdir(root)) - before:
-                path = root / name
+            for path in set(root.iterdir()) - before:
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 else:
@@ -137,7 +136,6 @@ def careless_folder(scene: Scene) -> Iterator[Row]:
             measured = f"{len(PAGES) - len(problems)} of {len(PAGES)}"
             if first:
                 measured += f" ({first[0] or 'classify'}: {first[1][:70]})"
-            del new
             yield Row(tried, f"all {len(PAGES)} pages answer", measured, not problems)
     problems_said = complaints(log)
     yield Row(

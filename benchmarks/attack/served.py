@@ -36,6 +36,11 @@ def wrong(visits: Iterable[Visit]) -> list[str]:
     return found
 
 
+def first_of(problems: Sequence[str]) -> str:
+    """The first of them, short, for behind the figures."""
+    return f", {problems[0][:60]}" if problems else ""
+
+
 def complaints(log: Path) -> list[str]:
     """The last lines of tracebacks in a server's output."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -81,7 +86,7 @@ def long_texts(scene: Scene) -> Iterator[Row]:
     yield Row(
         "80 texts of 900 words, Attention, imdb",
         f"under {MOST_MB} MB, no exception",
-        f"{first:.0f} to at most {memory.peak:.0f} MB{', ' + problems[0][:60] if problems else ''}",
+        f"{first:.0f} to at most {memory.peak:.0f} MB{first_of(problems)}",
         memory.peak < MOST_MB and not problems,
     )
     with serving(scene.folder / "c.log") as app, Memory(app.pid) as memory:
@@ -99,7 +104,7 @@ def long_texts(scene: Scene) -> Iterator[Row]:
         "40 texts of 10 MB, Classify",
         f"under {MOST_MB} MB, no exception",
         f"at most {memory.peak:.0f} MB, {after:.0f} after; slowest {max(visit.seconds for visit in visits):.1f} s"
-        f"{f', {lost} connections lost' if lost else ''}{', ' + problems[0][:60] if problems else ''}",
+        f"{f', {lost} connections lost' if lost else ''}{first_of(problems)}",
         memory.peak < MOST_MB and not problems and not lost,
     )
 
@@ -110,17 +115,13 @@ def many_texts(scene: Scene) -> Iterator[Row]:
     each = 10_000 if scene.long else 30
     environment = {} if scene.long else {"TXCLS_CACHE_MB": "32"}
     trail: list[float] = []
-    visits: list[Visit] = []
-    with serving(scene.folder / "server.log", environment=environment) as app, Memory(app.pid) as memory:
-        with Visitor(app.address) as visitor:
-            for page in PAGES:
-                visits.append(visitor.open(page, text=some_text(12, 0)))  # loads what the page needs
-            for round_ in range(1, each + 1):
-                for number, page in enumerate(PAGES):
-                    visits.append(visitor.open(page, text=some_text(20, round_ * len(PAGES) + number)))
-                    visits[:-1] = [visit for visit in visits[:-1] if visit.exceptions or not visit.finished]
-                trail.append(memory.now())
-    problems = wrong(visits)
+    problems: list[str] = []
+    served = serving(scene.folder / "server.log", environment=environment)
+    with served as app, Memory(app.pid) as memory, Visitor(app.address) as visitor:
+        for round_ in range(each + 1):  # the first one loads what the pages need
+            for number, page in enumerate(PAGES):
+                problems += wrong([visitor.open(page, text=some_text(20, round_ * len(PAGES) + number))])
+            trail.append(memory.now())
     half = trail[len(trail) // 2 :]
     quarter = max(1, len(half) // 2)
     growth = sum(half[-quarter:]) / quarter - sum(half[:quarter]) / quarter
@@ -128,7 +129,7 @@ def many_texts(scene: Scene) -> Iterator[Row]:
     yield Row(
         f"{each:,} different texts on each of {len(PAGES)} pages",
         f"under {MOST_MB} MB, grows by less than 20 MB over the second half, no exception",
-        f"at most {memory.peak:.0f} MB, {growth:+.0f} MB over {texts:,} texts{', ' + problems[0][:60] if problems else ''}",
+        f"at most {memory.peak:.0f} MB, {growth:+.0f} MB over {texts:,} texts{first_of(problems)}",
         memory.peak < MOST_MB and growth < 20 and not problems,
     )
 
@@ -164,8 +165,7 @@ def left_behind(scene: Scene) -> Iterator[Row]:
     yield Row(
         "20 leave Explanation, then 40 at once on mixed pages",
         "95 % of pages in 10 s, no exception",
-        f"median {percentile(seconds, 0.5):.1f} s, 95 % in {p95:.1f} s, worst {worst:.1f} s"
-        + (f", {problems[0][:60]}" if problems else ""),
+        f"median {percentile(seconds, 0.5):.1f} s, 95 % in {p95:.1f} s, worst {worst:.1f} s" + first_of(problems),
         p95 <= 10 and not problems,
     )
 
@@ -280,10 +280,10 @@ def queries(scene: Scene) -> Iterator[Row]:
         {"text": "<script>alert(1)</script>", "step": "<b>", "changed": "=1+1", "versus": "<i>"},
     )
     log = scene.folder / "server.log"
-    with serving(log, environment={"TXCLS_CHECKPOINTS": str(scene.folder / "checkpoints")}) as app:
-        with ThreadPoolExecutor(4) as visitors:
-            asked = [(page, params) for page in PAGES for params in strange]
-            visits = list(visitors.map(lambda one: _opened(app.address, *one), asked))
+    asked = [(page, params) for page in PAGES for params in strange]
+    environment = {"TXCLS_CHECKPOINTS": str(scene.folder / "checkpoints")}
+    with serving(log, environment=environment) as app, ThreadPoolExecutor(4) as visitors:
+        visits = list(visitors.map(lambda one: _opened(app.address, *one), asked))
     problems = wrong(visits) or complaints(log)
     yield Row(
         f"{len(strange)} strange addresses on each of {len(PAGES)} pages",

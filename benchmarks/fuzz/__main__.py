@@ -1,4 +1,4 @@
-"""Try inputs by the thousand: texts, tables, archives, checkpoint files, addresses. Each is answered, or refused in a line.
+"""Try inputs by the thousand: texts, tables, archives, checkpoint files, addresses. Each is answered, or refused.
 
     python -m benchmarks.fuzz [KIND …] [--examples 10000]
 
@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from benchmarks._side_by_side import machine
@@ -49,8 +50,8 @@ def main() -> int:
     print(f"\n{f'{options.examples:,} inputs of each kind':<30}{'seconds':>9}{'dearest s':>11}{'dearest MB':>12}")
     # Fresh processes, not forks: torch is loaded here.
     with multiprocessing.get_context("spawn").Pool(min(len(kinds), os.cpu_count() or 1), maxtasksperchild=1) as pool:
-        for name, seconds, most_seconds, most_mb, problem in pool.starmap(
-            tried, [(kind, options.examples) for kind in kinds], chunksize=1
+        for name, seconds, most_seconds, most_mb, problem in pool.imap(
+            partial(tried, examples=options.examples), kinds, chunksize=1
         ):
             cost = f"{most_seconds:>11.2f}{most_mb:>12.0f}" if most_mb else f"{'':>23}"
             print(f"{name:<30}{seconds:>9.0f}{cost}  {'FAILED' if problem else 'ok'}")
