@@ -50,7 +50,7 @@ def kill_at(step: int) -> None:
 
     def count(event: str, _: tuple[Any, ...]) -> None:
         nonlocal left
-        if event.startswith(STEPS):
+        if event.startswith(STEPS) and event != "os.kill":
             left -= 1
             if left < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -139,7 +139,7 @@ def read_beside_writer(root: Path, base: Checkpoint, *, saves: int = 150) -> dic
             if (names := checkpoint_names()) != ("model",):
                 problems.append(f"the list is {names}")
             mark_of("model")
-        except (TxclsError, AssertionError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # whatever a reader would see
             problems.append(f"{type(error).__name__}: {error}")
         time.sleep(0)
     writer.join()
