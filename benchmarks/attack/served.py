@@ -1,7 +1,9 @@
 """Attacks on the served app: crowds, floods of texts, visitors who leave, uploads, a server that goes away."""
 
 import http.client
+import os
 import random
+import signal
 import time
 import urllib.error
 import urllib.request
