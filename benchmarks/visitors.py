@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks._side_by_side import machine
-from benchmarks.attack._row import Memory, percentile
+from benchmarks.attack._row import HOSTED, Memory, percentile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
 from txcls.app.examples import EXAMPLES
@@ -134,7 +134,7 @@ def many_at_once(visitors: int) -> int:
 def long_session(visitors: int, minutes: float, leavers: int) -> int:
     """Visitors at human pace, and others who leave; the table, and 1 where an aim is missed."""
     log, trail = Log(), [0.0]
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log") as app:
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log", environment=HOSTED) as app:
         with Visitor(app.address) as first:
             for checkpoint in dict.fromkeys(CHECKPOINTS):
                 for page in PAGES:

@@ -33,6 +33,9 @@ class Scene:
     long: bool
 
 
+HOSTED = {"MALLOC_ARENA_MAX": "2"}
+"""What the Dockerfile and deploy/txcls.env set for the app, where memory is measured."""
+
 Attack = Callable[[Scene], Iterable[Row]]
 ATTACKS: dict[str, Attack] = {}
 

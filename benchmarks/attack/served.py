@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchmarks.attack._row import Memory, Row, Scene, attack, percentile
+from benchmarks.attack._row import HOSTED, Memory, Row, Scene, attack, percentile
 from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, free_port, serving
@@ -80,7 +80,11 @@ def crowds(scene: Scene) -> Iterator[Row]:
 @attack
 def long_texts(scene: Scene) -> Iterator[Row]:
     """80 texts of 900 words on Attention with imdb, then 40 texts of 10 MB on Classify: memory."""
-    with serving(scene.folder / "a.log") as app, Memory(app.pid) as memory, Visitor(app.address) as visitor:
+    with (
+        serving(scene.folder / "a.log", environment=HOSTED) as app,
+        Memory(app.pid) as memory,
+        Visitor(app.address) as visitor,
+    ):
         visits = [visitor.open("attention", checkpoint="imdb", text="a film about the sea")]
         first = memory.now()
         visits += [visitor.type(some_text(900, n)) for n in range(80)]
@@ -91,7 +95,7 @@ def long_texts(scene: Scene) -> Iterator[Row]:
         f"{first:.0f} to at most {memory.peak:.0f} MB{first_of(problems)}",
         memory.peak < MOST_MB and not problems,
     )
-    with serving(scene.folder / "c.log") as app, Memory(app.pid) as memory:
+    with serving(scene.folder / "c.log", environment=HOSTED) as app, Memory(app.pid) as memory:
         visits, lost = [], 0
         for n in range(40):
             with Visitor(app.address) as visitor:
@@ -115,7 +119,7 @@ def long_texts(scene: Scene) -> Iterator[Row]:
 def many_texts(scene: Scene) -> Iterator[Row]:
     """Different texts on every page, 30 (with --long 10,000) each, with little room for caches: memory flat."""
     each = 10_000 if scene.long else 30
-    environment = {} if scene.long else {"TXCLS_CACHE_MB": "32"}
+    environment = HOSTED if scene.long else HOSTED | {"TXCLS_CACHE_MB": "32"}
     trail: list[float] = []
     problems: list[str] = []
     served = serving(scene.folder / "server.log", environment=environment)
