@@ -32,9 +32,7 @@ def wrong(visits: Iterable[Visit]) -> list[str]:
     """What exception boxes say, and a word on pages that were not drawn to their end."""
     found = []
     for visit in visits:
-        found += visit.exceptions
-        if not visit.finished:
-            found.append("a page not drawn to its end")
+        found += visit.exceptions or ([] if visit.finished else ["a page not drawn to its end"])
     return found
 
 

@@ -196,7 +196,8 @@ def visit_pages_together(
 ) -> list[Visit]:
     """Open each page with its text, all at the same moment, in sessions of their own.
 
-    With `leave_after`, nobody waits for the end: they leave that many seconds after asking.
+    Whoever is sent nothing for `patience` seconds has an exception that says so. With `leave_after`, nobody waits for
+    the end: they leave that many seconds after asking.
     """
     gate = Barrier(len(wanted))
 
@@ -204,8 +205,13 @@ def visit_pages_together(
         page, text = one
         with Visitor(address, patience=patience) as visitor:
             gate.wait()
+            started = time.perf_counter()
             if leave_after is None:
-                return visitor.open(page, text=text)
+                try:
+                    return visitor.open(page, text=text)
+                except TimeoutError:
+                    silent = (f"{page or 'classify'}: nothing for {patience:g} s",)
+                    return Visit(b"", False, time.perf_counter() - started, None, silent)
             visitor.ask(page, text=text)
             time.sleep(leave_after)
             return Visit(b"", False, leave_after)
