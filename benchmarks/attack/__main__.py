@@ -52,6 +52,9 @@ def main() -> int:
         failed = sum(not row.ok for row in rows)
         spent = time.perf_counter() - began
         print(f"{name}: {len(rows) - failed} of {len(rows)} ok, {spent:.0f} s", file=sys.stderr, flush=True)
+        for row in rows:
+            if not row.ok:
+                print(f"  FAILED: {row.tried}: {row.measured}", file=sys.stderr, flush=True)
     print("\n| attack | what was tried | limit | measured | |\n|---|---|---|---|---|")
     for name, row in table:
         cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in (row.tried, row.limit, row.measured)]
