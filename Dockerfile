@@ -24,6 +24,7 @@ EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8501/_stcore/health', timeout=4)"]
 
-# A Space shows the app inside a frame of another site, where the cross-site check would refuse uploads.
+# A Space shows the app inside a frame of another site. Its websocket works there with the cross-site check on, as
+# .streamlit/config.toml has it; only uploads would need --server.xsrfCookieSameSite=none, and there are none.
 CMD ["python", "-m", "streamlit", "run", "streamlit_app.py", "--server.address=0.0.0.0", "--server.port=8501", \
-     "--server.headless=true", "--server.enableXsrfProtection=false"]
+     "--server.headless=true"]

@@ -1,20 +1,26 @@
 # make run    the app in the browser           make bench    how fast the app answers
 # make test   linters, types, every test       make lint     the linters and the type checker alone
 # make format rewrite the code's layout        make clean    remove what these leave behind
+# make attack whether the app and the command line hold when attacked (15 minutes)
+# make fuzz   inputs by the thousand           make test-lowest   tests with the lowest versions allowed
 #
 # PYTHON=python3.12   which Python makes .venv (3.11 or later)
 # PORT=8600           where `make run` serves
 # BROWSER=0           leave the browser tests out, on purpose
+# PROXY=0             leave out those that start the app behind HAProxy
+# EXAMPLES=10000      how many inputs of each kind `make fuzz` tries
 # PYTEST="-k tokens"  further arguments for pytest
 
 PYTHON ?= python3
 PORT ?= 8501
 BROWSER ?= 1
+PROXY ?= 1
+EXAMPLES ?= 10000
 PYTEST ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench clean
+.PHONY: help run test test-lowest lint format bench attack fuzz clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -48,16 +54,38 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# What is left out, is left out on purpose: a missing Chromium or HAProxy is installed, or ends this with how to get one.
+LEFT_OUT := $(if $(filter 0,$(BROWSER)),browser) $(if $(filter 0,$(PROXY)),proxy)
+MARKS := $(if $(strip $(LEFT_OUT)),-m "$(subst not_,not ,$(subst $() , and ,$(addprefix not_,$(strip $(LEFT_OUT)))))")
+
+test: lint
 ifeq ($(BROWSER),0)
-test: lint
 	@echo "Leaving out the browser tests, as BROWSER=0 asks."
-	$(BIN)/python -m pytest -m "not browser" $(PYTEST)
 else
-test: lint
-	@CHROMIUM="$$($(BIN)/python tests/browser/chromium.py)" || exit 1; export CHROMIUM; \
-	echo "Browser tests use $$CHROMIUM"; \
-	$(BIN)/python -m pytest $(PYTEST)
+	@CHROMIUM="$$($(BIN)/python tests/browser/chromium.py)" && echo "Browser tests use $$CHROMIUM"
 endif
+ifeq ($(PROXY),0)
+	@echo "Leaving out the tests behind HAProxy, as PROXY=0 asks."
+else
+	@HAPROXY="$$($(BIN)/python tests/deploy/proxy.py)" && echo "Tests of deploy/ use $$HAPROXY"
+endif
+	$(BIN)/python -m pytest $(MARKS) $(PYTEST)
+
+# The lowest versions that requirements*.txt allow, in an environment of their own: uv says which they are, and pip
+# installs them. Everything that needs no browser and no proxy is tested with them.
+LOWEST := .venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet
+
+.venv-lowest/.installed: requirements-dev.txt requirements.txt pyproject.toml
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(LOWEST) 'uv>=0.9,<1'
+	.venv-lowest/bin/python -m uv pip compile --quiet --resolution lowest-direct requirements-dev.txt \
+	  --output-file .venv-lowest/lowest.txt
+	$(LOWEST) --constraint .venv-lowest/lowest.txt -r requirements-dev.txt
+	$(LOWEST) --no-deps --editable .
+	@touch $@
+
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -m "not browser and not proxy" $(PYTEST)
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -70,6 +98,13 @@ bench: .venv/.installed-dev
 	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name" || exit 1; \
 	done
 
+attack: .venv/.installed-dev
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python -m benchmarks.attack
+
+fuzz: .venv/.installed-dev
+	$(BIN)/python -m benchmarks.fuzz --examples $(EXAMPLES)
+
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -not -path './.venv*/*' -prune -exec rm -rf {} +

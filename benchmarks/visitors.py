@@ -1,49 +1,127 @@
-"""How long thirty visitors wait who open the same page at the same moment, each with a text of its own.
+"""How long visitors wait: thirty who open the same page at the same moment, and fifty who type at human pace.
 
     python -m benchmarks.visitors [--visitors 30]
+    python -m benchmarks.visitors --minutes 30 [--visitors 50] [--leavers 200]
 
 They speak the app's protocol, without browsers, which would keep the machine busier than the app does; measured is the
-time from asking to the end of the page. The checkpoint is loaded before.
+time from asking to the first chart and to the end of the page. Checkpoints are loaded before.
+
+With `--minutes`, each visitor opens pages in an order of their own, with the shipped checkpoints, types a sentence of
+the examples in pieces of two to four words with a pause after each, reads, and goes on; now and then one leaves and
+comes back. Meanwhile others open a page and leave before it is drawn. Memory is that of the app's process (Linux).
 """
 
 import argparse
+import random
 import statistics
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks._side_by_side import machine
-from tests.browser.server import serve
-from tests.browser.visitors import visit_together
+from benchmarks.attack._row import HOSTED, Memory, percentile
+from tests.browser.server import serve, serving
+from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
 from txcls.app.examples import EXAMPLES
 
 AIM_SECONDS = 10.0
-PAGES = (
-    "",
-    "tokens",
-    "steps",
-    "attention",
-    "switchboard",
-    "explanation",
-    "lens",
-    "positions",
-    "whatif",
-    "neighbourhood",
-)
+AIM_BARS, AIM_PAGE, AIM_MB, AIM_GROWTH_MB = 2.0, 5.0, 900.0, 30.0
+CHECKPOINTS = ("ag_news", "ag_news", "huffpost", "clinc150", "imdb")
+"""What visitors choose; half of them what is offered first."""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--visitors", type=int, default=30, help="how many at once")
-    options = parser.parse_args()
-    print(machine())
-    print(
-        f"\n{f'{options.visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'aim':>8}"
-    )
+@dataclass
+class Log:
+    """What many visitors went through, kept by all of them together."""
+
+    bars: list[float] = field(default_factory=list)
+    pages: dict[str, list[float]] = field(default_factory=lambda: {page: [] for page in PAGES})
+    problems: list[str] = field(default_factory=list)
+    left: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, page: str, visit: Visit) -> None:
+        """Enter a page that was drawn."""
+        with self._lock:
+            self.pages[page].append(visit.seconds)
+            if page == "" and visit.answered is not None:
+                self.bars.append(visit.answered)
+            self.problems += visit.exceptions
+            if not visit.finished:
+                self.problems.append(f"{page or 'classify'}: not drawn to its end")
+
+    def note_problem(self, what: str) -> None:
+        """Enter something that went wrong."""
+        with self._lock:
+            self.problems.append(what)
+
+    def note_leaver(self) -> None:
+        """Count one who left before the page was drawn."""
+        with self._lock:
+            self.left += 1
+
+
+def at_human_pace(address: str, seed: int, end: float, log: Log) -> None:
+    """One visitor until the end: opens a page, types a sentence in pieces, reads, goes on, now and then comes anew."""
+    chance = random.Random(seed)
+    time.sleep(chance.uniform(0, 10))
+    while time.monotonic() < end:
+        try:
+            with Visitor(address, patience=120) as visitor:
+                for _ in range(chance.randint(3, 8)):
+                    if time.monotonic() > end:
+                        return
+                    _one_page(visitor, chance, end, log)
+        except (OSError, TimeoutError) as error:
+            log.note_problem(f"{type(error).__name__}: {error}")
+        _pause(chance.uniform(2, 10), end)
+
+
+def _one_page(visitor: Visitor, chance: random.Random, end: float, log: Log) -> None:
+    page = chance.choice(("", "", *PAGES))  # a third of them Classify, as it is the first
+    words = f"{chance.choice(EXAMPLES).text} {chance.choice(EXAMPLES).text}".split()[: chance.randint(6, 16)]
+    checkpoint = chance.choice(CHECKPOINTS)
+    log.note(page, visitor.open(page, checkpoint=checkpoint, text=chance.choice(EXAMPLES).text))
+    _pause(chance.uniform(3, 12), end)
+    typed = 0
+    while typed < len(words) and time.monotonic() < end:
+        more = chance.randint(2, 4)
+        _pause(more * chance.uniform(0.8, 1.8), end)  # some 45 words a minute
+        typed += more
+        log.note(page, visitor.type(" ".join(words[:typed])))
+    _pause(chance.uniform(10, 40), end)
+
+
+def _pause(seconds: float, end: float) -> None:
+    time.sleep(max(0.0, min(seconds, end - time.monotonic())))
+
+
+def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -> None:
+    """That many sessions, spread over so many seconds, which ask for a page and leave before it is drawn."""
+    chance = random.Random(-1)
+    for number in range(n):
+        _pause(seconds / n, end)
+        try:
+            with Visitor(address, patience=120) as visitor:
+                visitor.ask(chance.choice(PAGES), text=f"{chance.choice(EXAMPLES).text} Leaver {number}.")
+                time.sleep(chance.uniform(0, 0.5))
+        except (OSError, TimeoutError) as error:
+            log.note_problem(f"{type(error).__name__}: {error}")
+        log.note_leaver()
+
+
+def many_at_once(visitors: int) -> int:
+    """Everybody opens the same page at the same moment, page by page."""
+    print(f"\n{f'{visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'aim':>8}")
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder) / "server.log") as address:
         for page in PAGES:
             visit_together(address, page, ["the first visitor loads the checkpoint"])
-            texts = [f"{EXAMPLES[n % len(EXAMPLES)].text} Visitor {n}, {page}." for n in range(options.visitors)]
+            texts = [f"{EXAMPLES[n % len(EXAMPLES)].text} Visitor {n}, {page}." for n in range(visitors)]
             visits = visit_together(address, page, texts)
             if not all(visit.finished for visit in visits):
                 print(f"{page or 'classify'}: not every page was drawn to its end")
@@ -51,6 +129,66 @@ def main() -> int:
             seconds = [visit.seconds for visit in visits]
             print(f"{page or 'classify':<50}{statistics.median(seconds):>8.2f}{max(seconds):>8.2f}{AIM_SECONDS:>8g}")
     return 0
+
+
+def long_session(visitors: int, minutes: float, leavers: int) -> int:
+    """Visitors at human pace, and others who leave; the table, and 1 where an aim is missed."""
+    log, trail = Log(), [0.0]
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log", environment=HOSTED) as app:
+        with Visitor(app.address) as first:
+            for checkpoint in dict.fromkeys(CHECKPOINTS):
+                for page in PAGES:
+                    first.open(page, checkpoint=checkpoint, text="the first visitor loads what the pages need")
+        with Memory(app.pid) as memory:
+            trail = [memory.now()]
+            end = time.monotonic() + 60 * minutes
+            with ThreadPoolExecutor(visitors + 1) as crowd:
+                for seed in range(visitors):
+                    crowd.submit(at_human_pace, app.address, seed, end, log)
+                crowd.submit(open_and_leave, app.address, leavers, 54 * minutes, end, log)
+                while time.monotonic() < end:
+                    time.sleep(min(60 * minutes / 40, 30.0))
+                    trail.append(memory.now())
+        said = (Path(folder) / "server.log").read_text(encoding="utf-8", errors="replace").count("Traceback")
+    return _report(visitors, minutes, log, trail, memory.peak, said)
+
+
+def _report(visitors: int, minutes: float, log: Log, trail: Sequence[float], peak: float, said: int) -> int:
+    everything = [seconds for page in log.pages.values() for seconds in page]
+    print(f"\n{visitors} visitors at human pace for {minutes:g} minutes, {log.left} others opened a page and left")
+    print(f"\n{'seconds from asking to':<44}{'asked':>8}{'median':>8}{'95 %':>8}{'worst':>8}{'aim':>8}")
+    rows = [("the bars (Classify)", log.bars, AIM_BARS)]
+    rows += [(f"the whole page: {page or 'classify'}", seconds, AIM_PAGE) for page, seconds in log.pages.items()]
+    rows.append(("the whole page: all of them", everything, AIM_PAGE))
+    missed = 0
+    for what, seconds, aim in rows:
+        if not seconds:
+            continue
+        middle, most, worst = percentile(seconds, 0.5), percentile(seconds, 0.95), max(seconds)
+        missed += most > aim
+        print(f"{what:<44}{len(seconds):>8,}{middle:>8.2f}{most:>8.2f}{worst:>8.2f}{aim:>8g}")
+    half = trail[len(trail) // 2 :]
+    quarter = max(1, len(half) // 2)
+    growth = statistics.mean(half[-quarter:]) - statistics.mean(half[:quarter])
+    print(f"\n{'memory of the app, MB':<44}{'start':>8}{'half':>8}{'end':>8}{'most':>8}{'aim':>8}")
+    print(f"{'resident':<44}{trail[0]:>8.0f}{half[0]:>8.0f}{trail[-1]:>8.0f}{peak:>8.0f}{AIM_MB:>8g}")
+    print(f"{'growth over the second half':<44}{'':>24}{growth:>+8.0f}{AIM_GROWTH_MB:>8g}")
+    print(f"\nexceptions and pages not drawn to their end: {len(log.problems)}; tracebacks in the server's log: {said}")
+    for problem in list(dict.fromkeys(log.problems))[:5]:
+        print(f"  {problem[:160]}")
+    return int(bool(missed or log.problems or said or peak > AIM_MB or growth > AIM_GROWTH_MB))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--visitors", type=int, help="how many at once [default: 30; with --minutes 50]")
+    parser.add_argument("--minutes", type=float, help="type at human pace for so long, on mixed pages")
+    parser.add_argument("--leavers", type=int, default=200, help="sessions that are opened and left meanwhile")
+    options = parser.parse_args()
+    print(machine())
+    if options.minutes is None:
+        return many_at_once(options.visitors or 30)
+    return long_session(options.visitors or 50, options.minutes, options.leavers)
 
 
 if __name__ == "__main__":

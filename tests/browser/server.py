@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -24,15 +25,38 @@ CHROMIUM_ARGS = [
 ]
 
 
+@dataclass(frozen=True)
+class Served:
+    """A running app: where it is, and its process."""
+
+    address: str
+    pid: int
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 @contextmanager
 def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True) -> Iterator[str]:
     """The app's address while the block runs; what the server prints goes to the file `log`."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    with serving(log, environment=environment, wait=wait) as served:
+        yield served.address
+
+
+@contextmanager
+def serving(
+    log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True, port: int | None = None
+) -> Iterator[Served]:
+    """The same with its process, on a port of your choice."""
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     command += ["--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}"]
-    with log.open("wb") as output:
+    with log.open("ab") as output:
         server = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -45,7 +69,7 @@ def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool
             address = f"http://127.0.0.1:{port}"
             if wait:
                 wait_until_healthy(address, server, log)
-            yield address
+            yield Served(address, server.pid)
         finally:
             server.terminate()
             try:

@@ -3,47 +3,218 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Barrier
+from types import TracebackType
+from typing import Self
 from urllib.parse import urlencode
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
+
+PAGES = (
+    "",
+    "tokens",
+    "steps",
+    "attention",
+    "switchboard",
+    "explanation",
+    "lens",
+    "positions",
+    "whatif",
+    "neighbourhood",
+    "language",
+)
+"""Every page by its path in the address, "" for the first."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What a visitor was sent, as one string of bytes, whether its page was drawn to the end, and after how long."""
+    """What a visitor was sent for one request.
+
+    Attributes:
+        sent: all messages as one string of bytes.
+        finished: whether the page was drawn to its end.
+        seconds: from asking to the end.
+        answered: from asking to the first chart; None where there was none.
+        exceptions: what the exception boxes on the page say.
+    """
 
     sent: bytes
     finished: bool
     seconds: float
+    answered: float | None = None
+    exceptions: tuple[str, ...] = ()
+
+
+@dataclass
+class _Received:
+    messages: list[bytes] = field(default_factory=list)
+    answered: float | None = None
+    exceptions: list[str] = field(default_factory=list)
+
+
+class Visitor:
+    """One session: a connection that asks for pages and types texts, as a browser would.
+
+    Args:
+        address: where the app is, as http://….
+        headers: more headers of the request that opens the connection, such as cookies.
+        session: the id of an earlier session to go on with.
+        patience: seconds to wait for any one message.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        headers: dict[str, str] | None = None,
+        session: str | None = None,
+        patience: float = 300,
+    ) -> None:
+        self.session = session
+        self._patience = patience
+        self._page = ""
+        self._params: dict[str, str] = {}
+        self._text_area: str | None = None
+        self._text: str | None = None
+        self._repeats: dict[str, float] = {}  # fragments that draw themselves again, and after how many seconds
+        self._redrawing = False
+        socket = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
+        protocols = ["streamlit"] if session is None else ["streamlit", "none", session]
+        self.connection: ClientConnection = connect(
+            socket,
+            subprotocols=protocols,  # type: ignore[arg-type]
+            additional_headers=headers,
+            max_size=None,
+            open_timeout=patience,
+            ping_interval=None,  # a server that computes answers late
+            legacy=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
+
+    def open(self, page: str = "", **params: str) -> Visit:
+        """Ask for a page with the parameters that would stand in the address, and wait for its end."""
+        self.ask(page, **params)
+        return self.wait()
+
+    def ask(self, page: str = "", **params: str) -> None:
+        """Ask for a page, and go on without waiting."""
+        self._page, self._params, self._text, self._text_area = page, params, None, None
+        self._send()
+
+    def type(self, text: str) -> Visit:
+        """Hand over another text, as the page's text box does after a pause in typing, and wait for the page's end."""
+        assert self._text_area is not None, "the page has no text box"
+        self._text = text
+        self._send()
+        return self.wait()
+
+    def wait(self) -> Visit:
+        """Everything up to the end of the page, what it draws again by itself included."""
+        got, finished = _Received(), False
+        while True:
+            raw = self.connection.recv(timeout=self._patience)
+            assert isinstance(raw, bytes)
+            got.messages.append(raw)
+            message = ForwardMsg()
+            message.ParseFromString(raw)
+            kind = message.WhichOneof("type")
+            if kind == "script_finished":
+                status = message.script_finished
+                if status == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                    continue
+                finished = status in (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
+                if not self._repeats:
+                    seconds = time.perf_counter() - self._started
+                    return Visit(b"".join(got.messages), finished, seconds, got.answered, tuple(got.exceptions))
+                self._repeat()
+            else:
+                self._note(kind, message, got)
+
+    def _note(self, kind: str | None, message: ForwardMsg, got: _Received) -> None:
+        if kind == "new_session":
+            self.session = message.new_session.initialize.session_id or self.session
+            if not self._redrawing:
+                self._repeats.clear()
+        elif kind == "auto_rerun":
+            self._repeats[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+        elif kind == "stop_auto_rerun":
+            for fragment in message.stop_auto_rerun.fragment_ids:
+                self._repeats.pop(fragment, None)
+        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            element = message.delta.new_element
+            drawn = element.WhichOneof("type")
+            if drawn == "exception":
+                got.exceptions.append(f"{element.exception.type}: {element.exception.message}")
+            elif drawn == "plotly_chart" and got.answered is None:
+                got.answered = time.perf_counter() - self._started
+            elif drawn == "text_area" and self._text_area is None:
+                self._text_area = element.text_area.id
+
+    def leave(self) -> None:
+        """Close the connection, whatever is still being drawn."""
+        self.connection.close()
+
+    def _send(self, *, fragment: str | None = None) -> None:
+        message = BackMsg()
+        message.rerun_script.query_string = urlencode(self._params)
+        message.rerun_script.page_name = self._page
+        if fragment is not None:
+            message.rerun_script.fragment_id = fragment
+            message.rerun_script.is_auto_rerun = True
+        if self._text_area is not None and self._text is not None:
+            widget = message.rerun_script.widget_states.widgets.add()
+            widget.id, widget.string_value = self._text_area, self._text
+        self._redrawing = fragment is not None
+        if fragment is None:
+            self._started = time.perf_counter()
+        self.connection.send(message.SerializeToString())
+
+    def _repeat(self) -> None:
+        """What a browser does by itself: draw a part of the page again after a while."""
+        fragment, interval = self._repeats.popitem()
+        time.sleep(interval)
+        self._send(fragment=fragment)
 
 
 def visit_together(address: str, page: str, texts: Sequence[str], *, patience: float = 300) -> list[Visit]:
     """Open the page (its path in the address, "" for the first) with each of the texts, all at the same moment."""
-    gate = Barrier(len(texts))
-    with ThreadPoolExecutor(len(texts)) as visitors:
-        return list(visitors.map(lambda text: _visit(address, page, text, gate, patience), texts))
+    return visit_pages_together(address, [(page, text) for text in texts], patience=patience)
 
 
-def _visit(address: str, page: str, text: str, gate: Barrier, patience: float) -> Visit:
-    ask = BackMsg()
-    ask.rerun_script.query_string = urlencode({"text": text})
-    ask.rerun_script.page_name = page
-    received: list[bytes] = []
-    socket = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
-    with connect(socket, subprotocols=["streamlit"], max_size=None, open_timeout=patience) as connection:  # type: ignore[list-item]
-        gate.wait()
-        started = time.perf_counter()
-        connection.send(ask.SerializeToString())
-        while True:
-            message = connection.recv(timeout=patience)
-            assert isinstance(message, bytes)
-            received.append(message)
-            told = ForwardMsg()
-            told.ParseFromString(message)
-            if told.WhichOneof("type") == "script_finished":
-                finished = told.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
-                return Visit(b"".join(received), finished, time.perf_counter() - started)
+def visit_pages_together(
+    address: str, wanted: Sequence[tuple[str, str]], *, patience: float = 300, leave_after: float | None = None
+) -> list[Visit]:
+    """Open each page with its text, all at the same moment, in sessions of their own.
+
+    Whoever is sent nothing for `patience` seconds has an exception that says so. With `leave_after`, nobody waits for
+    the end: they leave that many seconds after asking.
+    """
+    gate = Barrier(len(wanted))
+
+    def visit(one: tuple[str, str]) -> Visit:
+        page, text = one
+        with Visitor(address, patience=patience) as visitor:
+            gate.wait()
+            started = time.perf_counter()
+            if leave_after is None:
+                try:
+                    return visitor.open(page, text=text)
+                except TimeoutError:
+                    silent = (f"{page or 'classify'}: nothing for {patience:g} s",)
+                    return Visit(b"", False, time.perf_counter() - started, None, silent)
+            visitor.ask(page, text=text)
+            time.sleep(leave_after)
+            return Visit(b"", False, leave_after)
+
+    with ThreadPoolExecutor(len(wanted)) as visitors:
+        return list(visitors.map(visit, wanted))

@@ -1,0 +1,1 @@
+"""Fuzzing by one command: `python -m benchmarks.fuzz --examples 10000`."""

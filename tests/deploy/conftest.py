@@ -1,0 +1,101 @@
+"""Two processes of the app, and HAProxy before them with the configuration that is shipped."""
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.app.tiny import save_tiny_checkpoints
+from tests.browser.server import ROOT, Served, free_port, serving
+from tests.deploy.proxy import find_haproxy
+
+CONFIG = ROOT / "deploy" / "haproxy.cfg"
+SETTINGS = ROOT / "deploy" / "txcls.env"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.proxy)
+
+
+def shipped_settings() -> dict[str, str]:
+    """What deploy/txcls.env sets."""
+    # Quotes are read as the shell and systemd read them.
+    words = shlex.split(SETTINGS.read_text("utf-8"), comments=True)
+    return dict(word.split("=", 1) for word in words)
+
+
+@contextmanager
+def proxy(apps: list[Served], log: Path, **changed: str) -> Iterator[str]:
+    """The proxy's address while the block runs, with these of its settings changed."""
+    executable = find_haproxy()
+    if executable is None:
+        pytest.fail("no HAProxy here: run `python tests/deploy/proxy.py`, or `make test PROXY=0`", pytrace=False)
+    port = free_port()
+    addresses = {f"TXCLS_APP{n}": app.address.removeprefix("http://") for n, app in enumerate(apps, 1)}
+    environment = {**os.environ, **shipped_settings(), **addresses, "TXCLS_LISTEN": f"127.0.0.1:{port}", **changed}
+    command = [executable, "-f", str(CONFIG)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+    try:
+        wait_until_open(port, process, log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_until_open(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Return as soon as the port is open; RuntimeError with the output where the process ends or takes too long."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"the proxy did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+@dataclass
+class Deployed:
+    """The proxy's address, and the processes behind it by the names that cookies give them."""
+
+    address: str
+    apps: dict[str, Served]
+
+    def kill(self, name: str) -> None:
+        """End one of the processes, as a crash would."""
+        os.kill(self.apps[name].pid, signal.SIGKILL)
+
+
+@contextmanager
+def deployed(folder: Path, **changed: str) -> Iterator[Deployed]:
+    """Two processes and the proxy."""
+    save_tiny_checkpoints(folder / "checkpoints")
+    environment = {"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}
+    with ExitStack() as stack:
+        apps = [stack.enter_context(serving(folder / f"app{n}.log", environment=environment)) for n in (1, 2)]
+        address = stack.enter_context(proxy(apps, folder / "proxy.log", **changed))
+        yield Deployed(address, {"app1": apps[0], "app2": apps[1]})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    with deployed(tmp_path_factory.mktemp("deployed")) as running:
+        yield running

@@ -1,0 +1,135 @@
+"""The configuration in deploy/, started for real: sticky sessions, websockets, headers, limits, a process that dies."""
+
+import http.client
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests.browser.visitors import Visitor
+from tests.deploy.conftest import Deployed, deployed, proxy
+
+Answer = tuple[int, dict[str, str], str]
+
+
+def ask(address: str, path: str = "/", *, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
+    """Status, headers in lower case, and the name in the cookie that keeps a visitor on one process."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        answer.read()
+        cookies = [cookie for name, cookie in answer.getheaders() if name.lower() == "set-cookie"]
+        own = next((cookie for cookie in cookies if cookie.startswith("txcls=")), "")
+        got = {name.lower(): value for name, value in answer.getheaders()}
+        got["set-cookie"] = own
+        return answer.status, got, own.partition("=")[2].partition(";")[0]
+    finally:
+        connection.close()
+
+
+def cookie(name: str) -> dict[str, str]:
+    return {"Cookie": f"txcls={name}"}
+
+
+def test_a_visitor_stays_on_one_process_across_reconnects(site: Deployed) -> None:
+    for name in site.apps:
+        with Visitor(site.address, headers=cookie(name), patience=60) as visitor:
+            assert visitor.open("", text="the bank raised its rates").finished
+            session = visitor.session
+        assert session
+        for _ in range(4):
+            # Only the process that knows a session goes on with it; any other gives it a new id.
+            with Visitor(site.address, headers=cookie(name), session=session, patience=60) as again:
+                assert again.open("attention", text="the bank raised its rates").finished
+                assert again.session == session
+        other = next(one for one in site.apps if one != name)
+        with Visitor(site.address, headers=cookie(other), session=session, patience=60) as elsewhere:
+            elsewhere.open("", text="the bank raised its rates")
+            assert elsewhere.session != session
+
+
+def test_new_visitors_are_spread_over_the_processes_and_told_where_they_are(site: Deployed) -> None:
+    visitors = [Visitor(site.address, patience=60) for _ in range(6)]
+    try:
+        response = [visitor.connection.response for visitor in visitors]
+        names = [answer.headers["Set-Cookie"].split(";")[0] for answer in response if answer is not None]
+        assert sorted(names) == ["txcls=app1"] * 3 + ["txcls=app2"] * 3
+    finally:
+        for visitor in visitors:
+            visitor.leave()
+    status, headers, name = ask(site.address)
+    assert status == 200 and name in site.apps
+    assert "HttpOnly" in headers["set-cookie"] and "SameSite=Lax" in headers["set-cookie"]
+    status, headers, _ = ask(site.address, **cookie(name))
+    assert (status, headers["set-cookie"]) == (200, "")
+
+
+@pytest.mark.parametrize("path", ["/", "/attention", "/_stcore/health", "/no/such/page.js"])
+def test_every_answer_carries_the_security_headers(site: Deployed, path: str) -> None:
+    _, headers, _ = ask(site.address, path)
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["content-security-policy"].startswith("frame-ancestors 'self';")
+    assert headers["x-frame-options"] == "SAMEORIGIN"
+    assert "camera=()" in headers["permissions-policy"]
+    assert "server" not in headers
+
+
+def test_what_the_app_has_no_use_for_is_refused_before_it(site: Deployed) -> None:
+    with Visitor(site.address, headers=cookie("app1"), patience=60) as visitor:
+        visitor.open("", text="the bank raised its rates")
+        upload = f"/_stcore/upload_file/{visitor.session}/file"
+        assert ask(site.address, upload, method="PUT", body=b"x" * 1000, **cookie("app1"))[0] == 405
+        assert ask(site.address, upload, method="OPTIONS", **cookie("app1"))[0] == 403
+    assert ask(site.address, "/", method="POST", body=b"x")[0] == 405
+    assert ask(site.address, "/", body=b"x" * 70_000)[0] == 413
+    assert ask(site.address, "/_stcore/metrics")[0] == 403
+    assert ask(site.address)[0] == 200
+
+
+def test_one_address_has_so_many_connections_and_others_may_frame_the_app_where_the_host_says_so(
+    site: Deployed, tmp_path: Path
+) -> None:
+    apps = list(site.apps.values())
+    settings = {"TXCLS_CONNECTIONS_PER_ADDRESS": "5", "TXCLS_FRAME_ANCESTORS": "https://example.org"}
+    with proxy(apps, tmp_path / "proxy.log", **settings, TXCLS_COOKIE="secure attr SameSite=None") as address:
+        _, headers, _ = ask(address)
+        assert headers["content-security-policy"].startswith("frame-ancestors https://example.org;")
+        assert "x-frame-options" not in headers
+        assert "SameSite=None" in headers["set-cookie"] and "Secure" in headers["set-cookie"]
+        visitors: list[Visitor] = []
+        try:
+            with pytest.raises(InvalidStatus) as refused:
+                visitors.extend(Visitor(address, patience=30) for _ in range(8))
+            assert refused.value.response.status_code == 429
+        finally:
+            for visitor in visitors:
+                visitor.leave()
+
+
+def test_one_address_has_so_many_requests_in_ten_seconds(site: Deployed, tmp_path: Path) -> None:
+    apps = list(site.apps.values())
+    with proxy(apps, tmp_path / "proxy.log", TXCLS_REQUESTS_PER_ADDRESS="20") as address:
+        statuses = [ask(address, "/_stcore/health")[0] for _ in range(40)]
+    assert statuses[:20] == [200] * 20
+    assert statuses[-1] == 429
+
+
+def test_where_one_process_dies_the_other_serves_its_visitors_too(tmp_path: Path) -> None:
+    with deployed(tmp_path) as site, Visitor(site.address, headers=cookie("app2"), patience=60) as stays:
+        assert stays.open("", text="the bank raised its rates").finished
+        site.kill("app1")
+        assert stays.type("a probe sent pictures of the comet").finished
+        end = time.monotonic() + 30
+        answered = []
+        while time.monotonic() < end and answered[-3:] != [200] * 3:
+            status, _, name = ask(site.address, **cookie("app1"))
+            answered.append(status)
+            time.sleep(0.2)
+        assert answered[-3:] == [200] * 3
+        assert name == "app2", "the visitor is not told of the new process"
+        with Visitor(site.address, headers=cookie("app1"), session="gone", patience=60) as moved:
+            assert moved.open("", text="the bank raised its rates").finished
