@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from txcls.app.browser import scroll_by_keyboard
 from txcls.app.loaders import ICON
 
 page = st.navigation(
@@ -21,4 +22,5 @@ page = st.navigation(
     position="top",
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=ICON, layout="wide")
+scroll_by_keyboard()
 page.run()
