@@ -114,6 +114,9 @@ def test_every_chart_is_described(opened: Page) -> None:
 
 def test_focus_is_seen_wherever_it_goes(opened: Page) -> None:
     opened.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
+    expect(opened.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(len(PAGES))
+    opened.wait_for_timeout(500)
     opened.locator('[data-testid="stSkipToContent"]').focus()
     opened.evaluate("() => { window.txclsLeft = null }")
     unseen, reached, on_page = [], 0, True
