@@ -6,6 +6,7 @@ import pandas  # noqa: F401
 import streamlit as st
 
 from txcls.app import page as shared
+from txcls.app.browser import scroll_by_keyboard
 from txcls.app.turns import BusyError
 
 page = st.navigation(
@@ -25,6 +26,7 @@ page = st.navigation(
     position="top",
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=shared.ICON, layout="wide")
+scroll_by_keyboard()
 try:
     page.run()
 except BusyError as busy:

@@ -1,5 +1,5 @@
 """Small pieces of browser code that Streamlit has no command for: typing that answers, charts that save, tokens to
-click, words to drag."""
+click, words to drag, scrolling by keyboard."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +24,7 @@ _live = _component("live_text", js="live_text.js")
 _cell = _component("cell_click", js="cell_click.js")
 _save = _component("save_chart", html="save_chart.html", js="save_chart.js", css="save_chart.css")
 _order = _component("word_order", html="word_order.html", js="word_order.js", css="strip.css word_order.css")
+_scrollers = _component("scrollers", js="scrollers.js")
 _strip = _component("token_strip", html="token_strip.html", js="token_strip.js", css="strip.css token_strip.css")
 
 
@@ -83,6 +84,11 @@ def answer_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> No
 
 def _nothing() -> None:
     """What a run that the browser asks for after a broken connection does beside drawing the page."""
+
+
+def scroll_by_keyboard() -> None:
+    """Make whatever scrolls on the page (formulas, tables, lists) a tab stop with a name."""
+    _scrollers(key="scrollers")
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:

@@ -99,7 +99,7 @@ def _one_text(opened: page.Page, *, phrases_vote: bool) -> None:
             "words in equal parts; attention and rollout know nothing of them."
         )
     with st.expander("All numbers"):
-        st.html(f'<div class="txcls-table" tabindex="0">{_numbers(explained.words, explained.scores)}</div>')
+        st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
     agree, gone = st.columns(2, gap="large")
     names = list(METHODS.values())
     with agree:
@@ -173,7 +173,7 @@ def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floati
         place = end
     return (
         f"<section><h4>{METHODS[name]}</h4><small>{HOW[name]}</small>"
-        f'<div class="txcls-words" tabindex="0">{"".join(parts)}</div></section>'
+        f'<div class="txcls-words">{"".join(parts)}</div></section>'
     )
 
 

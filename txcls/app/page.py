@@ -58,6 +58,21 @@ STYLE = """
 .stPlotlyChart :is(.xtick, .x2tick, .ytick, .y2tick, .cbaxis, .g-xtitle, .g-x2title, .g-ytitle, .legend, .bars) text,
 .stPlotlyChart .annotation text,
 .stPlotlyChart :is(.textpoint, .colorbar) text {fill: currentColor !important; opacity: 0.9;}
+.stApp [data-testid="stCaptionContainer"] {opacity: 0.88;}
+.stApp [data-testid="stCaptionContainer"] code {color: inherit; font-size: 0.9em;}
+.stApp [data-testid="stBaseButton-primary"] {color: light-dark(#ffffff, #12161b);}
+.stApp button kbd {color: inherit; opacity: 1;}
+.stApp [data-testid="stCode"] .token.comment {color: light-dark(#5c6370, #a3abb5);}
+.stApp [data-testid="stCode"] .token:is(.keyword, .class-name, .function, .builtin, .decorator) {
+  color: light-dark(#0b5ea0, #7cc0f2);}
+.stApp [data-testid="stCode"] .token:is(.string, .boolean, .number) {color: light-dark(#0f6a3c, #6fcf97);}
+.stApp [data-testid="stCode"] .token.operator {color: light-dark(#9a4a00, #f0a35e);}
+.stApp :is(a, button, summary, [tabindex="0"], [role="slider"]):focus-visible,
+.stApp label:has(input:is([type="checkbox"], [type="radio"]):focus-visible) {
+  outline: 3px solid light-dark(#0b66a8, #5ab0ee); outline-offset: 1px; border-radius: 4px;}
+.stApp :is([data-testid="stTopNav"] a, [data-testid="stMain"], [data-txcls-scrolls]):focus-visible {
+  outline-offset: -3px;}
+.st-key-scrollers {position: absolute;}
 </style>
 """
 

@@ -1,0 +1,144 @@
+"""Every page in both themes, wide and as on a phone: what axe-core finds, and what the keyboard reaches."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.conftest import TEXTS
+
+TEXT = f"zyzzyva {' '.join(TEXTS)}"
+"""Unknown words, enough tokens for lists to scroll, and more than the checkpoints read."""
+PAGES: dict[str, dict[str, str]] = {
+    "": {},
+    "tokens": {},
+    "steps": {"step": "softmax"},
+    "attention": {"layer": "9"},
+    "switchboard": {"switched": "0.0"},
+    "explanation": {},
+    "lens": {},
+    "positions": {},
+    "whatif": {"changed": "the bank raised its rates again"},
+    "neighbourhood": {},
+    "language": {"part": "continue"},
+}
+"""Paths, with what a link can bring besides the text."""
+WIDTHS = (1280, 390)
+FOLDED = '[data-testid="stExpander"] details:not([open]) > summary'
+STEP = """() => {
+  let element = document.activeElement
+  while (element.shadowRoot?.activeElement) element = element.shadowRoot.activeElement
+  const near = [...(element.closest("label")?.querySelectorAll("*") ?? []), element]
+  for (let up = element, n = 0; up.parentElement && n < 4; n++) near.push((up = up.parentElement))
+  const shown = near.filter((one) => one.getClientRects().length && getComputedStyle(one).opacity > 0)
+  const seen = () => shown.map((one) => getComputedStyle(one)).map((style) => [
+    style.outlineStyle, style.outlineWidth, style.boxShadow, style.borderColor, style.backgroundColor,
+  ].join(" ")).join()
+  const left = window.txclsLeft
+  window.txclsLeft = element === document.body ? null : {html: element.outerHTML.slice(0, 200), focused: seen(), seen}
+  return [window.txclsLeft !== null, left && left.seen() === left.focused ? left.html : null]
+}"""
+"""After a Tab: whether the focus is on anything, and what it has left, if that looks as it did while focused."""
+NEVER_JUDGED = [".js-plotly-plot .main-svg"]
+"""A chart is an image with a description; axe-core cannot tell what lies under its text."""
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def visitor(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Page]:
+    """One page for all addresses, so that the app's own files are loaded once for each theme."""
+    context = browser.new_context(color_scheme=request.param, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_MS)
+    watch = Watch()
+    context.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
+    before = len(server.complaints())
+    yield context.new_page()
+    context.close()
+    assert not watch.problems
+    assert not server.complaints()[before:]
+
+
+@pytest.fixture(scope="module", params=PAGES, ids=lambda path: path or "classify")
+def opened(request: pytest.FixtureRequest, visitor: Page, server: Server) -> Page:
+    """The page with everything unfolded."""
+    visitor.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    visitor.goto(f"{server.address}/{request.param}?{urlencode({'text': TEXT, **PAGES[request.param]})}")
+    visitor.wait_for_selector('[class*="st-key-live_"]', state="attached")  # the last that a page draws
+    settle(visitor)
+    while visitor.locator(FOLDED).count():
+        visitor.locator(FOLDED).first.click()
+        settle(visitor)
+    visitor.add_style_tag(content="* {transition: none !important}")
+    return visitor
+
+
+def settle(page: Page) -> None:
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def show_all(page: Page, width: int) -> None:
+    """Make the window as high as the page: axe-core judges no colours of what is scrolled out of sight."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_timeout(300)
+    height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+    page.set_viewport_size({"width": width, "height": min(height + 100, 12_000)})
+    page.wait_for_timeout(500)  # charts and the names of what scrolls follow the width
+
+
+def findings(page: Page) -> list[str]:
+    """Serious and critical ones: rule, place, and what is wrong."""
+    found: list[dict[str, Any]] = Axe().run(page, context={"exclude": NEVER_JUDGED}).response["violations"]
+    return [
+        f"{rule['id']}: {node['target']} {node['html'][:120]} {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def test_axe_finds_nothing_serious(opened: Page) -> None:
+    for width in WIDTHS:
+        show_all(opened, width)
+        assert findings(opened) == [], f"{width} pixels wide"
+
+
+def test_every_chart_is_described(opened: Page) -> None:
+    labels = opened.locator(".stPlotlyChart").evaluate_all("(charts) => charts.map((one) => one.ariaLabel ?? '')")
+    assert len(labels) == opened.locator(".js-plotly-plot").count()  # none on Tokens
+    assert [label for label in labels if len(label) < 20] == []
+
+
+def test_focus_is_seen_wherever_it_goes(opened: Page) -> None:
+    opened.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
+    expect(opened.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(len(PAGES))
+    opened.wait_for_timeout(500)
+    opened.locator('[data-testid="stSkipToContent"]').focus()
+    opened.evaluate("() => { window.txclsLeft = null }")
+    unseen, reached, on_page = [], 0, True
+    while on_page and reached < 150:
+        opened.keyboard.press("Tab")
+        on_page, left = opened.evaluate(STEP)
+        reached += on_page
+        unseen += [left] if left else []
+    assert reached > 15
+    assert unseen == []
+
+
+def test_the_list_of_neighbours_scrolls_by_keyboard(visitor: Page, server: Server) -> None:
+    visitor.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    visitor.goto(f"{server.address}/neighbourhood?{urlencode({'text': TEXT})}")
+    scrolling = visitor.get_by_role("group", name="List, scrolls")
+    scrolling.wait_for()
+    settle(visitor)
+    for _ in range(60):
+        visitor.keyboard.press("Tab")
+        if scrolling.evaluate("(list) => list === document.activeElement"):
+            break
+    expect(scrolling).to_be_focused()
+    visitor.keyboard.press("ArrowDown")
+    visitor.wait_for_function("document.activeElement.scrollTop > 0")
