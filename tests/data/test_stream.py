@@ -30,7 +30,7 @@ ROWS = [{"Text": text, "label": label} for text, label in TWO]
             b"id|Text\n1|a \xc2\x85 \xe2\x80\xa8 b\n\n2|c\n",
             [{"id": "1", "Text": "a \x85 \u2028 b"}, {"id": "2", "Text": "c"}],
         ),
-        ("t.csv.gz", gzip.compress(QUOTED.encode()), ROWS),
+        ("t.csv.gz", gzip.compress(QUOTED.encode(), mtime=0), ROWS),
         ("t.tsv", QUOTED.replace("Text,", "Text\t").replace('",', '"\t').encode(), ROWS),
         (
             "t.tsv",
@@ -98,7 +98,7 @@ def test_types_of_json_are_those_that_fit_all_rows(tmp_path: Path) -> None:
         ("t.csv", b"text,label\n" + b"a,x\n" * 50_000 + b"caf\xe9,x\n", "line 50002: byte 0xe9 is not utf-8; save"),
         ("t.csv", "text\na\n".encode("utf-16")[:-1], "is not utf-16"),
         ("t.csv.gz", b"\x1f\x8b\x08", "cannot read it"),
-        ("t.csv.gz", gzip.compress(b"text\n" + b"some words\n" * 90_000)[:-90], "cannot read it"),
+        ("t.csv.gz", gzip.compress(b"text\n" + b"some words\n" * 90_000, mtime=0)[:-90], "cannot read it"),
         ("t.jsonl", b'{"text": "a"}\n{"text": ', "line 2: not JSON"),
         ("t.jsonl", b'{"text": "a"}\n\n"b"', "line 3: wanted an object"),
         ("t.jsonl", b'{"text": "a"}\n{"label": 2}', "line 2: no text in column 'text'"),

@@ -35,7 +35,7 @@ QUOTED = 'Text,label\n"good, really",pos\n"bad ""film""\nhere",neg\n'
         ("t.csv", QUOTED.encode("utf-16")),
         ("t.csv", QUOTED.replace("\n", "\r\n").replace("film\"\"\r\n", 'film""\n')),
         ("t.CSV", QUOTED),
-        ("t.csv.gz", gzip.compress(QUOTED.encode())),
+        ("t.csv.gz", gzip.compress(QUOTED.encode(), mtime=0)),
         ("t.csv", QUOTED.replace("Text,", "Text;").replace('",', '";')),
         ("t.csv", 'id|Text|label\n1|"good, really"|pos\n2|"bad ""film""\nhere"|neg\n'),
         ("t.tsv", QUOTED.replace("Text,", "Text\t").replace('",', '"\t')),
