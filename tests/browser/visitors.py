@@ -192,12 +192,17 @@ def visit_together(address: str, page: str, texts: Sequence[str], *, patience: f
 
 
 def visit_pages_together(
-    address: str, wanted: Sequence[tuple[str, str]], *, patience: float = 300, leave_after: float | None = None
+    address: str,
+    wanted: Sequence[tuple[str, str]],
+    *,
+    patience: float = 300,
+    leave_after: float | None = None,
+    **params: str,
 ) -> list[Visit]:
     """Open each page with its text, all at the same moment, in sessions of their own.
 
     Whoever is sent nothing for `patience` seconds has an exception that says so. With `leave_after`, nobody waits for
-    the end: they leave that many seconds after asking.
+    the end: they leave that many seconds after asking. `params` stand in every address.
     """
     gate = Barrier(len(wanted))
 
@@ -208,11 +213,11 @@ def visit_pages_together(
             started = time.perf_counter()
             if leave_after is None:
                 try:
-                    return visitor.open(page, text=text)
+                    return visitor.open(page, text=text, **params)
                 except TimeoutError:
                     silent = (f"{page or 'classify'}: nothing for {patience:g} s",)
                     return Visit(b"", False, time.perf_counter() - started, None, silent)
-            visitor.ask(page, text=text)
+            visitor.ask(page, text=text, **params)
             time.sleep(leave_after)
             return Visit(b"", False, leave_after)
 

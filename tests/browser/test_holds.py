@@ -1,0 +1,84 @@
+"""The served app under what visitors do: all come at once, leave early, type while the server dies."""
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.app.tiny import save_tiny_checkpoints
+from tests.browser.conftest import PATIENCE_MS, Server
+from tests.browser.server import free_port, serving
+from tests.browser.visitors import PAGES, Visitor, visit_pages_together
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def test_a_crowd_right_after_a_start_finds_every_page_whole(tmp_path: Path) -> None:
+    save_tiny_checkpoints(tmp_path / "checkpoints")
+    log = tmp_path / "server.log"
+    with serving(log, environment={"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints")}) as app:
+        wanted = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
+        visits = visit_pages_together(app.address, wanted, patience=150)
+    assert [visit.exceptions for visit in visits if visit.exceptions] == []
+    assert all(visit.finished for visit in visits)
+    assert Server(app.address, log).complaints() == []
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has computed so far, in all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def settled(pid: int) -> float:
+    """The same once it computes no more."""
+    before, now = -1.0, cpu_seconds(pid)
+    while now - before > 0.1:
+        time.sleep(1.0)
+        before, now = now, cpu_seconds(pid)
+    return now
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads a process's time from /proc")
+def test_work_whose_visitors_have_left_is_given_up(tmp_path: Path) -> None:
+    words = "shares of the bank fell after the report on rates and the comet was seen by voters " * 20
+    n = 8
+    with serving(tmp_path / "server.log") as app:  # the shipped checkpoints: what they compute takes its time
+        with Visitor(app.address, patience=150) as visitor:
+            visitor.open("explanation", checkpoint="imdb", text="a film about the sea")
+            start = settled(app.pid)
+            visitor.open("explanation", checkpoint="imdb", text=words)
+            one = settled(app.pid) - start
+        start = settled(app.pid)
+        wanted = [("explanation", f"{words} {number}") for number in range(n)]
+        visit_pages_together(app.address, wanted, leave_after=0.3, checkpoint="imdb")
+        spent = settled(app.pid) - start
+    assert spent < 0.5 * n * one, f"{n} visitors who left cost {spent:.1f} s; one who stays costs {one:.1f} s"
+
+
+def test_what_was_typed_as_the_server_went_away_is_answered_when_it_is_back(browser: "Browser", tmp_path: Path) -> None:
+    save_tiny_checkpoints(tmp_path / "checkpoints")
+    environment, port = {"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints")}, free_port()
+    typed = "ministers met to end the dispute about the comet"
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    box = page.locator('[class*="st-key-text_box"] textarea')
+    with serving(tmp_path / "1.log", environment=environment, port=port) as app:
+        page.goto(f"{app.address}/?text=the+bank")
+        page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
+        page.wait_for_function("window.txclsStopLiveText !== undefined")
+        page.wait_for_load_state("networkidle")
+        os.kill(app.pid, 19)  # stopped: it takes what is sent, and answers nothing
+        box.fill(typed)
+        page.wait_for_timeout(1000)
+        os.kill(app.pid, 9)
+        os.kill(app.pid, 18)
+    with serving(tmp_path / "2.log", environment=environment, port=port):
+        page.wait_for_function(
+            "(text) => document.querySelector('.txcls-text')?.textContent === text", arg=typed, timeout=PATIENCE_MS
+        )
+        assert box.input_value() == typed
+    page.close()
