@@ -36,7 +36,8 @@ FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "m
 class Checkpoint:
     """Everything needed to classify (or, for a language model, to go on), and the record of how it was made.
 
-    `model` is a `TextClassifier` where the config's objective is to classify, else a `LanguageModel`, without classes.
+    `model` is a `TextClassifier` where the config's objective is to classify. Without classes it is a `LanguageModel`,
+    or a `ReplacedTokenDetector` where the objective is replaced tokens.
     """
 
     path: Path
@@ -262,7 +263,7 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from txcls.model import Encoder, LanguageModel, TextClassifier
+    from txcls.model import Encoder, LanguageModel, ReplacedTokenDetector, TextClassifier
 
     try:
         weights = restored(load_file(path))
@@ -272,7 +273,8 @@ def _read_model(path: Path, config: RunConfig, *, vocab_size: int, n_classes: in
     if config.objective == "classify":
         model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
     else:
-        model = LanguageModel(config.model, vocab_size=vocab_size)
+        kind = ReplacedTokenDetector if config.objective == "replaced" else LanguageModel
+        model = kind(config.model, vocab_size=vocab_size)
     wanted = model.state_dict()
     problems = [f"lacks {name}" for name in wanted if name not in weights]
     problems += [f"holds unknown {name}" for name in weights if name not in wanted]
@@ -387,12 +389,16 @@ def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
 def _language_model_card(checkpoint: Checkpoint) -> str:
     config, metrics = checkpoint.config, checkpoint.metrics
     data, language = metrics.get("data", {}), metrics.get("language", {})
-    asked = "masked tokens" if config.objective == "masked" else "the next token"
+    made = {
+        "masked": "A language model trained from scratch with txcls to say masked tokens",
+        "causal": "A language model trained from scratch with txcls to say the next token",
+        "replaced": "An encoder pre-trained from scratch with txcls to find replaced tokens (ELECTRA)",
+    }[config.objective]
     lines = [
         f"# {checkpoint.name}: {config.title or config.data.dataset}",
         "",
-        f"A language model trained from scratch with txcls to say {asked}; it has no classes. Classifiers can start "
-        f"from it: `python -m txcls train PRESET --init {checkpoint.name}`.",
+        f"{made}; it has no classes. Classifiers can start from it: `python -m txcls train PRESET --init "
+        f"{checkpoint.name}`.",
         "",
         "## Data",
         "",
@@ -404,7 +410,7 @@ def _language_model_card(checkpoint: Checkpoint) -> str:
         "",
         "## Results",
         "",
-        *(f"- {what}: {language[key]:.4f}" for what, key in _LANGUAGE if key in language),
+        *(f"- {what}: {language[key]:.4f}" for what, key in _RESULTS[config.objective] if key in language),
         "",
         *_model_lines(checkpoint),
     ]
@@ -416,6 +422,11 @@ _LANGUAGE = (
     ("perplexity, its exponential", "perplexity"),
     ("share of these tokens guessed right", "accuracy"),
 )
+_DETECTION = (
+    ("validation loss, generator and detector", "loss"),
+    ("share of tokens rightly judged original or replaced", "accuracy"),
+)
+_RESULTS = {"masked": _LANGUAGE, "causal": _LANGUAGE, "replaced": _DETECTION}
 
 
 def _model_lines(checkpoint: Checkpoint) -> list[str]:

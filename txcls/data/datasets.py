@@ -39,7 +39,7 @@ _SPECIAL = ("split", "joiner", "remove")
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Names of the data sets that txcls knows; `table` and `text`, for files of one's own, are none of them."""
+    """Names of the data sets that txcls knows; `table`, `text` and `mixture` are none of them."""
     return tuple(_INFOS)
 
 
@@ -51,8 +51,8 @@ def dataset_info(name: str) -> DatasetInfo:
     """
     if name not in _INFOS:
         raise DataError(
-            f"no data set named {name!r}; there are {', '.join(_INFOS)}, and for files of your own `table` and "
-            "(without labels) `text`"
+            f"no data set named {name!r}; there are {', '.join(_INFOS)}, for files of your own `table` and (without "
+            "labels) `text`, and for pre-training `mixture`"
         )
     return _INFOS[name]
 
@@ -69,8 +69,8 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
         DataError: there is no such data set, it is not on this machine, a setting is not for it, or its files are not
             what they should be.
     """
-    if config.dataset == "text":
-        raise DataError("data set `text` has no labels to learn from: it is for pre-training a language model")
+    if config.dataset in ("text", "mixture"):
+        raise DataError(f"data set `{config.dataset}` has no labels to learn from: it is for pre-training")
     check_settings(config)
     if config.dataset == "table":
         if path is None:
@@ -88,7 +88,7 @@ def check_settings(config: DataConfig) -> None:
     Raises:
         DataError: a setting for some data sets is given for another one, or there is no such data set.
     """
-    own = () if config.dataset in ("table", "text") else dataset_info(config.dataset).settings
+    own = () if config.dataset in ("table", "text", "mixture") else dataset_info(config.dataset).settings
     for field in _SPECIAL:
         value = getattr(config, field)
         if field not in own and value != DataConfig.model_fields[field].default:
