@@ -120,3 +120,13 @@ def test_positions_past_those_of_the_pre_trained_model_are_read_too(other: Check
     config = settings_from(other, run_config("classify").with_settings(["model.max_length=64"]))
     encoder = encoder_from(other, config)
     assert isinstance(encoder, TextEncoder) and len(encoder.encode("a word " * 100).tokens) == 64
+
+
+def test_texts_of_ones_own_need_a_file_and_the_model_to_start_from(tmp_path: Path, other: Checkpoint) -> None:
+    rows = (f"{'good' if n % 2 else 'bad'} film number {n},{'yes' if n % 2 else 'no'}\n" for n in range(60))
+    (tmp_path / "mine.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    arguments = ["train", "own", "--data", str(tmp_path / "mine.csv"), "--init", "other", "--max-steps", "40"]
+    assert cli.app([*arguments, "--out", str(tmp_path / "mine")], standalone_mode=False) in (None, 0)
+    made = load_checkpoint(tmp_path / "mine")
+    assert made.classes == ("no", "yes") and made.encoder.vocabulary == other.encoder.vocabulary
+    assert len(made.history) > load_preset("own").train.epochs, "few rows are read more often"
