@@ -9,10 +9,12 @@ from tests.conftest import TEXTS
 from txcls import training
 from txcls.checkpoint import Checkpoint
 from txcls.config import DataConfig, load_preset
+from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset, LabelledTexts
-from txcls.model import LanguageModel, TextClassifier
+from txcls.errors import TrainingError
+from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
 from txcls.text.encoder import TextEncoder
-from txcls.training.pretrain import encoder_from, start_from
+from txcls.training.from_pretrained import check_unread, encoder_from, start_from
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,6 +56,20 @@ def test_the_ag_news_system_has_as_many_parameters_as_published() -> None:
     counts = {name: parameter.numel() for name, parameter in model.named_parameters()}
     positions = counts.pop("embeddings.positional")
     assert sum(counts.values()) == 492_900 and positions == 100 * 32, "the published count leaves the positions out"
+
+
+@pytest.mark.parametrize("name", ["ag_news", "huffpost", "imdb", "clinc150"])
+def test_what_a_classifier_holds_out_was_not_read_by_the_encoder(
+    name: str, published_data: Path, tmp_path: Path
+) -> None:
+    preset = load_preset("encoder")
+    text = TextEncoder.fit(TEXTS, preset.text, max_length=preset.model.max_length)
+    made = Checkpoint(tmp_path, preset, text, (), ReplacedTokenDetector(preset.model, vocab_size=text.vocab_size))
+    config = load_preset(name)
+    check_unread(made, open_dataset(config.data, path=published_data / name), config)
+    by_date = config.with_settings(["data.split=date"])
+    with pytest.raises(TrainingError, match=f"pre-trained on rows of {name} that this run holds out"):
+        check_unread(made, open_dataset(config.data, path=published_data / name), by_date)
 
 
 def test_the_news_classifier_can_start_from_the_masked_model_made_for_it(tmp_path: Path) -> None:

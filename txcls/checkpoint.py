@@ -58,7 +58,8 @@ __all__ = [
 class Checkpoint:
     """Everything needed to classify (or, for a language model, to go on), and the record of how it was made.
 
-    `model` is a `TextClassifier` where the config's objective is to classify, else a `LanguageModel`, without classes.
+    `model` is a `TextClassifier` where the config's objective is to classify. Without classes it is a `LanguageModel`,
+    or a `ReplacedTokenDetector` where the objective is replaced tokens.
     """
 
     path: Path
@@ -225,7 +226,7 @@ def _on_paper(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int)
     """
     import torch
 
-    from txcls.model import LanguageModel, TextClassifier
+    from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
 
     file = path / "model.safetensors"
     weights = restored(described(file))
@@ -235,7 +236,8 @@ def _on_paper(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int)
             if config.objective == "classify":
                 model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
             else:
-                model = LanguageModel(config.model, vocab_size=vocab_size)
+                kind = ReplacedTokenDetector if config.objective == "replaced" else LanguageModel
+                model = kind(config.model, vocab_size=vocab_size)
     except (ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: no model can be made of its settings ({error!s:.200})") from None
     wanted = model.state_dict()
@@ -361,12 +363,16 @@ def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
 def _language_model_card(checkpoint: Checkpoint) -> str:
     config, metrics = checkpoint.config, checkpoint.metrics
     data, language = metrics.get("data", {}), metrics.get("language", {})
-    asked = "masked tokens" if config.objective == "masked" else "the next token"
+    made = {
+        "masked": "A language model trained from scratch with txcls to say masked tokens",
+        "causal": "A language model trained from scratch with txcls to say the next token",
+        "replaced": "An encoder pre-trained from scratch with txcls to find replaced tokens (ELECTRA)",
+    }[config.objective]
     lines = [
         f"# {checkpoint.name}: {config.title or config.data.dataset}",
         "",
-        f"A language model trained from scratch with txcls to say {asked}; it has no classes. Classifiers can start "
-        f"from it: `python -m txcls train PRESET --init {checkpoint.name}`.",
+        f"{made}; it has no classes. Classifiers can start from it: `python -m txcls train PRESET --init "
+        f"{checkpoint.name}`.",
         "",
         "## Data",
         "",
@@ -378,7 +384,7 @@ def _language_model_card(checkpoint: Checkpoint) -> str:
         "",
         "## Results",
         "",
-        *(f"- {what}: {language[key]:.4f}" for what, key in _LANGUAGE if key in language),
+        *(f"- {what}: {language[key]:.4f}" for what, key in _RESULTS[config.objective] if key in language),
         "",
         *_model_lines(checkpoint),
     ]
@@ -390,6 +396,11 @@ _LANGUAGE = (
     ("perplexity, its exponential", "perplexity"),
     ("share of these tokens guessed right", "accuracy"),
 )
+_DETECTION = (
+    ("validation loss, generator and detector", "loss"),
+    ("share of tokens rightly judged original or replaced", "accuracy"),
+)
+_RESULTS = {"masked": _LANGUAGE, "causal": _LANGUAGE, "replaced": _DETECTION}
 
 
 def _model_lines(checkpoint: Checkpoint) -> list[str]:

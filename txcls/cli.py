@@ -56,7 +56,7 @@ SettingsOption = Annotated[
 ]
 TrainSeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", help="Same as --set train.seed=N.")]
 InitOption = Annotated[
-    str | None, typer.Option("--init", metavar="CHECKPOINT", help="Start from a language model made by `pretrain`.")
+    str | None, typer.Option("--init", metavar="CHECKPOINT", help="Start from a model made by `pretrain`.")
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same settings.")]
 OverwriteOption = Annotated[
@@ -90,6 +90,8 @@ def train(
 
     config, folder = _what_and_where(preset, settings, seed, out, overwrite=overwrite)
     start = None if init is None else load_checkpoint(init)
+    if start is not None:
+        config = training.settings_from(start, config, assignments=settings or ())
     with _training_run(device) as shared:
         checkpoint = training.train(
             config,
@@ -159,7 +161,7 @@ def pretrain(
     max_steps: StepsOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Train a language model on a set's training texts, without their labels, for `train --init` and `generate`.
+    """Train a model on training texts without their labels, for `train --init` and `generate`.
 
     Several processes or GPUs share the work as `torchrun --nproc-per-node N -m txcls pretrain …`.
     """
@@ -177,9 +179,8 @@ def pretrain(
             **shared,
         )
     figures = checkpoint.metrics["language"]
-    _note_once(
-        f"saved {folder}: validation perplexity {figures['perplexity']:.2f}, {figures['accuracy']:.2%} guessed right"
-    )
+    name = "perplexity" if "perplexity" in figures else "loss"
+    _note_once(f"saved {folder}: validation {name} {figures[name]:.2f}, {figures['accuracy']:.2%} of tokens right")
 
 
 @app.command()

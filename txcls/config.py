@@ -152,8 +152,13 @@ class DataConfig(Section):
     """Which data set, and what of it is kept for validation. The test split is touched by `evaluate` alone."""
 
     dataset: str = Field("sample", min_length=1)
-    """A name that `txcls data list` shows, `table` for your own CSV, TSV, JSON Lines or Parquet file, or (for language
-    modelling) `text` for your own plain text."""
+    """A name that `txcls data list` shows, `table` for your own CSV, TSV, JSON Lines or Parquet file, or, for
+    pre-training, `text` for your own plain text and `mixture` for the training texts of several data sets."""
+    sources: tuple[str, ...] = ()
+    """For `mixture`: the data sets by name."""
+    mixing: float = Field(1.0, ge=0.0, le=1.0)
+    """For `mixture`: 1 reads every text once per epoch; below 1 the texts of a small set are repeated, about
+    (size of the largest set / own size) ** (1 - mixing) times, and with 0 all sets weigh alike."""
     text_column: str | None = None
     """For `table`: the column that holds the text; guessed from usual names where None."""
     label_column: str | None = None
@@ -180,6 +185,18 @@ class DataConfig(Section):
             raise ValueError(f"remove: {', '.join(repeated)} listed more than once")
         return self
 
+    @model_validator(mode="after")
+    def _sources_fit(self) -> Self:
+        if self.dataset == "mixture" and not self.sources:
+            raise ValueError('sources: wanted the names of data sets, for example ["ag_news", "imdb"]')
+        if self.dataset != "mixture" and self.sources:
+            raise ValueError(f"sources: they are for dataset = mixture, got {self.dataset}")
+        if repeated := sorted({name for name in self.sources if self.sources.count(name) > 1}):
+            raise ValueError(f"sources: {', '.join(repeated)} listed more than once")
+        if wrong := sorted({"table", "text", "mixture"} & set(self.sources)):
+            raise ValueError(f"sources: wanted data sets that `txcls data list` shows, got {', '.join(wrong)}")
+        return self
+
 
 class TrainConfig(Section):
     """How `txcls.training` fits a model."""
@@ -194,12 +211,18 @@ class TrainConfig(Section):
     they start, and the less the others move away from them, the more the model can make of them."""
     epochs: int = Field(5, ge=1, le=10_000)
     """Passes over the training rows, unless early stopping ends sooner."""
+    min_steps: int = Field(0, ge=0)
+    """Further epochs are added until there are so many optimiser steps: what is enough for 100,000 rows is too little
+    for 500."""
     batch_size: int = Field(64, ge=1, le=65536)
     """Rows per optimiser step; texts of similar length share a batch."""
     optimizer: Literal["adamw", "adam"] = "adamw"
     """AdamW (decoupled weight decay; none on norms, biases and embeddings of positions) or plain Adam."""
     learning_rate: float = Field(1e-3, gt=0.0, le=10.0)
     """Peak learning rate."""
+    layer_decay: float = Field(1.0, gt=0.0, le=1.0)
+    """Learning rate of each layer as a share of that of the layer above it, the embeddings at the bottom, the head at
+    the top (Howard & Ruder 2018): below 1, what was pre-trained changes less the more general it is."""
     weight_decay: float = Field(0.01, ge=0.0, le=10.0)
     """AdamW's decay of weight matrices."""
     schedule: Literal["cosine", "constant"] = "cosine"
@@ -225,8 +248,8 @@ class TrainConfig(Section):
     """How often per epoch validation runs (and the best weights can be kept)."""
     patience: int = Field(0, ge=0)
     """Stop after this many validations without a better one; 0 never stops early."""
-    monitor: Literal["accuracy", "loss"] = "accuracy"
-    """What makes a validation better: higher accuracy or lower loss. The best one's weights are kept either way."""
+    monitor: Literal["accuracy", "loss", "last"] = "accuracy"
+    """Which validation's weights are kept: the one of highest accuracy, of lowest loss, or the last."""
     precision: Precision = "auto"
     """Autocast: bfloat16 where this processor gains from it and the model is wide enough, else float32."""
     seed: int = Field(0, ge=0)
@@ -273,8 +296,9 @@ class RunConfig(Section):
     """Name of the preset, and of the checkpoint folder unless `--out` says otherwise."""
     title: str = ""
     """What it classifies, in a few words, for people."""
-    objective: Literal["classify", "masked", "causal"] = "classify"
-    """What `train` (classify) or `pretrain` (masked tokens, or causal: the next token) makes the model learn."""
+    objective: Literal["classify", "masked", "replaced", "causal"] = "classify"
+    """What `train` (classify) or `pretrain` makes the model learn: masked tokens, which tokens were replaced, or
+    (causal) the next token."""
     stored_tables: StoredTables = "float16"
     """How a checkpoint holds tables of 16 and more columns: float16 like all weights, or int8, half as large."""
     data: DataConfig = DataConfig()
@@ -313,6 +337,11 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:
+        if self.objective == "replaced" and self.train.monitor == "accuracy":
+            raise ValueError(
+                "train.monitor: replaced tokens get harder to find as training goes on, so that the best accuracy is "
+                "an early one; wanted last or loss"
+            )
         if (self.objective == "causal") != self.model.causal and self.objective != "classify":
             raise ValueError(
                 f"objective: {self.objective} needs model.causal = {str(self.objective == 'causal').lower()}, "
@@ -322,8 +351,8 @@ class RunConfig(Section):
 
     @property
     def reads_class_token(self) -> bool:
-        """Whether every text begins with the class token: where it is pooled, and for language models to begin from."""
-        return self.model.pooling == "class_token" or self.objective != "classify"
+        """Whether every text begins with the class token: where it is pooled, and for language models."""
+        return self.model.pooling == "class_token" or self.objective in ("masked", "causal")
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
         """A copy with `section.key=value` assignments applied (values as TOML; bare words count as strings).

@@ -45,6 +45,27 @@ def test_a_text_without_tokens_is_one_unknown_token() -> None:
 
 
 @settings(deadline=None)
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(2, 25), st.booleans())
+def test_windows_hold_every_token_in_order_and_none_is_too_long(of_row: list[int], length: int, marked: bool) -> None:
+    ids = np.arange(10, 10 + sum(of_row), dtype=np.int32)
+    texts = TokenisedTexts(ids, np.cumsum([0, *of_row]), np.arange(len(of_row)))
+    windows = texts.windows(length, first=3 if marked else None)
+    pieces = [windows[i].tolist() for i in range(len(windows))]
+    assert max(map(len, pieces)) <= length
+    assert not marked or all(piece[0] == 3 for piece in pieces)
+    for label in range(len(texts)):
+        own = [piece[marked:] for piece, of in zip(pieces, windows.labels, strict=True) if of == label]
+        assert [index for piece in own for index in piece] == texts[label].tolist()
+        assert max(map(len, own)) - min(map(len, own)) <= 1 and all(own), "nearly equal"
+        assert len(own) == -(-of_row[label] // (length - marked)), "no more than needed"
+
+
+def test_windows_without_room_for_a_token_are_refused() -> None:
+    with pytest.raises(ValueError, match="length: 1 leaves no room for a token"):
+        TokenisedTexts.encode(ENCODER, DATA).windows(1, first=3)
+
+
+@settings(deadline=None)
 @given(lengths, st.integers(1, 40), st.integers(0, 2**40), st.integers(0, 50))
 def test_every_row_is_in_one_batch_and_batches_repeat_with_seed_and_epoch(
     of_row: list[int], size: int, seed: int, epoch: int

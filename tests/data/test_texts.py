@@ -51,6 +51,69 @@ def test_other_sets_give_the_rows_a_classifier_trains_on_and_never_test_rows() -
     assert not {*opened.training, *opened.validation} & set(dataset.load("test").texts)
 
 
+@pytest.fixture
+def news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """400 rows of news in AG News' format, beside the sample set."""
+    rows = (f'"{n % 4 + 1}","Headline {n}","{"Something long happened here. " * 40}"\n' for n in range(400))
+    (tmp_path / "ag_news").mkdir()
+    (tmp_path / "ag_news" / "train.csv").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "ag_news" / "test.csv").write_text('"1","Test","Unread"\n', encoding="utf-8")
+    monkeypatch.setenv("TXCLS_DATA", str(tmp_path))
+    return tmp_path
+
+
+def mixture(**settings: object) -> DataConfig:
+    return DataConfig.model_validate({"dataset": "mixture", "sources": ["ag_news", "sample"], **settings})
+
+
+def test_a_mixture_reads_the_training_texts_of_its_sources_and_no_others(news: Path) -> None:
+    opened = open_texts(mixture(validation_fraction=0.2))
+    allowed: list[str] = []
+    kept = 0
+    for name in ("ag_news", "sample"):
+        source = DataConfig(dataset=name, validation_fraction=0.2)
+        dataset = open_dataset(source)
+        train, validation = training_and_validation(dataset, source)
+        allowed += train.texts
+        kept += len(train) // 100
+        held_out = {*validation.texts, *dataset.load("test").texts} - {*train.texts}
+        assert held_out and not held_out & {*opened.training, *opened.validation}, name
+    assert sorted([*opened.training, *opened.validation]) == sorted(allowed)
+    assert len(opened.validation) == kept > 5
+    assert "AG News" in opened.info.title and "research" in opened.info.terms
+
+
+def test_small_sources_of_a_mixture_are_repeated_as_asked(news: Path) -> None:
+    whole = open_texts(mixture())
+    own = [text for text in whole.training if not text.startswith("Headline")]
+    size = {"sample": sum(map(len, own)), "ag_news": sum(map(len, whole.training)) - sum(map(len, own))}
+    times = size["ag_news"] / size["sample"]
+    assert times > 10
+    for mixing, expected in ((0.5, times**0.5), (0.0, times)):
+        mixed = open_texts(mixture(mixing=mixing))
+        counts = {text: mixed.training.count(text) / whole.training.count(text) for text in own[:20]}
+        assert set(counts.values()) == {round(expected)}
+        assert mixed.training.count(next(t for t in mixed.training if t.startswith("Headline"))) == 1
+        assert mixed.validation == whole.validation
+        assert not {*mixed.validation} - {*whole.training} & {*mixed.training}
+
+
+def test_a_mixture_of_nothing_or_of_what_is_no_data_set_is_refused(news: Path) -> None:
+    for sources, problem in (
+        ([], "wanted the names of data sets"),
+        (["sample", "sample"], "sample listed more than once"),
+        (["sample", "text"], "wanted data sets that `txcls data list` shows, got text"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            mixture(sources=sources)
+    with pytest.raises(ValueError, match="they are for dataset = mixture, got sample"):
+        DataConfig(sources=("sample",))
+    with pytest.raises(DataError, match="no data set named 'nowhere'"):
+        open_texts(mixture(sources=["nowhere"]))
+    with pytest.raises(DataError, match="data set `mixture` has no labels to learn from"):
+        open_dataset(mixture())
+
+
 @pytest.mark.parametrize(
     "name, raw, problem",
     [

@@ -36,6 +36,16 @@ def test_the_largest_gpt3_is_counted_on_paper() -> None:
     assert round((50_257 + 2048) * d / 1e9 + 96 * 12 * d * d / 1e9) == 175
 
 
+def test_the_encoder_that_classifiers_start_from_is_kept_in_less_than_ten_megabytes() -> None:
+    preset = load_preset("encoder")
+    model, d, f = preset.model, preset.model.d_model, preset.model.d_ff
+    kept = count(preset, vocab_size=preset.text.max_vocabulary)
+    per_layer = 4 * (d * d + d) + 2 * d * f + f + d + 4 * d
+    # One more row: what finds replaced tokens. The generator that made them is not among its parts.
+    assert kept == preset.text.max_vocabulary * d + model.n_layers * per_layer + 3 * d + 1
+    assert 2 * kept < 9_000_000, "float16, with room for the tokenizer"
+
+
 @pytest.mark.parametrize(
     "objective, changes",
     [

@@ -213,6 +213,39 @@ def test_token_embeddings_can_learn_more_slowly(optimizer: str) -> None:
     assert moved["head.weight"] == pytest.approx(1e-3, rel=1e-2)
 
 
+def test_lower_layers_can_learn_more_slowly_the_embeddings_the_slowest() -> None:
+    network = model(n_layers=2, positions="learned")
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    made = make_optimizer(network, config(layer_decay=0.5, weight_decay=0.0))
+    set_learning_rate(made, 1e-3)
+    for parameter in network.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    made.step()
+    moved = {name: float((tensor - before[name]).abs().mean()) for name, tensor in network.state_dict().items()}
+    for part, share in (("head", 1), ("norm", 1), ("pool", 1), ("layers.1", 0.5), ("layers.0", 0.25)):
+        names = [name for name in moved if name.startswith(part)]
+        assert names and [moved[name] for name in names] == pytest.approx([share * 1e-3] * len(names), rel=1e-2), part
+    assert moved["embeddings.positional"] == pytest.approx(0.125e-3, rel=1e-2)
+
+
+@pytest.mark.parametrize("min_steps, epochs", [(0, 3), (30, 3), (31, 4), (95, 10)])
+def test_few_rows_are_read_more_often_until_there_are_enough_steps(min_steps: int, epochs: int) -> None:
+    result = fit(model(), TRAIN, VALIDATION, config(min_steps=min_steps))
+    assert [row.epoch for row in result.history] == list(range(1, epochs + 1))
+    assert result.history[-1].learning_rate < 1e-3, "the schedule ends with the last of them"
+
+
+def test_the_last_weights_are_kept_where_asked_for() -> None:
+    network, last = model(), {}
+
+    def keep(progress: Progress) -> None:
+        last.update({name: tensor.clone() for name, tensor in network.state_dict().items()})
+
+    result = fit(network, TRAIN, VALIDATION, config(monitor="last", learning_rate=0.3, ema_decay=0.0), on_step=keep)
+    assert result.best == result.history[-1]
+    assert same(state(network), last)
+
+
 def test_the_learning_rate_rises_and_falls() -> None:
     settings = config(learning_rate=1.0, warmup_fraction=0.1)
     rates = [learning_rate(step, total=100, config=settings) for step in range(100)]

@@ -1,6 +1,8 @@
 """Language objectives: what they ask for, that they learn, and that classifiers start from what was learned."""
 
+from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -11,10 +13,11 @@ from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError, ConfigError, TrainingError
 from txcls.generation import TextModel, generate
-from txcls.model import LanguageModel
+from txcls.model import LanguageModel, TextClassifier
 from txcls.predict import Classifier
-from txcls.text.vocabulary import MASK
+from txcls.text.vocabulary import CLS, MASK
 from txcls.training import pretrain, train
+from txcls.training.from_pretrained import start_from
 from txcls.training.objectives import FillMasked, SayNext, mask_tokens
 
 VOCAB = 30
@@ -145,11 +148,29 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(TrainingError, match="use `pretrain small`"):
         train(run_config("masked"), out=tmp_path / "x")
     made = pretrain(run_config("masked"), out=tmp_path / "lm", max_steps=2)
-    with pytest.raises(TrainingError, match="its text settings differ"):
-        train(run_config("classify", text={"min_frequency": 2}), out=tmp_path / "x", init=made)
+    assert made.classes == load_checkpoint(tmp_path / "lm").classes == ()
+    wider = TextClassifier(
+        ModelConfig.model_validate({**SMALL, "d_ff": 64}), vocab_size=made.encoder.vocab_size, n_classes=2
+    )
     with pytest.raises(TrainingError, match="its model has another form: layers"):
-        train(run_config("classify", model={**SMALL, "d_ff": 64}), out=tmp_path / "x", init=made)
-    classifier = train(run_config("classify"), out=tmp_path / "c", max_steps=2)
-    with pytest.raises(TrainingError, match="it is a classifier; wanted a language model"):
-        train(run_config("classify"), out=tmp_path / "x", init=classifier)
-    assert load_checkpoint(tmp_path / "lm").classes == ()
+        start_from(wider, made)
+
+
+def test_long_texts_are_learned_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were cut at max_length, so that of a review of 300 words nothing was learned but the first 127."""
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    text = " ".join(f"early{n % 3}" for n in range(40)) + " late " + "later " * 40
+    (tmp_path / "own.txt").write_text("\n".join([text] * 8), encoding="utf-8")
+    read: list[TokenisedTexts] = []
+
+    def seen(model: object, train: TokenisedTexts, *arguments: object, **options: object) -> NoReturn:
+        read.append(train)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("txcls.training.pretrain"), "fit", seen)
+    config = run_config("masked", data={"dataset": "text", "validation_fraction": 0.2})
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(config, out=tmp_path / "x", data_path=tmp_path / "own.txt")
+    (windows,) = read
+    assert windows.lengths.max() <= 16 and (windows.ids[windows.offsets[:-1]] == CLS).all()
+    assert len(windows.ids) - len(windows) == 6 * 81

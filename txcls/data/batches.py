@@ -53,6 +53,29 @@ class TokenisedTexts:
         rows = np.asarray(indices, dtype=np.int64)
         return _flatten([self[int(row)] for row in rows], self.labels[rows])
 
+    def windows(self, length: int, *, first: int | None = None) -> "TokenisedTexts":
+        """Texts of more than `length` tokens in pieces of nearly equal length, each with the label of its text.
+
+        Args:
+            length: tokens of a piece at most, `first` included.
+            first: the id that every piece begins with, such as the class token's; None adds nothing.
+
+        Raises:
+            ValueError: `length` leaves no room for a token.
+        """
+        room = length - (first is not None)
+        if room < 1:
+            raise ValueError(f"length: {length} leaves no room for a token")
+        pieces = np.maximum(-(-self.lengths // room), 1)  # of each text
+        text = np.repeat(np.arange(len(self)), pieces)
+        number = np.arange(len(text)) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # of a piece in its text, from 0
+        starts = self.offsets[text] + number * self.lengths[text] // pieces[text]
+        offsets = np.append(starts, len(self.ids))
+        if first is None:
+            return TokenisedTexts(self.ids, offsets, self.labels[text])
+        ids = np.insert(self.ids, starts, first)
+        return TokenisedTexts(ids, offsets + np.arange(len(offsets)), self.labels[text])
+
     @classmethod
     def encode(cls, encoder: TextEncoder, data: LabelledTexts, *, cache: Path | None = None) -> "TokenisedTexts":
         """Tokenise once.

@@ -40,7 +40,7 @@ _SPECIAL = ("split", "joiner", "remove")
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Names of the data sets that txcls knows; `table` and `text`, for files of one's own, are none of them."""
+    """Names of the data sets that txcls knows; `table`, `text` and `mixture` are none of them."""
     return tuple(_INFOS)
 
 
@@ -52,8 +52,8 @@ def dataset_info(name: str) -> DatasetInfo:
     """
     if name not in _INFOS:
         raise DataError(
-            f"no data set named {name!r}; there are {', '.join(_INFOS)}, and for files of your own `table` and "
-            "(without labels) `text`"
+            f"no data set named {name!r}; there are {', '.join(_INFOS)}, for files of your own `table` and (without "
+            "labels) `text`, and for pre-training `mixture`"
         )
     return _INFOS[name]
 
@@ -73,8 +73,8 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
     """
     if path is not None:
         refuse_unreachable(path)
-    if config.dataset == "text":
-        raise DataError("data set `text` has no labels to learn from: it is for pre-training a language model")
+    if config.dataset in ("text", "mixture"):
+        raise DataError(f"data set `{config.dataset}` has no labels to learn from: it is for pre-training")
     check_settings(config)
     if config.dataset == "table":
         if path is None:
@@ -92,7 +92,7 @@ def check_settings(config: DataConfig) -> None:
     Raises:
         DataError: a setting for some data sets is given for another one, or there is no such data set.
     """
-    own = () if config.dataset in ("table", "text") else dataset_info(config.dataset).settings
+    own = () if config.dataset in ("table", "text", "mixture") else dataset_info(config.dataset).settings
     for field in _SPECIAL:
         value = getattr(config, field)
         if field not in own and value != DataConfig.model_fields[field].default:

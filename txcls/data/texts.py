@@ -1,4 +1,4 @@
-"""Texts without labels, for language models: plain text files, or the training texts of any data set."""
+"""Texts without labels, for pre-training: plain text files, or the training texts of one data set or of several."""
 
 import re
 from collections.abc import Sequence
@@ -13,12 +13,14 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
 
+HELD_OUT = 100
+"""Of a mixture's training texts every so-many-th is held out to measure the loss on."""
 _ENDINGS = (".txt", ".txt.gz")
 
 
 @dataclass(frozen=True)
 class UnlabelledTexts:
-    """Texts to learn language from, and others to measure perplexity on; never a data set's test texts."""
+    """Texts to learn from, and others to measure the loss on; never a data set's test texts."""
 
     info: DatasetInfo
     source: str
@@ -31,15 +33,19 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     """The texts of a plain text file or folder (data set `text`), or those of any other set without their labels.
 
     Plain text is cut into `config.unit`, in the order of the files' names; the last `validation_fraction` of them is
-    for validation. Other sets give the same training and validation rows as they do to a classifier.
+    for validation. Other sets give the same training and validation rows as they do to a classifier; a mixture gives
+    the training texts of its sources, every `HELD_OUT`-th of them for validation, and none of their validation texts.
 
     Args:
-        config: the data set, and for `text` the unit.
-        path: the .txt (or .txt.gz) file, or the folder with such files at any depth; for other sets as `open_dataset`.
+        config: the data set; for `text` the unit, for `mixture` its sources.
+        path: the .txt (or .txt.gz) file, or the folder with such files at any depth; for `mixture` a folder that holds
+            each source under its name; for other sets as `open_dataset`.
 
     Raises:
         DataError: there is nothing of that kind, a file cannot be read, or there are fewer than two texts.
     """
+    if config.dataset == "mixture":
+        return _mixture(config, path)
     if config.dataset != "text":
         dataset = open_dataset(config, path=path)
         rows, held_out = training_and_validation(dataset, config)
@@ -56,6 +62,31 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     last = min(max(round(config.validation_fraction * len(texts)), 1), len(texts) - 1)
     info = DatasetInfo(name="text", title=f"{path.name}, text of your own")
     return UnlabelledTexts(info, path.name, texts[:-last], texts[-last:])
+
+
+def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
+    """The training texts of all sources, those of small ones repeated as `config.mixing` says."""
+    check_settings(config)
+    opened = []
+    for name in config.sources:
+        same_split = {key: getattr(config, key) for key in ("validation_fraction", "split_seed")}
+        source = DataConfig(dataset=name, **same_split)
+        opened.append(open_texts(source, path=None if path is None else path / name))
+    sizes = [sum(map(len, one.training)) for one in opened]
+    training: list[str] = []
+    validation: list[str] = []
+    for one, size in zip(opened, sizes, strict=True):
+        repeats = round((max(sizes) / max(size, 1)) ** (1 - config.mixing))
+        training += [text for i, text in enumerate(one.training) if (i + 1) % HELD_OUT] * repeats
+        validation += one.training[HELD_OUT - 1 :: HELD_OUT]
+    if not validation:
+        raise DataError(f"{', '.join(config.sources)}: wanted {HELD_OUT} training texts in one of them at least")
+    info = DatasetInfo(
+        name="mixture",
+        title="; ".join(one.info.title for one in opened),
+        terms="; ".join(f"{one.info.name}: {one.info.terms}" for one in opened if one.info.terms),
+    )
+    return UnlabelledTexts(info, ", ".join(one.source for one in opened), training, validation)
 
 
 def _files(path: Path) -> list[Path]:

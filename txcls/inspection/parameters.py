@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from txcls.config import RunConfig
-from txcls.model import Encoder, LanguageModel, TextClassifier
+from txcls.model import Encoder, LanguageModel, ReplacedTokenDetector, TextClassifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,15 @@ def build_on_paper(config: RunConfig, *, vocab_size: int, n_classes: int) -> Enc
     Args:
         config: of a preset or checkpoint.
         vocab_size: V.
-        n_classes: C; unused for language models.
+        n_classes: C; used by classifiers alone.
     """
     import torch
 
     with torch.device("meta"):
         if config.objective == "classify":
             return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
-        return LanguageModel(config.model, vocab_size=vocab_size)
+        kind = ReplacedTokenDetector if config.objective == "replaced" else LanguageModel
+        return kind(config.model, vocab_size=vocab_size)
 
 
 def part_sizes(model: Encoder) -> tuple[PartSize, ...]:

@@ -1,6 +1,7 @@
 """Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
 
 from txcls.training.distributed import joined
+from txcls.training.from_pretrained import settings_from
 from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
 from txcls.training.measure import Evaluation
 from txcls.training.objectives import predict_logits
@@ -22,6 +23,7 @@ __all__ = [
     "predict_logits",
     "pretrain",
     "refit",
+    "settings_from",
     "train",
     "with_evaluation",
 ]

@@ -167,7 +167,8 @@ class _Fit:
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
         self.dtype = autocast_dtype(config.precision, device=device, model=model.config)
         self.batches_per_epoch = math.ceil(len(train) / config.batch_size)
-        self.total_steps = self.last_step = self.batches_per_epoch * config.epochs
+        self.epochs = max(config.epochs, math.ceil(config.min_steps / self.batches_per_epoch))
+        self.total_steps = self.last_step = self.batches_per_epoch * self.epochs
         self.epoch, self.batch, self.step = 0, 0, 0
         self.running = _Running()
         self.history: list[HistoryRow] = []
@@ -203,7 +204,7 @@ class _Fit:
             self._save()  # one of them may be lost at any time
         stopped_early = self._patience_is_out()
         with stop_requests() as stop_requested:
-            while self.epoch < self.config.epochs and not stopped_early:
+            while self.epoch < self.epochs and not stopped_early:
                 batches = length_bucketed_batches(
                     self.lengths, batch_size=self.config.batch_size, seed=self.config.seed, epoch=self.epoch
                 )
@@ -306,9 +307,9 @@ class _Fit:
         return row
 
     def _better(self, *, loss: float, accuracy: float) -> bool:
-        """Whether this validation beats all before it; ties in accuracy go to the lower loss."""
+        """Whether the weights of this validation are kept; ties in accuracy go to the lower loss."""
         kept = [row for row in self.history if row.best]
-        if not kept:
+        if not kept or self.config.monitor == "last":
             return True
         if self.config.monitor == "loss":
             return loss < kept[-1].validation_loss
@@ -325,7 +326,7 @@ class _Fit:
         per_step = self.seconds / self.step
         return Progress(
             epoch=self.epoch + 1,
-            epochs=self.config.epochs,
+            epochs=self.epochs,
             step=self.step,
             total_steps=self.last_step,
             loss=running.loss / max(running.n, 1),

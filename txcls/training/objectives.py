@@ -82,8 +82,8 @@ class Classify:
         return Validated(float(F.cross_entropy(logits, labels)), accuracy, len(labels))
 
 
-class _Language(ABC):
-    """What both language objectives share: validation as the mean over all tokens that are asked for."""
+class LanguageObjective(ABC):
+    """What objectives without labels share: validation as the mean over all tokens that are asked for."""
 
     def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
         return self._outcome(model, ids, None)
@@ -106,7 +106,7 @@ class _Language(ABC):
         """The outcome of ids (B, T); chance comes from `random`, from torch's own generator where None."""
 
 
-class FillMasked(_Language):
+class FillMasked(LanguageObjective):
     """Masked tokens: 15 % are asked for; of these 80 % are masked, 10 % replaced, 10 % left (Devlin et al. 2019)."""
 
     def __init__(self, vocab_size: int) -> None:
@@ -119,7 +119,7 @@ class FillMasked(_Language):
         return _asked_for(scores, ids[asked])
 
 
-class SayNext(_Language):
+class SayNext(LanguageObjective):
     """The next token at every place (Radford et al. 2018); the first is asked for after the class token."""
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:

@@ -6,19 +6,22 @@ import torch
 from torch import nn
 
 from txcls.config import ModelConfig, TrainConfig
+from txcls.model import Encoder
 
 
-def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+def make_optimizer(model: Encoder, config: TrainConfig) -> torch.optim.Optimizer:
     """AdamW that decays matrices only, or plain Adam.
 
     Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to
     zero would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
-    Token embeddings are a group of their own where they are to learn more slowly than the rest.
+    Parameters that learn more slowly than the rest (`embedding_rate`, `layer_decay`) are groups of their own.
     """
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         is_decayed = parameter.ndim >= 2 and not name.endswith("positional")
-        share = config.embedding_rate if name == "embeddings.token.weight" else 1.0
+        share = config.layer_decay ** _layers_above(name, model.config.n_layers)
+        if name == "embeddings.token.weight":
+            share *= config.embedding_rate
         groups.setdefault((is_decayed, share), []).append(parameter)
     options = [
         {"params": parameters, "weight_decay": config.weight_decay * is_decayed, "share": share}
@@ -27,6 +30,14 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimiz
     if config.optimizer == "adam":
         return torch.optim.Adam([{**one, "weight_decay": 0.0} for one in options], lr=config.learning_rate, fused=True)
     return torch.optim.AdamW(options, lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
+
+
+def _layers_above(name: str, n_layers: int) -> int:
+    """How many layers a gradient passes on its way from the head to a parameter: 0 for the head and the last norm."""
+    part, _, rest = name.partition(".")
+    if part == "layers":
+        return n_layers - int(rest.partition(".")[0])
+    return n_layers + 1 if part == "embeddings" else 0
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -14,8 +14,8 @@ from txcls.data.datasets import LabelledTexts
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here
+from txcls.training.from_pretrained import encoder_from, start_from
 from txcls.training.objectives import Classify
-from txcls.training.pretrain import encoder_from, start_from
 from txcls.training.start import other_texts, start_embeddings
 from txcls.training.teacher import linear_probabilities
 
@@ -53,7 +53,7 @@ def prepare(
         config: all settings.
         rows: training rows, from which vocabulary, start vectors and teacher are made.
         held_out: validation rows, where there are any.
-        init: a language model to start from: its vocabulary, embeddings and blocks; the head starts anew.
+        init: a pre-trained model to start from, whose settings `config` has; the head starts anew.
         tell: told what is going on.
     """
     others = [] if init is not None else other_texts(config.train.start_texts)

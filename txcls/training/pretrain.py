@@ -1,14 +1,15 @@
-"""Learn language before classes: train a language model on a set's own training texts, and start a classifier from it.
+"""Pre-training: learn from the training texts of one data set or of several, without labels.
 
-    python -m txcls pretrain lm --data PATH            # a preset whose objective is masked or causal
-    python -m txcls train ag_news --init checkpoints/lm
+    python -m txcls pretrain encoder                   # masked or replaced tokens, from which classifiers start
+    python -m txcls train ag_news --init encoder
+    python -m txcls pretrain lm                        # the next token, for continuing texts
 
-It learns from the training rows alone, with the same split as a classifier's; validation texts only say which weights
-to keep, and test texts are never read.
+It learns from training rows alone, split as for a classifier. Held-out texts only say which weights to keep; test texts
+are never read, nor are the validation texts of a mixture's sources.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,16 @@ import torch
 
 from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
+from txcls.data.batches import TokenisedTexts
 from txcls.data.texts import open_texts
 from txcls.errors import TrainingError
 from txcls.model import Encoder, LanguageModel
 from txcls.text.encoder import TextEncoder
+from txcls.text.vocabulary import CLS
 from txcls.training.distributed import here
 from txcls.training.loop import HistoryRow, Progress, fit
-from txcls.training.objectives import FillMasked, SayNext
+from txcls.training.objectives import FillMasked, Objective, SayNext
+from txcls.training.replaced_tokens import DetectorWithGenerator, DetectReplaced
 from txcls.training.setup import (
     check_writable,
     choose_device,
@@ -34,6 +38,9 @@ from txcls.training.setup import (
     training_facts,
 )
 from txcls.training.start import other_texts, start_embeddings
+
+LONGEST = 1_000_000
+"""Tokens that are read of one text."""
 
 
 @one_run_per_folder
@@ -51,11 +58,11 @@ def pretrain(
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
 ) -> Checkpoint:
-    """Train a language model and save it as the checkpoint folder `out`; arguments as those of `train`.
+    """Pre-train a model and save it as the checkpoint folder `out`; arguments as those of `train`.
 
-    Texts longer than the model's max_length are cut. What it reports is the loss per token that is asked for, and its
-    exponential, perplexity: with the masked objective over the masked tokens, which is not comparable with the causal
-    one.
+    Texts longer than the model's max_length are cut into windows. Language models report the loss per token that is
+    asked for, and its exponential, perplexity: with the masked objective over the masked tokens, which is not
+    comparable with the causal one. Replaced-token detection reports its loss and the share of tokens judged right.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
@@ -70,13 +77,17 @@ def pretrain(
     others = other_texts(config.train.start_texts)
     tell(f"building the vocabulary from {len(texts.training):,} training texts")
     encoder = TextEncoder.fit(
-        texts.training, config.text, max_length=config.model.max_length, class_token=True, others=others
+        texts.training,
+        config.text,
+        max_length=config.model.max_length,
+        class_token=config.reads_class_token,
+        others=others,
     )
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     with here().one_before_others():
-        train, held_out = (encode_unlabelled(encoder, part) for part in (texts.training, texts.validation))
+        train, held_out = (_windows(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
-    model = LanguageModel(config.model, vocab_size=encoder.vocab_size)
+    model, objective = _task(config, encoder.vocab_size)
     start_embeddings(model.embeddings, train, config.train, others=others, encoder=encoder, tell=tell)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
@@ -84,7 +95,7 @@ def pretrain(
         train,
         held_out,
         config.train,
-        objective=FillMasked(encoder.vocab_size) if config.objective == "masked" else SayNext(),
+        objective=objective,
         device=chosen,
         state_path=state_file(out),
         resume=resume,
@@ -101,49 +112,32 @@ def pretrain(
             "validation_rows": len(texts.validation),
         },
         "training": training_facts(result, config, command, chosen),
-        "language": {
-            "loss": round(result.best.validation_loss, 6),
-            "perplexity": round(math.exp(min(result.best.validation_loss, 700.0)), 4),
-            "accuracy": round(result.best.validation_accuracy, 6),
-        },
+        "language": _figures(config, result.best),
     }
     history = [asdict(row) for row in result.history]
-    checkpoint = Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history)
+    made = model.without_generator() if isinstance(model, DetectorWithGenerator) else model.cpu()
+    checkpoint = Checkpoint(out, config, encoder, (), made.eval(), metrics=metrics, history=history)
     return finished(checkpoint, state_file(out))
 
 
-def encoder_from(init: Checkpoint, config: RunConfig) -> TextEncoder:
-    """The language model's vocabulary, for texts as long as the classifier reads them.
-
-    Raises:
-        TrainingError: it is no language model, or it cleans and parts texts otherwise than the configuration says.
-    """
-    if init.config.objective == "classify":
-        raise TrainingError(f"--init {init.name}: it is a classifier; wanted a language model made by `pretrain`")
-    if init.config.text != config.text:
-        raise TrainingError(f"--init {init.name}: its text settings differ; wanted {init.config.text!r}")
-    changes = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
-    return TextEncoder.from_dict({**init.encoder.to_dict(), **changes})
+def _task(config: RunConfig, vocab_size: int) -> tuple[Encoder, Objective]:
+    """A model with its first weights, and what it is to learn."""
+    if config.objective == "replaced":
+        return DetectorWithGenerator(config.model, vocab_size=vocab_size), DetectReplaced()
+    model = LanguageModel(config.model, vocab_size=vocab_size)
+    return model, FillMasked(vocab_size) if config.objective == "masked" else SayNext()
 
 
-def start_from(model: Encoder, init: Checkpoint) -> None:
-    """Copy the embeddings, blocks and last norm of a language model; positions as far as both have them.
+def _windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
+    """The ids of texts, long ones in windows that the model can read."""
+    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
+    first = CLS if encoder.class_token else None
+    return encode_unlabelled(whole, texts).windows(encoder.max_length, first=first)
 
-    Raises:
-        TrainingError: their shapes differ; the message names them.
-    """
-    ours, theirs = model.state_dict(), init.model.state_dict()
-    shared = [name for name in ours if name.startswith(("embeddings.", "layers.", "norm."))]
-    problems = [name for name in shared if name not in theirs]
-    for name in (name for name in shared if name in theirs):
-        if name == "embeddings.positional":
-            n = min(len(ours[name]), len(theirs[name]))
-            if ours[name].shape[1] == theirs[name].shape[1]:
-                ours[name][:n] = theirs[name][:n]
-                continue
-        if ours[name].shape == theirs[name].shape:
-            ours[name].copy_(theirs[name])
-        else:
-            problems.append(f"{name} {tuple(theirs[name].shape)}, wanted {tuple(ours[name].shape)}")
-    if problems:
-        raise TrainingError(f"--init {init.name}: its model has another form: {'; '.join(problems[:5])}")
+
+def _figures(config: RunConfig, best: HistoryRow) -> dict[str, float]:
+    """What the card says of the kept weights on held-out texts."""
+    figures = {"loss": round(best.validation_loss, 6), "accuracy": round(best.validation_accuracy, 6)}
+    if config.objective != "replaced":
+        figures["perplexity"] = round(math.exp(min(best.validation_loss, 700.0)), 4)
+    return figures

@@ -19,6 +19,7 @@ from txcls.model import TextClassifier
 from txcls.stored import as_stored
 from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here
+from txcls.training.from_pretrained import check_unread, settings_from
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.measure import Evaluation, accuracy_without_order, measure
 from txcls.training.objectives import predict_logits
@@ -63,7 +64,8 @@ def train(
         config: all settings.
         out: the checkpoint folder to write.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
-        init: a language model to start from: its vocabulary, embeddings and blocks; the head starts anew.
+        init: a pre-trained model to start from, with its text and model settings (`settings_from`); the head starts
+            anew.
         command: the command line to write into the model card.
         device: "cpu", "cuda", …; None takes CUDA where there is one.
         resume: go on from an interrupted run with the same settings.
@@ -75,7 +77,9 @@ def train(
         DataError, TrainingError, CheckpointError: see their messages.
     """
     if config.objective != "classify":
-        raise TrainingError(f"{config.name} is a language model's preset; use `pretrain {config.name}`")
+        raise TrainingError(f"{config.name} is a preset for pre-training; use `pretrain {config.name}`")
+    if init is not None:
+        config = settings_from(init, config)
     tell = on_stage or (lambda message: None)
     chosen = choose_device(device)
     state_path = state_file(out)
@@ -83,6 +87,8 @@ def train(
     tell(f"reading {config.data.dataset}")
     dataset = open_dataset(config.data, path=data_path)
     check_classes(dataset)
+    if init is not None:
+        check_unread(init, dataset, config)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
     run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
     model, held_out = run.model, run.held_out

@@ -1,0 +1,132 @@
+"""A classifier that starts from a pre-trained model: one option is enough, and held-out rows stay unread."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from txcls import cli
+from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.config import DataConfig, load_preset
+from txcls.data.datasets import open_dataset
+from txcls.errors import TrainingError
+from txcls.text.encoder import TextEncoder
+from txcls.training import pretrain, settings_from, train
+from txcls.training.from_pretrained import check_unread, encoder_from
+
+from .test_pretraining import run_config
+
+OTHER_FORM = {"d_model": 24, "n_heads": 3, "n_layers": 2, "d_ff": 40, "max_length": 20, "norm": "post"}
+OTHER_TEXT = {"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["lowercase"], "min_frequency": 1}
+
+Make = Callable[..., Checkpoint]
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
+    """A pre-trained model of which hardly a setting is that of `run_config`'s classifier, nor of a preset's."""
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    config = run_config("masked", model={**OTHER_FORM, "scale_embeddings": True}, text=OTHER_TEXT)
+    return pretrain(config, out=tmp_path / "other", max_steps=2)
+
+
+def test_a_classifier_of_another_form_takes_over_all_settings_it_needs(tmp_path: Path, other: Checkpoint) -> None:
+    """It took four attempts: text settings, sizes, positions and scaling had to be set by hand, one error at a time."""
+    config = run_config("classify").with_settings(["model.dropout=0.3", "model.pooling=mean", "model.max_length=33"])
+    made = train(config, out=tmp_path / "made", init=other, max_steps=2)
+    assert load_checkpoint(tmp_path / "made").config == made.config
+    assert made.config.text == other.config.text
+    own = {"dropout": 0.3, "pooling": "mean", "max_length": 33, "attention_dropout": 0.0}
+    assert made.config.model == other.config.model.model_copy(update=own)
+    assert (made.config.train, made.config.data) == (config.train, config.data)
+    assert made.encoder.max_length == 33 and made.encoder.vocabulary == other.encoder.vocabulary
+
+
+def test_one_option_is_enough_on_the_command_line(
+    tmp_path: Path, other: Checkpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    split = ["--set", "data.validation_fraction=0.1"]  # as other's, or it would have read rows to validate on
+    arguments = ["train", "sample", "--init", "other", *split, "--max-steps", "2", "--out", str(tmp_path / "made")]
+    assert cli.app(arguments, standalone_mode=False) in (None, 0)
+    made = load_checkpoint(tmp_path / "made")
+    assert (made.config.model.d_model, made.config.text.tokenizer) == (24, "bpe")
+    assert made.config.train == load_preset("sample").train
+
+
+@pytest.mark.parametrize("assignment", ["model.d_model=64", "text.tokenizer=word", "model.positions=none"])
+def test_a_setting_asked_for_that_is_taken_over_is_refused(other: Checkpoint, assignment: str) -> None:
+    key = assignment.partition("=")[0]
+    config = run_config("classify").with_settings([assignment])
+    with pytest.raises(TrainingError, match=rf"--set {assignment}: {key} is \w+ in other, which the run starts from"):
+        settings_from(other, config, assignments=["train.epochs=9", assignment])
+
+
+def test_settings_of_ones_own_or_equal_to_those_taken_over_may_be_asked_for(other: Checkpoint) -> None:
+    asked = ["model.d_model=24", "model.dropout=0.4", "train.epochs=9", "data.split_seed=1"]
+    config = run_config("classify").with_settings(asked)
+    taken = settings_from(other, config, assignments=asked)
+    assert (taken.model.d_model, taken.model.dropout, taken.train.epochs) == (24, 0.4, 9)
+
+
+def test_a_classifier_is_no_model_to_start_from(tmp_path: Path, other: Checkpoint) -> None:
+    made = train(run_config("classify"), out=tmp_path / "made", max_steps=1)
+    with pytest.raises(TrainingError, match="it is a classifier; wanted a model made by `pretrain`"):
+        settings_from(made, run_config("classify"))
+
+
+def test_the_class_token_is_read_where_the_classifier_pools_it(other: Checkpoint) -> None:
+    for pooling, expected in (("class_token", True), ("attention", False)):
+        config = settings_from(other, run_config("classify").with_settings([f"model.pooling={pooling}"]))
+        assert encoder_from(other, config).class_token is expected
+
+
+@pytest.mark.parametrize(
+    "asked, read, is_refused",
+    [
+        ({}, {}, False),
+        ({"validation_fraction": 0.05}, {}, False),  # its rows are among those that pre-training left out
+        ({"validation_fraction": 0.2}, {}, True),
+        ({"split_seed": 1}, {}, True),
+        ({"validation_fraction": 0.2}, {"dataset": "mixture", "sources": ["ag_news", "sample"]}, True),
+        ({"validation_fraction": 0.2}, {"dataset": "mixture", "sources": ["ag_news"]}, False),
+        ({"validation_fraction": 0.2}, {"dataset": "ag_news"}, False),
+    ],
+)
+def test_a_start_from_a_model_that_has_read_held_out_rows_is_refused(
+    other: Checkpoint, asked: dict[str, object], read: dict[str, object], is_refused: bool
+) -> None:
+    pretrained = replace(other, config=other.config.model_copy(update={"data": DataConfig.model_validate(read)}))
+    config = run_config("classify", data=asked)
+    if not is_refused:
+        check_unread(pretrained, open_dataset(config.data), config)
+        return
+    with pytest.raises(TrainingError, match="pre-trained on rows of sample that this run holds out"):
+        check_unread(pretrained, open_dataset(config.data), config)
+
+
+def test_validation_rows_of_a_smaller_share_are_among_those_of_a_larger_one() -> None:
+    """On which the rule above rests."""
+    from txcls.data.splits import stratified_split
+
+    labels = [0] * 60 + [1] * 35 + [2] * 7
+    for seed in range(5):
+        few, many = (set(stratified_split(labels, fraction=f, seed=seed)[1].tolist()) for f in (0.05, 0.1))
+        assert few < many
+
+
+def test_positions_past_those_of_the_pre_trained_model_are_read_too(other: Checkpoint) -> None:
+    config = settings_from(other, run_config("classify").with_settings(["model.max_length=64"]))
+    encoder = encoder_from(other, config)
+    assert isinstance(encoder, TextEncoder) and len(encoder.encode("a word " * 100).tokens) == 64
+
+
+def test_texts_of_ones_own_need_a_file_and_the_model_to_start_from(tmp_path: Path, other: Checkpoint) -> None:
+    rows = (f"{'good' if n % 2 else 'bad'} film number {n},{'yes' if n % 2 else 'no'}\n" for n in range(60))
+    (tmp_path / "mine.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    arguments = ["train", "own", "--data", str(tmp_path / "mine.csv"), "--init", "other", "--max-steps", "40"]
+    assert cli.app([*arguments, "--out", str(tmp_path / "mine")], standalone_mode=False) in (None, 0)
+    made = load_checkpoint(tmp_path / "mine")
+    assert made.classes == ("no", "yes") and made.encoder.vocabulary == other.encoder.vocabulary
+    assert len(made.history) > load_preset("own").train.epochs, "few rows are read more often"
