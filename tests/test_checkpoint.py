@@ -278,3 +278,12 @@ def test_weights_too_large_for_the_file_are_not_saved(checkpoint: Checkpoint) ->
     with pytest.raises(CheckpointError, match=r"head\.bias are not finite in float16"):
         save_checkpoint(checkpoint)
     assert snapshot(checkpoint.path) == before
+
+
+@pytest.mark.parametrize("change", [None, [], {}, "the"])
+def test_a_vocabulary_that_is_no_list_of_tokens_is_refused_by_name(tmp_path: Path, change: object) -> None:
+    path = make_checkpoint(tmp_path / "tiny").path
+    values = json.loads((path / "tokenizer.json").read_text(encoding="utf-8"))
+    (path / "tokenizer.json").write_text(json.dumps({**values, "tokens": change}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: tokens: wanted the list"):
+        load_checkpoint(path)

@@ -205,8 +205,9 @@ def _load(path: Path) -> Checkpoint:
             f"do not fit config.json, which wants {wanted[0]} and {wanted[1]}"
         )
     tokens = tokenizer.get("tokens")
-    vocab_size = len(tokens) if isinstance(tokens, list) else 0
-    model = _on_paper(path, config, vocab_size=vocab_size, n_classes=len(classes))
+    if not isinstance(tokens, list) or not tokens:
+        raise CheckpointError(f"{path / 'tokenizer.json'}: tokens: wanted the list of the vocabulary, got {tokens!r:.50}")
+    model = _on_paper(path, config, vocab_size=len(tokens), n_classes=len(classes))
     encoder = _encoder(path / "tokenizer.json", tokenizer)
     _fill(model, path / "model.safetensors")
     return Checkpoint(path, config, encoder, classes, model, calibration, metrics, history, scope)

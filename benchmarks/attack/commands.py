@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from tests.fuzz.judge import LONGEST_LINE, MOST_MB, MOST_SECONDS, ROOT, Judge, O
 LIMIT = f"an answer, or one line and exit 2; {MOST_SECONDS:g} s, {MOST_MB:g} MB"
 LEFT = "refused, or a link replaced; the input untouched"
 START = "=+-@\t\r\n"
-"""A spreadsheet takes a cell for a formula that begins so."""
+"""A spreadsheet takes a cell for a formula that begins so, and is no number."""
+NUMBER = re.compile(r"[+-]?[0-9.]+")
 
 
 def cost(outcome: Outcome) -> str:
@@ -152,7 +154,7 @@ def formulas(scene: Scene) -> Iterator[Row]:
         return
     with target.open(newline="", encoding="utf-8") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
-    bad = [cell for cell in cells if cell.startswith(tuple(START))]
+    bad = [cell for cell in cells if cell.startswith(tuple(START)) and not NUMBER.fullmatch(cell)]
     measured = f"{len(bad)} of {len(cells)} cells" + (f", such as {bad[0][:40]!r}" if bad else "")
     yield Row("formulas with --spreadsheet-safe", "no cell begins as a formula", measured, bool(cells) and not bad)
 
@@ -195,7 +197,7 @@ def hostile_labels(scene: Scene) -> Iterator[Row]:
             problems = outcome.problems() if outcome.code else []
             if "\x1b" in outcome.out + outcome.err or "\x07" in outcome.out + outcome.err:
                 problems.append("escape codes reach the terminal")
-            if len(outcome.err) > LONGEST_LINE:
+            if len(outcome.err.rstrip("\n")) > LONGEST_LINE:
                 problems.append(f"{len(outcome.err):,} characters of error")
             yield Row(
                 tried,

@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_SECONDS, MOST_MB = 2.0, 500.0
 """What one answer or refusal may cost: processor time, and resident memory at its peak."""
 LONGEST_LINE = 2000
+PROGRESS = "reading "
+"""So begins what training says before it has an answer."""
 BAR = "━"
 """Progress bars are drawn of this; what is left of one may stand above the line."""
 PATIENCE = float(os.environ.get("TXCLS_JUDGE_PATIENCE", "20"))
@@ -75,8 +77,8 @@ class Outcome:
         return found
 
     def _line_problems(self) -> list[str]:
-        lines = [line for line in self.err.split("\n") if BAR not in line]
-        line = "\n".join(lines).rstrip("\n")
+        said = [line for line in self.err.split("\n") if BAR not in line and not line.startswith(PROGRESS)]
+        line = "\n".join(said).strip("\n")
         if not line.startswith("error: ") or len(line) < 15:
             return [f"no clear line: {line[:200]!r}"]
         if "\n" in line:
