@@ -163,3 +163,9 @@ def test_a_library_in_the_wrong_place_is_found():
         "txcls.app.page": "import streamlit as st",
     }
     assert strangers(modules, "streamlit", allowed=["app"]) == {"txcls.figures.bars"}
+
+
+def test_contributing_names_the_same_order():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    said = text.partition("in this order: `")[2].partition("`")[0]
+    assert [tuple(row.split(", ")) for row in " ".join(said.split()).split(" · ")] == list(LAYERS)
