@@ -285,5 +285,5 @@ def test_a_vocabulary_that_is_no_list_of_tokens_is_refused_by_name(tmp_path: Pat
     path = make_checkpoint(tmp_path / "tiny").path
     values = json.loads((path / "tokenizer.json").read_text(encoding="utf-8"))
     (path / "tokenizer.json").write_text(json.dumps({**values, "tokens": change}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"tokenizer\.json: tokens: wanted the list"):
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: tokens: wanted the list of all"):
         load_checkpoint(path)

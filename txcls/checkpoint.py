@@ -206,7 +206,7 @@ def _load(path: Path) -> Checkpoint:
         )
     tokens = tokenizer.get("tokens")
     if not isinstance(tokens, list) or not tokens:
-        raise CheckpointError(f"{path / 'tokenizer.json'}: tokens: wanted the list of the vocabulary, got {tokens!r:.50}")
+        raise CheckpointError(f"{path / 'tokenizer.json'}: tokens: wanted the list of all tokens, got {tokens!r:.50}")
     model = _on_paper(path, config, vocab_size=len(tokens), n_classes=len(classes))
     encoder = _encoder(path / "tokenizer.json", tokenizer)
     _fill(model, path / "model.safetensors")
