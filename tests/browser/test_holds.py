@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.conftest import PATIENCE_MS, Server
@@ -13,7 +14,7 @@ from tests.browser.server import free_port, serving
 from tests.browser.visitors import PAGES, Visitor, visit_pages_together
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
 def test_a_crowd_right_after_a_start_finds_every_page_whole(tmp_path: Path) -> None:
@@ -82,3 +83,21 @@ def test_what_was_typed_as_the_server_went_away_is_answered_when_it_is_back(brow
         )
         assert box.input_value() == typed
     page.close()
+
+
+def test_a_text_of_megabytes_is_cut_in_the_browser_and_the_page_says_so(page: "Page", server: Server) -> None:
+    page.goto(f"{server.address}/?text=the+bank")
+    page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
+    page.wait_for_function("window.txclsStopLiveText !== undefined")
+    box = page.locator('[class*="st-key-text_box"] textarea')
+    box.fill("the striker scored twice " * 120_000)
+    page.get_by_text("longer than 20,000 characters").wait_for()
+    assert len(box.input_value()) == 20_000
+
+
+def test_a_visitor_who_sends_megabytes_all_the_same_is_cut_off_and_the_others_stay(server: Server) -> None:
+    with Visitor(server.address, patience=60) as other, Visitor(server.address, patience=60) as visitor:
+        assert other.open("", text="the bank").finished and visitor.open("", text="the bank").finished
+        with pytest.raises(ConnectionClosed):
+            visitor.type("word " * 1_000_000)
+        assert other.type("the bank raised its rates").finished

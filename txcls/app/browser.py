@@ -8,6 +8,8 @@ from typing import Any
 
 import streamlit as st
 
+from txcls.app.limits import limits
+
 _FOLDER = Path(__file__).parent / "browser_code"
 
 
@@ -77,9 +79,11 @@ def draggable_words(
 def answer_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> None:
     """Have the text area whose key starts so hand its text over after each pause in typing, as Ctrl+Enter would.
 
-    `text` is what has arrived of it: what was typed when the connection broke is handed over after it is back.
+    `text` is what has arrived of it: what was typed when the connection broke is handed over after it is back. Of
+    longer texts, in any box, one character more than is read is handed over, so that the app can say so.
     """
-    _live(data={"key": key_start, "text": text, "pause": pause_ms}, key=f"live_{key_start}", on_back_change=_nothing)
+    data = {"key": key_start, "text": text, "pause": pause_ms, "most": limits().characters}
+    _live(data=data, key=f"live_{key_start}", on_back_change=_nothing)
 
 
 def _nothing() -> None:

@@ -19,7 +19,7 @@ class Limits:
         waiting: computations that may wait for their turn (TXCLS_MAX_WAITING); more are turned away.
     """
 
-    cache_megabytes: int = 250
+    cache_megabytes: int = 160
     cache_seconds: int = 3600
     characters: int = 20_000
     waiting: int = 40

@@ -89,7 +89,7 @@ def as_read(text: str, notes: list[str]) -> str:
     """The text as far as the app reads it (`limits().characters`), fit to be sent; a note where it is cut."""
     most = limits().characters
     if len(text) > most:
-        notes.append(f"This text has {len(text):,} characters; the first {most:,} are read.")
+        notes.append(f"This text is longer than {most:,} characters: the first {most:,} are read.")
     return sendable(text[:most])
 
 

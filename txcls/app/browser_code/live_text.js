@@ -1,5 +1,6 @@
 // Commits the text area a moment after the last key, by sending it the Ctrl+Enter that Streamlit commits on. What was
-// typed just before the connection broke is typed again once the server is back.
+// typed just before the connection broke is typed again once the server is back. Texts are cut to one character more than
+// the app reads, so that no browser sends megabytes.
 export default function ({ data, setTriggerValue }) {
   let timer
   const inside = (target) => target instanceof HTMLTextAreaElement && target.closest(`[class*="st-key-${data.key}"]`)
@@ -8,8 +9,16 @@ export default function ({ data, setTriggerValue }) {
     area.dispatchEvent(new KeyboardEvent("keydown", { ...key, ctrlKey: true }))
     area.dispatchEvent(new KeyboardEvent("keyup", key)) // or shortcuts would take it to be held down for ever
   }
+  const put = (area, text) => {
+    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, text)
+    area.dispatchEvent(new Event("input", { bubbles: true }))
+  }
   const later = (event) => {
     const area = event.target
+    if (area instanceof HTMLTextAreaElement && area.value.length > data.most + 1) {
+      const kept = Array.from(area.value.slice(0, 2 * (data.most + 1))).slice(0, data.most + 1).join("")
+      if (kept.length < area.value.length) return put(area, kept)
+    }
     if (!inside(area)) return
     if (event.type || area.value !== data.text) window.txclsTyped = area.value // and not yet known to have arrived
     if (event.isComposing) return
@@ -35,9 +44,7 @@ export default function ({ data, setTriggerValue }) {
   const box = () => document.querySelector(`[class*="st-key-${data.key}"] textarea`)
   const typeAgain = () => {
     const area = box()
-    if (!area) return
-    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, window.txclsTyped)
-    area.dispatchEvent(new Event("input", { bubbles: true }))
+    if (area) put(area, window.txclsTyped)
   }
   const arrived = () => {
     if (window.txclsTyped === data.text || box()?.value === data.text) window.txclsTyped = undefined
