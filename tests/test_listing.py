@@ -237,3 +237,11 @@ def test_folders_that_come_and_go_while_they_are_listed_raise_nothing(root: Path
     finally:
         stop.set()
         other.join()
+
+
+def test_a_folder_whose_name_is_not_utf8_is_left_out_by_its_bytes(root: Path) -> None:
+    make_checkpoint(root / "fine")
+    make_checkpoint(root / "bad").path.rename(Path(os.fsdecode(os.fsencode(root) + b"/b\xe4d")))
+    found = list_checkpoints()
+    assert "fine" in [one.name for one in found.classifiers]
+    assert found.left_out == {"b\\xe4d": "the folder's name is not UTF-8; rename it"}

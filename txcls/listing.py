@@ -64,7 +64,11 @@ def list_checkpoints() -> Listing:
         for name in names_in(root):
             if is_hidden(name):
                 continue
-            if (state := _look(root / name)) is not None:
+            if (state := _look(root / name)) is None:
+                continue
+            if readable := _written_out(name):
+                found[readable] = "the folder's name is not UTF-8; rename it"
+            else:
                 found[name] = state
     with _lock:
         for path in [path for path in _known if path.parent != root or path.name not in found]:
@@ -75,6 +79,15 @@ def list_checkpoints() -> Listing:
         language_models=tuple(one for one in summaries if one.objective != "classify"),
         left_out={name: why for name, why in found.items() if isinstance(why, str)},
     )
+
+
+def _written_out(name: str) -> str:
+    """A name that is not UTF-8, which no page or file can hold, with its bytes written out; "" for any other."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return ""
 
 
 def _look(path: Path) -> Summary | str | None:
