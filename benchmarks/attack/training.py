@@ -77,7 +77,7 @@ def repeated_training(scene: Scene) -> Iterator[Row]:
     finally:
         first.kill()
         first.communicate()
-    before = {path: path.stat().st_size for path in out.parent.rglob("*") if path.is_file()}
+    before = {path: path.stat().st_size for path in out.parent.rglob("*.pt")}
     again = train(out)
     try:
         _, err = again.communicate(timeout=60)
@@ -93,14 +93,14 @@ def repeated_training(scene: Scene) -> Iterator[Row]:
 
 
 @contextmanager
-def small_disk(folder: Path, megabytes: int) -> Iterator[tuple[Path, dict[str, object]]]:
+def small_disk(folder: Path, kilobytes: int) -> Iterator[tuple[Path, dict[str, object]]]:
     """A folder that holds no more than this: a file system of its own where we may mount one, else a limit on files."""
     folder.mkdir()
     mounted = False
     if os.geteuid() == 0:
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
         mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
-    limit = megabytes * 2**20
+    limit = kilobytes * 2**10
 
     def no_larger() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -116,8 +116,8 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[tuple[Path, dict[str, o
 def full_disk(scene: Scene) -> Iterator[Row]:
     """A disk that is full while a model is trained, and while a table is scored: said in one line, exit 2."""
     words = ("space", "full", "too large")
-    with small_disk(scene.folder / "disk", 1) as (disk, options):
-        how = "a limit on file size" if options else "a disk of 1 MB"
+    with small_disk(scene.folder / "disk", 200) as (disk, options):
+        how = "a limit on file size" if options else "a disk of 200 kB"
         process = txcls(
             *("train", "sample", "--out", str(disk / "model"), "--set", "train.epochs=1", "--max-steps", "5"),
             **options,
@@ -134,7 +134,7 @@ def full_disk(scene: Scene) -> Iterator[Row]:
     make_checkpoint(scene.folder / "tiny")
     source = scene.folder / "texts.csv"
     source.write_text("text,label\n" + "".join(f"{text} {n},{CLASSES[0]}\n" for n in range(5000) for text in TEXTS))
-    with small_disk(scene.folder / "other", 1) as (disk, options):
+    with small_disk(scene.folder / "other", 200) as (disk, options):
         target = disk / "scored.csv"
         process = txcls(
             "predict", str(scene.folder / "tiny"), "--input", str(source), "--output", str(target), **options
