@@ -7,8 +7,10 @@ import streamlit as st
 
 from txcls.app import page as shared
 from txcls.app.browser import scroll_by_keyboard
+from txcls.app.memory import give_back_freed_memory
 from txcls.app.turns import BusyError
 
+give_back_freed_memory()
 page = st.navigation(
     [
         st.Page("txcls/app/classify.py", title="Classify", url_path="classify", default=True),
