@@ -352,7 +352,8 @@ class _Phrases(_Part):
 
 class _Language(_Part):
     loss: Positive
-    perplexity: Annotated[float, Field(ge=0.0)]
+    perplexity: Annotated[float, Field(ge=0.0)] | None = None
+    """Of language models; the loss of replaced-token detection is no log-probability of tokens."""
     accuracy: Share
 
 

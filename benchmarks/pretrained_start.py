@@ -1,0 +1,97 @@
+"""What starting from the pre-trained encoder is worth: validation accuracy beside two starts from random weights.
+
+    python -m benchmarks.pretrained_start [--init encoder] [--seeds 3] [--set train.learning_rate=1e-3] [SET[:ROWS] ...]
+
+The recipe is that of the preset `own`, changed by `--set`. "same form" has the encoder's sizes and tokenizer, so that
+only pre-training differs; "own words" reads the words of the rows at hand, as the preset does without --init. Both
+learn at twice the preset's rate, all layers alike. Test rows are not read. Sets that are not on this machine are passed
+over.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from benchmarks._side_by_side import machine
+from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.config import RunConfig, load_preset
+from txcls.data.datasets import LabelledTexts, is_available, open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.errors import CheckpointError
+from txcls.training import settings_from
+from txcls.training.from_pretrained import check_unread
+from txcls.training.loop import fit
+from txcls.training.prepare import prepare
+
+SETS = ("snips:500", "clinc150:1500")
+"""What runs unless asked for others: minutes."""
+MOST_VALIDATED = 3000
+"""Validation rows that are read at most."""
+FROM_RANDOM = ("train.learning_rate=1e-3", "train.layer_decay=1.0")
+
+
+def sample(rows: LabelledTexts, n: int) -> LabelledTexts:
+    """The same n of these rows at each call, or all where there are no more."""
+    return rows if n >= len(rows) else rows.subset(np.random.default_rng(0).permutation(len(rows))[:n].tolist())
+
+
+def accuracy(config: RunConfig, train: LabelledTexts, held_out: LabelledTexts, init: Checkpoint | None) -> float:
+    """Best accuracy on the held-out rows, in percent."""
+    run = prepare(config, train, held_out, init=init, tell=lambda message: None)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    best = fit(run.model, run.texts, run.held_out, config.train, objective=run.objective, device=device).best
+    return 100 * best.validation_accuracy
+
+
+def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str], seeds: int) -> tuple[str, ...]:
+    """A line of the table."""
+    data = [f"data.dataset={name}", f"data.validation_fraction={encoder.config.data.validation_fraction}"]
+    own = load_preset("own").with_settings([*data, *settings])
+    dataset = open_dataset(own.data)
+    check_unread(encoder, dataset, own)
+    train, held_out = training_and_validation(dataset, own.data)
+    train, held_out = sample(train, n_rows), sample(held_out, MOST_VALIDATED)
+    same_form = settings_from(encoder, own).with_settings(FROM_RANDOM)
+    starts = (
+        (settings_from(encoder, own), encoder),
+        (same_form, None),
+        (own.with_settings(FROM_RANDOM), None),
+    )
+    cells = []
+    for config, init in starts:
+        found = [accuracy(config.with_settings([f"train.seed={seed}"]), train, held_out, init) for seed in range(seeds)]
+        cells.append(f"{statistics.mean(found):.2f} ({min(found):.1f} to {max(found):.1f})")
+        print(f"{name} {len(train):,} rows: {cells[-1]}", file=sys.stderr)
+    return (name, f"{len(train):,}", f"{len(held_out):,}", *cells)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=SETS, metavar="SET[:ROWS]")
+    parser.add_argument("--init", default="encoder")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    asked = parser.parse_args()
+    try:
+        encoder = load_checkpoint(asked.init)
+    except CheckpointError as error:
+        print(f"nothing to compare: {error}")
+        return
+    print(f"{machine()}; {encoder.name}: {encoder.n_parameters:,} parameters; {asked.seeds} seeds, mean (range)\n")
+    print("| data | training rows | validation rows | encoder | same form, random | own words, random |")
+    print("|---|---|---|---|---|---|")
+    for one in asked.sets:
+        name, _, n_rows = one.partition(":")
+        if not is_available(name):
+            print(f"{name} is not on this machine", file=sys.stderr)
+            continue
+        print("| " + " | ".join(compare(name, int(n_rows or sys.maxsize), encoder, asked.settings, asked.seeds)) + " |")
+
+
+if __name__ == "__main__":
+    main()
