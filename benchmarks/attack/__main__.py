@@ -33,7 +33,7 @@ def run(name: str, *, long: bool) -> list[Row]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", metavar="NAME", help="which attacks to run; all unless given")
-    parser.add_argument("--long", action="store_true", help="10,000 different texts on every page instead of 30")
+    parser.add_argument("--long", action="store_true", help="10,000 different texts on every page instead of 20")
     parser.add_argument("--list", action="store_true", help="list the attacks and what they try")
     options = parser.parse_args()
     if options.list:

@@ -122,8 +122,8 @@ def long_texts(scene: Scene) -> Iterator[Row]:
 
 @attack
 def many_texts(scene: Scene) -> Iterator[Row]:
-    """Different texts on every page, 30 (with --long 10,000) each, with little room for caches: memory flat."""
-    each = 10_000 if scene.long else 30
+    """Different texts on every page, 20 (with --long 10,000) each, with little room for caches: memory flat."""
+    each = 10_000 if scene.long else 20
     environment = HOSTED if scene.long else HOSTED | {"TXCLS_CACHE_MB": "32"}
     trail: list[float] = []
     problems: list[str] = []
