@@ -458,6 +458,10 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
         for number in before:
             signal.signal(number, handle)
         yield asked.is_set
+    except LostProcessError:
+        # The launcher ends the remaining processes now. This one ends by itself, and must first say why.
+        before[signal.SIGTERM] = signal.SIG_IGN
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
