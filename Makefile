@@ -54,9 +54,11 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What is left out, is left out on purpose: a missing Chromium or HAProxy is installed, or ends this with how to get one.
-LEFT_OUT := $(if $(filter 0,$(BROWSER)),browser) $(if $(filter 0,$(PROXY)),proxy)
-MARKS := $(if $(strip $(LEFT_OUT)),-m "$(subst not_,not ,$(subst $() , and ,$(addprefix not_,$(strip $(LEFT_OUT)))))")
+# Tests without a browser run side by side, one process per core and at most four; then come those that watch the clock in
+# a real browser or behind HAProxy, one at a time. A choice in PYTEST may leave one of the two without any test (exit 5).
+SIDE_BY_SIDE := -n auto --maxprocesses 4 -m "not browser and not proxy"
+CHOSEN := $(if $(filter 0,$(BROWSER)),,browser) $(if $(filter 0,$(PROXY)),,proxy)
+IN_TURN := $(subst +, or ,$(subst $() $(),+,$(strip $(CHOSEN))))
 
 test: lint
 ifeq ($(BROWSER),0)
@@ -69,7 +71,10 @@ ifeq ($(PROXY),0)
 else
 	@HAPROXY="$$($(BIN)/python tests/deploy/proxy.py)" && echo "Tests of deploy/ use $$HAPROXY"
 endif
-	$(BIN)/python -m pytest $(MARKS) $(PYTEST)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(PYTEST) || [ $$? -eq 5 ]
+ifneq ($(IN_TURN),)
+	$(BIN)/python -m pytest -m "$(IN_TURN)" $(PYTEST) || [ $$? -eq 5 ]
+endif
 
 # The lowest versions that requirements*.txt allow, in an environment of their own: uv says which they are, and pip
 # installs them. Everything that needs no browser and no proxy is tested with them.
@@ -85,7 +90,7 @@ LOWEST := .venv-lowest/bin/python -m pip --disable-pip-version-check install --q
 	@touch $@
 
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -m "not browser and not proxy" $(PYTEST)
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) $(PYTEST)
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .

