@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from txcls.config import DataConfig
 from txcls.data.types import Dataset, LabelledTexts
-from txcls.errors import DataError
+from txcls.errors import DataError, shown
 
 Indices = npt.NDArray[np.int64]
 
@@ -61,9 +61,9 @@ def stratified_split(
         raise DataError(f"{len(labels)} rows of {len(counts)} class: wanted at least two classes to tell apart")
     single = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
     if single:
-        shown = ", ".join(repr(name) for name in single[:5]) + (", …" if len(single) > 5 else "")
+        names = ", ".join(f"'{shown(name)}'" for name in single[:5]) + (", …" if len(single) > 5 else "")
         raise DataError(
-            f"only one row of class {shown}: every class needs at least two, one to train on and one to validate on; "
+            f"only one row of class {names}: every class needs at least two, one to train on and one to validate on; "
             "add rows or drop the class"
         )
     rng = np.random.default_rng(seed)
