@@ -371,7 +371,9 @@ def test_ctrl_c_while_data_are_read_ends_with_130_and_one_word(tmp_path: Path) -
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
-    code = "import sys; from txcls import cli; print('ready', flush=True); cli.main()"
+    # A shell that starts the tests in the background has them, and what they start, ignore Ctrl-C.
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from txcls import cli; print('ready', flush=True); cli.main()"
     arguments = ["train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made"]
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],

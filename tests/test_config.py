@@ -25,6 +25,11 @@ def test_every_preset_is_valid_and_round_trips(name: str) -> None:
     "sections, message",
     [
         ({"model": {"d_model": 10, "n_heads": 4}}, "model.d_model: 10 is not divisible by n_heads = 4"),
+        (
+            {"model": {"d_model": 16_384, "max_length": 8192}},
+            "model.max_length: sinusoids for 8,192 tokens are 134,217,728 numbers at d_model = 16,384; wanted at most "
+            "8,388,608",
+        ),
         ({"model": {"d_model": 9, "n_heads": 3}}, "model.d_model: sinusoidal positions pair sines with cosines, so 9"),
         ({"model": {"pooling": "class_token", "max_length": 1}}, "model.max_length: 1 leaves no room"),
         ({"model": {"dropout": 1.0}}, "model.dropout: input should be less than 1, got 1.0"),

@@ -31,6 +31,7 @@ from txcls.text.encoder import TextEncoder
 
 if TYPE_CHECKING:
     import torch
+    from torch.overrides import TorchFunctionMode
 
     from txcls.model import Encoder
 
@@ -233,7 +234,7 @@ def _on_paper(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int)
     weights = restored(described(file))
     model: Encoder
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _no_filling():
             if config.objective == "classify":
                 model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
             else:
@@ -256,6 +257,28 @@ def _on_paper(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int)
     ]
     _refuse(file, problems)
     return model
+
+
+def _no_filling() -> "TorchFunctionMode":
+    """A context in which nothing fills new tensors on the meta device: they hold no numbers.
+
+    Filling them would import torch's compiler, which takes 2 s.
+    """
+    from torch.overrides import TorchFunctionMode
+
+    class NoFilling(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            kwargs = kwargs or {}
+            name = func.__name__
+            if name.endswith("_") and not name.endswith("__"):
+                tensor = args[0] if args else kwargs.get("tensor")
+                if getattr(tensor, "is_meta", False):
+                    return tensor
+            return func(*args, **kwargs)
+
+    return NoFilling()
 
 
 def _fill(model: "Encoder", file: Path) -> None:

@@ -20,6 +20,8 @@ Precision = Literal["auto", "float32", "bfloat16"]
 StoredTables = Literal["float16", "int8"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
+MOST_SINUSOIDS = 2**23
+"""Largest table of sinusoidal positions, T times D: a few bytes of settings must not ask for gigabytes."""
 
 
 class Section(BaseModel):
@@ -111,6 +113,11 @@ class ModelConfig(Section):
             problems.append(f"d_model: {self.d_model} is not divisible by n_heads = {self.n_heads}")
         if self.positions == "sinusoidal" and self.d_model % 2:
             problems.append(f"d_model: sinusoidal positions pair sines with cosines, so {self.d_model} must be even")
+        if self.positions == "sinusoidal" and self.max_length * self.d_model > MOST_SINUSOIDS:
+            problems.append(
+                f"max_length: sinusoids for {self.max_length:,} tokens are {self.max_length * self.d_model:,} numbers "
+                f"at d_model = {self.d_model:,}; wanted at most {MOST_SINUSOIDS:,}"
+            )
         if self.pooling == "class_token" and self.max_length < 2:
             problems.append(f"max_length: {self.max_length} leaves no room for a word beside the class token")
         if self.ngrams == "frequent" and self.ngram_buckets == 1:

@@ -10,6 +10,7 @@ is an identity unless somebody opened a trace; a tap's name is its attribute pat
 """
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -26,9 +27,10 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     Each pair of columns is a clock hand that turns at its own speed, from one radian per token to one in 10,000, so
     that every position has its own reading and a shift by k tokens is the same rotation everywhere (section 3.5).
     """
-    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # T 1
-    frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))  # D/2
-    encoding = torch.empty(length, d_model, dtype=torch.float64)  # T D
+    exact: dict[str, Any] = {"dtype": torch.float64, "device": "cpu"}
+    position = torch.arange(length, **exact).unsqueeze(1)  # T 1
+    frequency = torch.exp(torch.arange(0, d_model, 2, **exact) * (-math.log(10_000.0) / d_model))  # D/2
+    encoding = torch.empty(length, d_model, **exact)  # T D
     encoding[:, 0::2] = torch.sin(position * frequency)  # T D/2
     encoding[:, 1::2] = torch.cos(position * frequency)  # T D/2
     return encoding.float()  # T D

@@ -69,7 +69,10 @@ def restored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
         if table is None or scale is None or table.dtype != torch.int8:
             continue
         if table.dim() == 2 and scale.shape == (len(table), 1):
-            found[name] = table.float() * scale.float()
+            # Arithmetic on the meta device would import torch's compiler, which takes 2 s.
+            found[name] = (
+                torch.empty_like(table, dtype=torch.float32) if table.is_meta else table.float() * scale.float()
+            )
             del found[name + SCALE]
     return found
 
