@@ -98,16 +98,6 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     record = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
     assert "test" not in record and record["validation"] == written["validation"]
 
-    kept = txcls("refit", "mine", cwd=tmp_path)
-    assert kept.returncode == 2 and "mine is there already; give --out DIR" in kept.stderr
-    last = txcls("refit", "mine", "--out", "last", cwd=tmp_path)
-    assert last.returncode == 0 and "saved last: trained on all 480 rows; `txcls evaluate last" in last.stderr
-    assert "validation loss" not in last.stderr and "accuracy" in last.stderr
-    card = (tmp_path / "last" / "README.md").read_text(encoding="utf-8")
-    assert "trained anew, command: python -m txcls refit mine --out last" in card
-    refused = txcls("evaluate", "last", "--split", "validation", cwd=tmp_path)
-    assert refused.returncode == 2 and "has learned its validation rows as well" in refused.stderr
-
 
 def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
     """SIGKILL in the middle, then --resume: the result is that of a run that was left alone."""

@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tap",),
     ("data",),
     ("text",),
-    ("config",),
+    ("config", "interrupts"),
     ("errors", "pause"),
 )
 ROW = {part: row for row, parts in enumerate(LAYERS) for part in parts}

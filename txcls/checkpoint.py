@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txcls.config import Calibration, RunConfig, ScopeRule, TrainConfig
+from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError
 from txcls.folders import FILES, checkpoint_root, fingerprint, new_folder, reading, reason, settle
 from txcls.listing import FORMAT_VERSION, Listing, Summary, checked_config, checkpoint_names, list_checkpoints
@@ -76,11 +76,6 @@ class Checkpoint:
     def name(self) -> str:
         """The folder's name."""
         return self.path.name
-
-    @property
-    def is_refitted(self) -> bool:
-        """Whether its weights have learned the validation rows too (`txcls.training.refit`)."""
-        return "refit" in self.metrics
 
     @property
     def n_parameters(self) -> int:
@@ -296,7 +291,6 @@ def model_card(checkpoint: Checkpoint) -> str:
         return _language_model_card(checkpoint)
     config, metrics = checkpoint.config, checkpoint.metrics
     data = metrics.get("data", {})
-    unseen = "validation, before refit" if checkpoint.is_refitted else "validation"
     rows = [f"| {what} | {value:,} |" for what, value in _counts(data) if value is not None]
     lines = [
         f"# {checkpoint.name}: {config.title or config.data.dataset}",
@@ -313,17 +307,13 @@ def model_card(checkpoint: Checkpoint) -> str:
         *rows,
         "",
         f"{_validation_rows(checkpoint)} The test rows were read by `evaluate` alone."
-        f" Weights, calibration and threshold were chosen on validation rows.{_refit_words(metrics.get('refit'))}",
+        " Weights, calibration and threshold were chosen on validation rows.",
         "",
         "## Results",
         "",
         "| split | rows | accuracy | macro-F1 | calibration error (15 bins) | log loss |",
         "|---|---|---|---|---|---|",
-        *(
-            _result_row(called, metrics[split])
-            for split, called in (("validation", unseen), ("test", "test"))
-            if split in metrics
-        ),
+        *(_result_row(split, metrics[split]) for split in ("validation", "test") if split in metrics),
         "",
         _calibration_line(checkpoint.calibration),
         "",
@@ -406,7 +396,7 @@ _RESULTS = {"masked": _LANGUAGE, "causal": _LANGUAGE, "replaced": _DETECTION}
 
 def _model_lines(checkpoint: Checkpoint) -> list[str]:
     model, text = checkpoint.config.model, checkpoint.config.text
-    training, refit = (checkpoint.metrics.get(what, {}) for what in ("training", "refit"))
+    training = checkpoint.metrics.get("training", {})
     pooled = f" {model.pooling} pooling," if checkpoint.classes else ""
     bigrams = (
         f", {model.ngram_buckets:,} {model.ngrams} bigram vectors of width {model.d_ngram}"
@@ -430,31 +420,12 @@ def _model_lines(checkpoint: Checkpoint) -> list[str]:
         "## How it was made",
         "",
         *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
-        *(f"- trained anew, {what}: {refit[key]}" for what, key in _HOW if key in refit),
-        *_help_lines(checkpoint.config.train),
         *_phrase_lines(checkpoint.metrics.get("phrases")),
         "",
     ]
 
 
 _EIGHT_BITS = {"float16": "", "int8": ", wide tables as eight-bit integers with a scale for each row"}
-
-
-def _help_lines(train: TrainConfig) -> list[str]:
-    """What the model had to learn from beside its own texts and labels."""
-    lines = []
-    if train.start_texts:
-        sets = ", ".join(train.start_texts)
-        lines.append(
-            f"- start vectors: counted from the training texts, and without their labels from those of {sets}; the "
-            "most frequent words of these fill the vocabulary's room"
-        )
-    if train.teacher == "linear":
-        lines.append(
-            f"- teacher: linear models of the same training texts, each asked about texts that it had not seen; "
-            f"{train.teacher_weight:.0%} of the loss is to answer as they do"
-        )
-    return lines
 
 
 def _phrase_lines(measured: Mapping[str, Any] | None) -> list[str]:
@@ -522,15 +493,6 @@ def _validation_rows(checkpoint: Checkpoint) -> str:
     return f"Validation rows are {share} (split seed {data.split_seed})."
 
 
-def _refit_words(refit: Mapping[str, Any] | None) -> str:
-    if not refit:
-        return ""
-    return (
-        f" Then a model with the same settings was trained anew on all {refit['rows']:,} rows, those of validation "
-        "among them (`refit`): its weights are the ones here. What is said of validation rows is of the model before."
-    )
-
-
 def _result_row(split: str, figures: Mapping[str, Any]) -> str:
     return (
         f"| {split} | {figures['n']:,} | {figures['accuracy']:.2%} | {figures['macro_f1']:.4f} "
@@ -546,8 +508,7 @@ def _details(checkpoint: Checkpoint) -> list[str]:
         return []
     groups = {"tokens read": ("by_length", "{:g}"), "share of unknown tokens": ("by_unknown", "{:.0%}")}
     return [
-        f"The tables below are of the {split} rows"
-        + (", and of the model before refit." if split == "validation" and checkpoint.is_refitted else "."),
+        f"The tables below are of the {split} rows.",
         "",
         *_table(
             ("class", "precision", "recall", "F1", "rows"),

@@ -8,7 +8,6 @@ It holds no logic of its own: each command calls the library, prints, and turns 
 """
 
 import json
-import math
 import os
 import re
 import shlex
@@ -107,45 +106,6 @@ def train(
     _note_once(
         f"saved {folder}: validation accuracy {figures['accuracy']:.2%}, macro-F1 {figures['macro_f1']:.4f}, "
         f"calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
-    )
-
-
-@app.command()
-def refit(
-    checkpoint: CheckpointArgument,
-    data: DataOption = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write [default: CHECKPOINT's].")
-    ] = None,
-    init: InitOption = None,
-    resume: ResumeOption = False,
-    overwrite: OverwriteOption = False,
-    device: DeviceOption = None,
-) -> None:
-    """Train a checkpoint's settings anew on all its rows, with those that were held out for validation.
-
-    The last step before a model is used: a tenth more rows to learn from, where a tenth was held out. What they chose
-    stays, and there are only test rows left to measure it on.
-    """
-    from txcls import training
-    from txcls.checkpoint import load_checkpoint
-
-    loaded = load_checkpoint(checkpoint)
-    folder = _free_folder(out or loaded.path, overwrite=overwrite)
-    start = None if init is None else load_checkpoint(init)
-    with _training_run(device) as shared:
-        made = training.refit(
-            loaded,
-            out=folder,
-            data_path=data,
-            init=start,
-            resume=resume,
-            overwrite=overwrite,
-            **shared,
-        )
-    _note_once(
-        f"saved {folder}: trained on all {made.metrics['refit']['rows']:,} rows; "
-        f"`txcls evaluate {shlex.quote(str(out or checkpoint))} --write` measures it on test rows"
     )
 
 
@@ -470,8 +430,8 @@ def predict(
 ) -> None:
     """Classify texts, or the rows of a file of any size.
 
-    Stopped work on a file goes on with --resume. Several processes share its rows as
-    `torchrun --nproc-per-node N -m txcls predict … --input FILE --output FILE`.
+    An interrupted run on a file is continued with --resume. For several processes or machines, see
+    examples/ray_predict.py.
     """
     from txcls.errors import DataError
     from txcls.predict import Classifier
@@ -534,9 +494,8 @@ def _predict_file(
     """Write the rows of a file with label and probability added."""
     from txcls.predict import Classifier
     from txcls.scoring import Scored, score_file
-    from txcls.training.distributed import joined
 
-    with joined("cpu") as processes, _rows_display(shown=processes.rank == 0) as bar:
+    with _rows_display() as bar:
         task = bar.add_task(f"checking {path.name}", total=None)
 
         def show(state: Scored) -> None:
@@ -552,7 +511,7 @@ def _predict_file(
             resume=resume,
             on_progress=show,
         )
-    _note_once(f"wrote {scored.rows:,} rows to {output}")
+    _note(f"wrote {scored.rows:,} rows to {output}")
 
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
@@ -561,7 +520,7 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: 
     from txcls.predict import Classifier
 
     classifier, table = Classifier.load(checkpoint), TableStream(path)
-    with _rows_display(shown=True) as bar:
+    with _rows_display() as bar:
         survey = table.survey(text_column=text_column)
         task = bar.add_task("classifying", total=survey.rows)
         for _, rows in table.parts(1024, wanted=lambda number: True):
@@ -570,12 +529,12 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: 
             bar.advance(task, len(rows))
 
 
-def _rows_display(*, shown: bool) -> Any:
-    """A bar with rows done, rows per second and time left on standard error."""
+def _rows_display() -> Any:
+    """A progress bar with rows done and time left, on standard error."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=_console(error=True, quiet=not shown), speed_estimate_period=120)
+    return Progress(*columns, console=_console(error=True), speed_estimate_period=120)
 
 
 @app.command()
@@ -789,22 +748,17 @@ class _TrainingDisplay:
         )
 
     def validation(self, row: "HistoryRow") -> None:
-        unseen = (
-            ""
-            if math.isnan(row.validation_loss)
-            else f"validation loss {row.validation_loss:.4f} accuracy {row.validation_accuracy:.2%}"
-            f"{' (best so far)' if row.best else ''}, "
-        )
         self.bar.console.print(
             f"epoch {row.epoch} step {row.step}: train loss {row.train_loss:.4f} accuracy {row.train_accuracy:.2%}, "
-            f"{unseen}{row.tokens_per_second:,.0f} tokens/s, {row.seconds:.0f} s",
+            f"validation loss {row.validation_loss:.4f} accuracy {row.validation_accuracy:.2%}"
+            f"{' (best so far)' if row.best else ''}, {row.tokens_per_second:,.0f} tokens/s, {row.seconds:.0f} s",
             highlight=False,
         )
 
 
 @contextmanager
 def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
-    """What `train`, `refit` and `pretrain` are called with alike; the first of several processes shows how it goes."""
+    """What `train` and `pretrain` are called with alike; the first of several processes shows how it goes."""
     from txcls import training
 
     with training.joined(device) as processes:

@@ -203,12 +203,6 @@ class TrainConfig(Section):
 
     start_vectors: Literal["random", "company"] = "random"
     """Token embeddings to start from: random, or counted from which words stand near which in the training texts."""
-    start_texts: tuple[str, ...] = ()
-    """Data sets whose training texts are counted too for `company` vectors, and whose most frequent words fill what
-    room is left in the vocabulary; their labels are not read."""
-    embedding_rate: float = Field(1.0, gt=0.0, le=1.0)
-    """Learning rate of the token embeddings, as a share of the others'. Words that only `start_texts` hold stay where
-    they start, and the less the others move away from them, the more the model can make of them."""
     epochs: int = Field(5, ge=1, le=10_000)
     """Passes over the training rows, unless early stopping ends sooner."""
     min_steps: int = Field(0, ge=0)
@@ -233,11 +227,6 @@ class TrainConfig(Section):
     """Largest gradient norm of a step; 0 for no clipping."""
     label_smoothing: Fraction = 0.0
     """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
-    teacher: Literal["none", "linear"] = "none"
-    """Who else says what a training text is: `linear`, models of TF-IDF that have not seen it
-    (`txcls.training.teacher`)."""
-    teacher_weight: Fraction = 0.5
-    """The teacher's share of the loss; the labels have the rest."""
     class_weights: Literal["none", "inverse"] = "none"
     """`inverse` weighs classes by 1 / count, normalised to sum to the number of classes."""
     token_dropout: Fraction = 0.0
@@ -307,32 +296,12 @@ class RunConfig(Section):
     train: TrainConfig = TrainConfig()
 
     @model_validator(mode="after")
-    def _start_texts_fit(self) -> Self:
-        names = self.train.start_texts
-        if names and self.train.start_vectors != "company":
-            raise ValueError('train.start_texts: nothing counts them unless train.start_vectors is "company"')
-        if self.data.dataset in names or len(set(names)) < len(names):
-            raise ValueError(
-                f"train.start_texts: {', '.join(names)}: wanted each once, and not {self.data.dataset}, whose texts "
-                "are counted anyway"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _phrases_fit(self) -> Self:
         if self.model.phrases and self.text.max_vocabulary**self.model.phrase_length >= 2**63:
             raise ValueError(
                 f"model.phrase_length: {self.model.phrase_length} out of {self.text.max_vocabulary:,} tokens make more "
                 "phrases than there are keys of 63 bits; wanted fewer, or a smaller text.max_vocabulary"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _teacher_fits(self) -> Self:
-        if self.train.teacher != "none" and self.train.class_weights != "none":
-            raise ValueError("train.teacher: its share of the loss knows no class weights; wanted one or the other")
-        if self.train.teacher != "none" and self.objective != "classify":
-            raise ValueError("train.teacher: it says classes, and language models learn none; wanted none")
         return self
 
     @model_validator(mode="after")

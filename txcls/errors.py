@@ -80,5 +80,9 @@ class StoppedError(TxclsError):
     """Work was stopped on purpose (Ctrl-C, SIGTERM); what was done so far is kept, and can be gone on from."""
 
 
+class LostProcessError(TrainingError):
+    """Another process of a torchrun training run died or cannot be reached."""
+
+
 class TraceError(TxclsError):
     """A trace named a point that the model does not have, or recorded nothing."""

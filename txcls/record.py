@@ -284,10 +284,6 @@ class _Training(_Part):
     software: Text = ""
 
 
-class _Refit(_Training):
-    rows: Count
-
-
 class _OneClass(_Part):
     label: str = Field(max_length=MOST_LABEL_CHARACTERS)
     precision: Share
@@ -397,7 +393,6 @@ class Record(_Part):
 
     data: _Data = _Data()
     training: _Training = _Training()
-    refit: _Refit = _ABSENT
     validation: _Figures = _ABSENT
     test: _Figures = _ABSENT
     scope: dict[str, _Scope] = Field({}, max_length=100)

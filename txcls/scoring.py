@@ -1,10 +1,11 @@
-"""Classify the rows of a file of any size, in memory that does not grow, and go on after being stopped.
+"""Classify the rows of a file of any size in constant memory, and resume after an interruption.
 
     score_file(Classifier.load("checkpoints/ag_news"), Path("big.csv"), Path("scored.csv"))
 
-The rows are worked off in parts. A part is a file of its own in a folder beside the output, written whole or not at
-all; the output appears at the end, when all parts are joined. So whatever ends the work, SIGKILL included, leaves no
-half row, and `resume` does the parts that are missing. Several processes that torchrun started share the parts.
+Rows are processed in parts. Each part is written atomically to its own file in a folder beside the output; the output
+appears at the end, when the parts are joined. An interruption at any point, SIGKILL included, therefore leaves no
+partial row, and `resume` processes only the missing parts. For more than one process, use Ray Data:
+examples/ray_predict.py.
 """
 
 import csv
@@ -27,6 +28,7 @@ from txcls.data.parquet import Row
 from txcls.data.stream import TableStream
 from txcls.data.table import is_json, table_suffix
 from txcls.errors import DataError, StoppedError
+from txcls.interrupts import stop_requests
 from txcls.predict import Classifier
 
 if TYPE_CHECKING:
@@ -35,16 +37,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PART_ROWS = 8192
-"""Rows of a part: what is done again at most after a stop."""
-TOGETHER = 2048
-"""Rows that are classified in one go, and how often a stop is looked for."""
+"""Rows per part: the most that is repeated after an interruption."""
+CHUNK_ROWS = 2048
+"""Rows classified in one call; between calls, stop requests are checked."""
 LABEL, PROBABILITY = "predicted_label", "probability"
-"""The columns that are added; those of the file with the same names are replaced."""
+"""The columns added to the output; input columns of the same name are replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """How far the work on a file is: `done` of `rows`."""
+    """Progress on a file: `done` of `rows` rows are scored."""
 
     done: int
     rows: int
@@ -52,7 +54,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What all parts have in common; work that was begun with another plan is not gone on with."""
+    """What every part depends on; a run with a different plan cannot be resumed."""
 
     input_bytes: int
     input_sha256: str
@@ -77,31 +79,27 @@ def score_file(
     resume: bool = False,
     on_progress: Callable[[Scored], None] | None = None,
 ) -> Scored:
-    """Write the rows of `source` with label and calibrated probability to `target`; both formats by their suffixes.
+    """Write the rows of `source` with label and calibrated probability to `target`; suffixes determine both formats.
 
-    Rows without a word to classify get an empty label and no probability. Probabilities have six decimals.
+    Rows without any word get an empty label and no probability. Probabilities are rounded to six decimals.
 
     Args:
-        classifier: what classifies.
-        source: CSV, TSV, JSON Lines or Parquet, text formats also gzipped.
-        target: the file to write; until it is complete, an older one stays as it is.
-        text_column: the column with the texts; found by its name where None.
-        precision: "float32" writes what the app says of the same text, on every processor; "auto" and "bfloat16" are
-            those of `Classifier.probabilities`, which save time on some processors.
-        spreadsheet_safe: write CSV and TSV so that a spreadsheet takes no field for a formula: see `as_plain_text`.
-        resume: go on with the work that was stopped, with the same input, checkpoint and precision.
-        on_progress: told how far it is, at the beginning and after each part.
+        classifier: the model to apply.
+        source: CSV, TSV, JSON Lines or Parquet; text formats may be gzipped.
+        target: the file to write; an existing one is replaced only once the new one is complete.
+        text_column: the column with the texts; None looks for a usual name.
+        precision: "float32" gives the same probabilities as the app, on every processor; "auto" and "bfloat16" are
+            those of `Classifier.probabilities`, which are faster on some processors.
+        spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
+        resume: continue an interrupted run with the same input, checkpoint and precision.
+        on_progress: called at the start and after each part.
 
     Raises:
-        DataError: the table is damaged or has a row without a text (said before any work is done), the target cannot be
-            written, is the source itself or knows no `spreadsheet_safe`, or there is unfinished work (without
-            `resume`), none, or other work (with it).
-        StoppedError: Ctrl-C or SIGTERM; the parts done are kept.
-        LostProcessError: another of several processes was lost; the same.
+        DataError: the table is damaged or a row has no text (checked before any row is scored); the target cannot be
+            written, is the source itself, or its format does not support `spreadsheet_safe`; or there is an unfinished
+            run (without `resume`), no run or a different one (with it).
+        StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
     """
-    from txcls.training.distributed import LostProcessError, here
-    from txcls.training.loop import stop_requests
-
     folder = target.with_name(f"{target.name}.parts")
     _refuse_overwriting(source, target, folder)
     table = TableStream(source)
@@ -122,44 +120,37 @@ def score_file(
         spreadsheet_safe=spreadsheet_safe,
     )
     form = _Form(suffix, columns, survey.schema, spreadsheet_safe)
-    processes = here()
-    try:
-        processes.from_first(lambda: _begin(folder, plan, resume=resume))
-        n_parts = -(-survey.rows // PART_ROWS)
-        files = [folder / f"{number:08}" for number in range(n_parts)]
+    _begin(folder, plan, resume=resume)
+    files = [folder / f"{number:08}" for number in range(-(-survey.rows // PART_ROWS))]
 
-        def progress() -> Scored:
-            return Scored(min(sum(file.exists() for file in files) * PART_ROWS, survey.rows), survey.rows)
+    def progress() -> Scored:
+        return Scored(min(sum(file.exists() for file in files) * PART_ROWS, survey.rows), survey.rows)
 
-        def mine(number: int) -> bool:
-            return number % processes.size == processes.rank and number < n_parts and not files[number].exists()
+    def is_missing(number: int) -> bool:
+        return number < len(files) and not files[number].exists()
 
-        with stop_requests() as stop_requested:
+    with stop_requests() as stop_requested:
+        if on_progress is not None:
+            on_progress(progress())
+        for number, rows in table.parts(PART_ROWS, wanted=is_missing):
+            texts = [row[survey.text_column] for row in rows]
+            for start in range(0, len(rows), CHUNK_ROWS):
+                if stop_requested():
+                    state = progress()
+                    raise StoppedError(
+                        f"stopped after {state.done:,} of {state.rows:,} rows, which are kept in {folder}; "
+                        "continue with --resume"
+                    )
+                found = _labels(classifier, texts[start : start + CHUNK_ROWS], precision)
+                for row, (label, probability) in zip(rows[start : start + CHUNK_ROWS], found, strict=True):
+                    row[LABEL], row[PROBABILITY] = label, probability
+            with _written(files[number]) as file:
+                form.write(rows, file)
             if on_progress is not None:
                 on_progress(progress())
-            for number, rows in table.parts(PART_ROWS, wanted=mine):
-                texts = [row[survey.text_column] for row in rows]
-                for start in range(0, len(rows), TOGETHER):
-                    if stop_requested():
-                        state = progress()
-                        raise StoppedError(
-                            f"stopped after {state.done:,} of {state.rows:,} rows; they are kept in {folder}, "
-                            "--resume goes on from there"
-                        )
-                    found = _labels(classifier, texts[start : start + TOGETHER], precision)
-                    for row, (label, probability) in zip(rows[start : start + TOGETHER], found, strict=True):
-                        row[LABEL], row[PROBABILITY] = label, probability
-                with _written(files[number]) as file:
-                    form.write(rows, file)
-                if on_progress is not None:
-                    on_progress(progress())
-        processes.any()  # until all are done
-    except LostProcessError as error:
-        raise LostProcessError(f"{error}; the rows done are kept in {folder}, --resume goes on from there") from error
-    if not processes.rank:
-        with _written(target, via=folder / "joined") as file:
-            form.join(files, file)
-        shutil.rmtree(folder)
+    with _written(target, via=folder / "joined") as file:
+        form.join(files, file)
+    shutil.rmtree(folder)
     return Scored(survey.rows, survey.rows)
 
 

@@ -73,7 +73,7 @@ def history(folder: Path, case: str) -> list[dict[str, Any]]:
 CURVE = ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy", "learning_rate")
 
 
-@pytest.mark.parametrize("case", ["averaged", "weighted", "one row left", "stopped early", "taught", "causal"])
+@pytest.mark.parametrize("case", ["averaged", "weighted", "one row left", "stopped early", "causal"])
 def test_two_processes_have_the_loss_curve_of_one(together: Path, case: str) -> None:
     network, settings, objective = worker.make(case)
     expected = fit(network, TRAIN, VALIDATION, settings, objective=objective)

@@ -59,7 +59,7 @@ def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
     ids = torch.tensor([[3, 5, 6, 7], [3, 9, 0, 0]])
     losses = []
     with torch.no_grad():
-        outcome = SayNext().batch(model, ids, torch.zeros(2), torch.arange(2))
+        outcome = SayNext().batch(model, ids, torch.zeros(2))
         for row in rows:
             for place in range(1, len(row)):
                 scores = model(torch.tensor([row[:place]]))[0, -1]
@@ -83,7 +83,7 @@ def test_masked_validation_repeats_itself_and_leaves_chance_alone() -> None:
 @pytest.mark.parametrize("objective", [FillMasked(VOCAB), SayNext()])
 def test_texts_too_short_to_ask_for_anything_do_no_harm(objective: FillMasked | SayNext) -> None:
     model = language_model(causal=isinstance(objective, SayNext))
-    outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2), torch.arange(2))
+    outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2))
     outcome.loss.backward()
     assert outcome.n == 0 and outcome.loss.item() == 0.0
 

@@ -118,7 +118,7 @@ def test_it_learns_to_tell_the_token_that_was_replaced() -> None:
 
 def test_texts_too_short_to_ask_for_anything_do_no_harm() -> None:
     model = detector()
-    outcome = DetectReplaced().batch(model, torch.tensor([[3], [1]]), torch.zeros(2), torch.arange(2))
+    outcome = DetectReplaced().batch(model, torch.tensor([[3], [1]]), torch.zeros(2))
     outcome.loss.backward()
     assert outcome.n == 0 and outcome.loss.item() == 0.0
 

@@ -11,7 +11,7 @@ from tests.training.test_loop import TRAIN, VALIDATION, config, model
 from txcls.config import RunConfig, load_preset
 from txcls.errors import TrainingError, TxclsError
 from txcls.folders import alone
-from txcls.training import fit, pretrain, refit, train
+from txcls.training import fit, pretrain, train
 from txcls.training.setup import state_file
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,7 +31,7 @@ def test_a_second_training_into_one_folder_is_refused(tmp_path: Path, quick: Run
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("run", [train, pretrain, refit])
+@pytest.mark.parametrize("run", [train, pretrain])
 def test_a_stopped_training_is_replaced_only_where_that_is_asked_for(
     tmp_path: Path, quick: RunConfig, run: object
 ) -> None:

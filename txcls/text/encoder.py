@@ -81,13 +81,10 @@ class _Words:
         self._ids = {token: index for index, token in enumerate(vocabulary.tokens) if index >= len(SPECIAL_TOKENS)}
 
     @classmethod
-    def fit(cls, texts: Iterable[str], config: TextConfig, others: Iterable[str]) -> Self:
+    def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
         counts = Counter(token for text in texts for token in words(text, config.tokenizer))
         most = min(config.max_vocabulary, MOST_WORDS)
         vocabulary = Vocabulary.from_counts(counts, max_size=most, min_frequency=config.min_frequency)
-        if len(vocabulary) < most:
-            other_counts = Counter(token for text in others for token in words(text, config.tokenizer))
-            vocabulary = vocabulary.extended(other_counts, max_size=most)
         return cls(vocabulary, config.tokenizer)
 
     @classmethod
@@ -130,13 +127,7 @@ class TextEncoder:
 
     @classmethod
     def fit(
-        cls,
-        texts: Iterable[str],
-        config: TextConfig,
-        *,
-        max_length: int,
-        class_token: bool = False,
-        others: Iterable[str] = (),
+        cls, texts: Iterable[str], config: TextConfig, *, max_length: int, class_token: bool = False
     ) -> "TextEncoder":
         """Learn the vocabulary (or the byte pairs to merge) from the training texts.
 
@@ -145,14 +136,12 @@ class TextEncoder:
             config: steps, tokenizer, size of the vocabulary.
             max_length: longest encoding in tokens, class token included.
             class_token: begin every text with `<cls>`.
-            others: further texts, whose most frequent words get what room is left in the vocabulary; byte pairs can
-                spell every word and are not learned from them.
 
         Raises:
             ConfigError: `max_vocabulary` is too small for the tokenizer.
         """
-        cleaned, others = ((clean(text, config.cleaning) for text in part) for part in (texts, others))
-        learned = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config, others)
+        cleaned = (clean(text, config.cleaning) for text in texts)
+        learned = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config)
         return cls(learned, config, max_length=max_length, class_token=class_token)
 
     @property

@@ -39,17 +39,6 @@ class Vocabulary:
         room = max(max_size - len(SPECIAL_TOKENS), 0)
         return cls((*SPECIAL_TOKENS, *(token for _, token in sorted(kept)[:room])))
 
-    def extended(self, counts: Mapping[str, int], *, max_size: int) -> "Vocabulary":
-        """These tokens, and behind them the most frequent of other texts' while there is room.
-
-        Args:
-            counts: how often each token was seen in the other texts.
-            max_size: V at most, special tokens included.
-        """
-        others = Vocabulary.from_counts(counts, max_size=len(counts) + len(SPECIAL_TOKENS), min_frequency=1)
-        new = [token for token in others.tokens if token not in self]
-        return Vocabulary((*self.tokens, *new[: max(max_size - len(self), 0)]))
-
     def __len__(self) -> int:
         return len(self.tokens)
 

@@ -6,7 +6,6 @@ from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterru
 from txcls.training.measure import Evaluation
 from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import pretrain
-from txcls.training.refit import refit
 from txcls.training.run import calibrate, evaluate, in_classes_of, train, with_evaluation
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "joined",
     "predict_logits",
     "pretrain",
-    "refit",
     "settings_from",
     "train",
     "with_evaluation",

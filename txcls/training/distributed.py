@@ -25,17 +25,13 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from txcls.data.batches import TokenisedTexts
-from txcls.errors import TrainingError, TxclsError
+from txcls.errors import LostProcessError, TrainingError, TxclsError
 from txcls.training.objectives import Objective, Outcome, Validated
 
 T = TypeVar("T")
 
 LONGEST_WAIT = timedelta(hours=2)
 """How long processes wait for each other, for example while one tokenises; one that died is noticed at once."""
-
-
-class LostProcessError(TrainingError):
-    """Another process of the run died or cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +56,8 @@ class Processes:
     def check_same(self, *texts: TokenisedTexts, settings: str) -> None:
         """Refuse to train where processes (on several machines) read different rows or settings."""
 
-    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor, Tensor], Outcome]:
-        """What computes the outcome of ids (B, T), labels and rows (B,), so that `backward` averages over processes."""
+    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
+        """A function of ids (B, T) and labels (B,) whose `backward` averages gradients over the processes."""
         return _Learner(model, objective)
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -106,8 +102,8 @@ class _Learner(nn.Module):
         super().__init__()
         self.model, self.objective = model, objective
 
-    def forward(self, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
-        return self.objective.batch(self.model, ids, labels, rows)  # type: ignore[arg-type]
+    def forward(self, ids: Tensor, labels: Tensor) -> Outcome:
+        return self.objective.batch(self.model, ids, labels)  # type: ignore[arg-type]
 
 
 class _Several(Processes):
@@ -129,10 +125,10 @@ class _Several(Processes):
                     "same data, vocabulary and command line on every machine"
                 )
 
-    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor, Tensor], Outcome]:
+    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
         with self.talking():
             # Weights are those of the first process from here on; buffers follow from the settings.
-            wrapped: Callable[[Tensor, Tensor, Tensor], Outcome] = DistributedDataParallel(
+            wrapped: Callable[[Tensor, Tensor], Outcome] = DistributedDataParallel(
                 _Learner(model, objective), broadcast_buffers=False
             )
             return wrapped

@@ -6,11 +6,9 @@ python -m txcls train ag_news --resume   # go on where it was stopped
 
 import math
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,13 @@ from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.errors import StoppedError, TrainingError
+from txcls.errors import LostProcessError, StoppedError, TrainingError
 from txcls.folders import reason
+from txcls.interrupts import stop_requests
 from txcls.model import Encoder, TextClassifier
 from txcls.record import one_line
-from txcls.training.distributed import LostProcessError, here
-from txcls.training.objectives import Classify, Objective, Validated
+from txcls.training.distributed import here
+from txcls.training.objectives import Classify, Objective
 from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 3
@@ -37,10 +36,7 @@ MOST_SAVING = 0.02
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One validation: where training stood, how it did since the last one, how the kept weights do on unseen rows.
-
-    Where there are no validation rows, loss and accuracy on them are not a number, and each row is the best.
-    """
+    """One validation: where training stood, how it did since the last one, how the kept weights do on unseen rows."""
 
     epoch: int
     step: int
@@ -96,7 +92,7 @@ class _Running:
 def fit(
     model: Encoder,
     train: TokenisedTexts,
-    validation: TokenisedTexts | None,
+    validation: TokenisedTexts,
     config: TrainConfig,
     *,
     objective: Objective | None = None,
@@ -114,8 +110,7 @@ def fit(
 
     Args:
         model: freshly initialised (with `resume`, of the same configuration as before).
-        train, validation: token ids and labels; neither may be empty. Without validation rows (None) the weights of
-            the last step are kept.
+        train, validation: token ids and labels; neither may be empty.
         config: how to train.
         objective: what to learn; None for the texts' classes.
         device: where to compute; the model is moved there and stays there.
@@ -145,20 +140,19 @@ class _Fit:
         self,
         model: Encoder,
         train: TokenisedTexts,
-        validation: TokenisedTexts | None,
+        validation: TokenisedTexts,
         config: TrainConfig,
         objective: Objective,
         device: torch.device,
         state_path: Path | None,
     ) -> None:
-        texts = [train] if validation is None else [train, validation]
-        self.rows = tuple(map(len, texts))
+        self.rows = len(train), len(validation)
         if not all(self.rows):
             raise TrainingError(
-                f"got {len(train)} training and {self.rows[-1]} validation rows; wanted at least one of each"
+                f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each"
             )
         self.processes = here()
-        self.processes.check_same(*texts, settings=config.model_dump_json())
+        self.processes.check_same(train, validation, settings=config.model_dump_json())
         self.model, self.train, self.validation = model.to(device), train, validation
         self.learner = self.processes.learner(self.model, objective)
         self.config, self.objective, self.device, self.state_path = config, objective, device, state_path
@@ -247,7 +241,7 @@ class _Fit:
         rate = learning_rate(self.step, total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, rate)
         with self._autocast():
-            outcome = self.learner(ids, labels, torch.from_numpy(rows))
+            outcome = self.learner(ids, labels)
         whole = self.processes.whole(outcome, n_rows=len(indices))
         if not math.isfinite(whole.loss):
             raise TrainingError(
@@ -277,13 +271,10 @@ class _Fit:
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         if self.average is not None:
             self.model.load_state_dict(self.average.weights)
-        if self.validation is None:
-            found, best = Validated(loss=math.nan, accuracy=math.nan, n=0), True
-        else:
-            found = self.processes.validated(
-                self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
-            )
-            best = self._better(loss=found.loss, accuracy=found.accuracy)
+        found = self.processes.validated(
+            self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
+        )
+        best = self._better(loss=found.loss, accuracy=found.accuracy)
         if best:
             weights = self.model.state_dict()
             self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
@@ -439,29 +430,3 @@ class _Fit:
 def _validation_points(batches: int, validations: int) -> set[int]:
     """After which batches of an epoch (counted from 1) to validate: evenly spaced, the last one always."""
     return {max(1, round(batches * (n + 1) / validations)) for n in range(validations)}
-
-
-@contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a question that the loop asks between steps; a second one stops at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set  # only the main thread may handle signals
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def handle(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    try:
-        for number in before:
-            signal.signal(number, handle)
-        yield asked.is_set
-    except LostProcessError:
-        # The launcher ends the remaining processes now. This one ends by itself, and must first say why.
-        before[signal.SIGTERM] = signal.SIG_IGN
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -41,36 +41,29 @@ class Validated:
 class Objective(Protocol):
     """What the training loop needs to know of a task."""
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
-        """The outcome of ids (B, T) with labels (B,), while training; rows (B,) are their places in the data."""
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+        """Loss and accuracy of ids (B, T) with labels (B,), in training mode."""
 
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
         """Loss and accuracy over held-out texts; the same for the same model whenever it is asked."""
 
 
 class Classify:
-    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured.
+    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured."""
 
-    With a `teacher`, whose class probabilities of the training texts are (N, C), cross-entropy to these has its share
-    of the loss (knowledge distillation, Hinton et al. 2015).
-    """
-
-    def __init__(self, config: TrainConfig, class_weights: Tensor, teacher: Tensor | None = None) -> None:
-        self.config, self.class_weights, self.teacher = config, class_weights, teacher
+    def __init__(self, config: TrainConfig, class_weights: Tensor) -> None:
+        self.config, self.class_weights = config, class_weights
 
     @classmethod
-    def of(cls, texts: TokenisedTexts, *, n_classes: int, config: TrainConfig, teacher: Tensor | None = None) -> Self:
-        """The objective for these training texts, whose labels say how much each of the C classes weighs."""
-        return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config), teacher)
+    def of(cls, texts: TokenisedTexts, *, n_classes: int, config: TrainConfig) -> Self:
+        """The objective for these training texts, with class weights computed from their labels."""
+        return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config))
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         dropped = drop_tokens(ids, self.config.token_dropout)
         logits = model(dropped).float()  # B C
         weights = self.class_weights.to(ids.device)
         loss = F.cross_entropy(logits, labels, weight=weights, label_smoothing=self.config.label_smoothing)
-        if self.teacher is not None:
-            share = self.config.teacher_weight
-            loss = (1 - share) * loss + share * F.cross_entropy(logits, self.teacher[rows].to(ids.device))
         right = (logits.detach().argmax(-1) == labels).sum()
         return Outcome(loss, right, len(labels), weights[labels].sum())
 
@@ -85,7 +78,7 @@ class Classify:
 class LanguageObjective(ABC):
     """What objectives without labels share: validation as the mean over all tokens that are asked for."""
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         return self._outcome(model, ids, None)
 
     @torch.inference_mode()

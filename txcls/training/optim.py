@@ -14,14 +14,12 @@ def make_optimizer(model: Encoder, config: TrainConfig) -> torch.optim.Optimizer
 
     Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to
     zero would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
-    Parameters that learn more slowly than the rest (`embedding_rate`, `layer_decay`) are groups of their own.
+    With `layer_decay`, each layer is a parameter group of its own.
     """
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         is_decayed = parameter.ndim >= 2 and not name.endswith("positional")
         share = config.layer_decay ** _layers_above(name, model.config.n_layers)
-        if name == "embeddings.token.weight":
-            share *= config.embedding_rate
         groups.setdefault((is_decayed, share), []).append(parameter)
     options = [
         {"params": parameters, "weight_decay": config.weight_decay * is_decayed, "share": share}

@@ -37,7 +37,7 @@ from txcls.training.setup import (
     state_file,
     training_facts,
 )
-from txcls.training.start import other_texts, start_embeddings
+from txcls.training.start import start_embeddings
 
 LONGEST = 1_000_000
 """Tokens that are read of one text."""
@@ -74,21 +74,16 @@ def pretrain(
     check_writable(out)
     tell(f"reading {config.data.dataset}")
     texts = open_texts(config.data, path=data_path)
-    others = other_texts(config.train.start_texts)
     tell(f"building the vocabulary from {len(texts.training):,} training texts")
     encoder = TextEncoder.fit(
-        texts.training,
-        config.text,
-        max_length=config.model.max_length,
-        class_token=config.reads_class_token,
-        others=others,
+        texts.training, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
     )
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     with here().one_before_others():
         train, held_out = (_windows(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
     model, objective = _task(config, encoder.vocab_size)
-    start_embeddings(model.embeddings, train, config.train, others=others, encoder=encoder, tell=tell)
+    start_embeddings(model.embeddings, train, config.train, tell=tell)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,

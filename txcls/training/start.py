@@ -4,7 +4,7 @@ Random start vectors have to learn from the labels alone that "striker" and "goa
 never do. Which words stand near which is there to be counted beforehand, without labels.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from txcls.config import DataConfig, TrainConfig
+from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.texts import open_texts
 from txcls.model import Embeddings, FrequentBigrams
-from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS, UNK
-from txcls.training.setup import encode_unlabelled
 
 WINDOW = 5
 """Neighbours counted on either side; one at distance k counts 1 / k."""
@@ -26,15 +23,9 @@ SMOOTHING = 0.75
 """Exponent on neighbours' frequencies, so that rare neighbours do not dominate (Levy et al. 2015)."""
 SPREAD = 0.1
 """Standard deviation of the vectors' numbers: small enough that training can still turn them."""
-OWN_WEIGHT = 5.0
-"""What a pair in the training texts counts, where a pair in another set's texts counts 1."""
-LONGEST = 512
-"""Tokens that are read of another set's text."""
 
 
-def company_vectors(
-    texts: TokenisedTexts, *, vocab_size: int, d_model: int, others: TokenisedTexts | None = None
-) -> NDArray[np.float32]:
+def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> NDArray[np.float32]:
     """Vectors (V, D) from positive pointwise mutual information and a truncated singular value decomposition.
 
     PPMI(a, b) = max(0, log P(a, b) / (P(a) P(b))) over pairs of tokens near each other; the decomposition U S V^T of
@@ -46,16 +37,11 @@ def company_vectors(
         texts: the training texts; labels are not looked at.
         vocab_size: V.
         d_model: D.
-        others: further texts in the same ids, in which the same words keep much the same company; a pair counts
-            `OWN_WEIGHT` times less there.
     """
     from sklearn.utils.extmath import randomized_svd
 
     vectors = np.zeros((vocab_size, d_model), dtype=np.float32)
-    counts = _pair_counts(texts, vocab_size)
-    if others is not None:
-        counts = np.float32(OWN_WEIGHT) * counts + _pair_counts(others, vocab_size)
-    information = _ppmi(counts)
+    information = _ppmi(_pair_counts(texts, vocab_size))
     if vocab_size - len(SPECIAL_TOKENS) <= d_model or not information.nnz:
         return vectors
     left, singular, _ = randomized_svd(information, d_model, n_iter=3, random_state=0)
@@ -65,24 +51,9 @@ def company_vectors(
     return vectors
 
 
-def add_company_vectors(
-    embedding: nn.Embedding, texts: TokenisedTexts, *, others: Sequence[str], encoder: TextEncoder
-) -> None:
-    """Add the company vectors of these texts to token embeddings (V, width), whatever their width.
-
-    Args:
-        embedding: changed in place.
-        texts: the training texts.
-        others: further texts to count, their first `LONGEST` tokens each.
-        encoder: what turns these into ids.
-    """
-    reader = TextEncoder.from_dict({**encoder.to_dict(), "max_length": LONGEST})
-    vectors = company_vectors(
-        texts,
-        vocab_size=embedding.num_embeddings,
-        d_model=embedding.embedding_dim,
-        others=encode_unlabelled(reader, others) if others else None,
-    )
+def add_company_vectors(embedding: nn.Embedding, texts: TokenisedTexts) -> None:
+    """Add the company vectors of these texts to token embeddings (V, width) in place."""
+    vectors = company_vectors(texts, vocab_size=embedding.num_embeddings, d_model=embedding.embedding_dim)
     embedding.weight.data += torch.from_numpy(vectors)
 
 
@@ -108,39 +79,22 @@ def frequent_pairs(texts: TokenisedTexts, n: int) -> NDArray[np.int64]:
 
 
 def start_embeddings(
-    embeddings: Embeddings,
-    texts: TokenisedTexts,
-    config: TrainConfig,
-    *,
-    others: Sequence[str],
-    encoder: TextEncoder,
-    tell: Callable[[str], None],
+    embeddings: Embeddings, texts: TokenisedTexts, config: TrainConfig, *, tell: Callable[[str], None]
 ) -> None:
-    """What embeddings take from the training texts before training: known bigrams and start vectors, as configured.
+    """Set known bigrams and start vectors from the training texts, as configured.
 
     Args:
         embeddings: changed in place.
         texts: the training texts.
         config: whether there are start vectors.
-        others: further texts to count for these.
-        encoder: what turns these into ids.
-        tell: told what is going on.
+        tell: called with a message at each stage.
     """
     if isinstance(embeddings.ngram, FrequentBigrams):
         tell("counting which bigrams are frequent")
         embeddings.ngram.learn(torch.from_numpy(frequent_pairs(texts, len(embeddings.ngram.known))))
     if config.start_vectors == "company":
         tell("counting which words keep company, for start vectors")
-        add_company_vectors(embeddings.token, texts, others=others, encoder=encoder)
-
-
-def other_texts(names: Sequence[str]) -> list[str]:
-    """The training texts of other data sets, one set after the other.
-
-    Raises:
-        DataError: there is no such data set, or it is not on this machine.
-    """
-    return [text for name in names for text in open_texts(DataConfig(dataset=name)).training]
+        add_company_vectors(embeddings.token, texts)
 
 
 def _pair_counts(texts: TokenisedTexts, vocab_size: int) -> Any:  # scipy has no types
