@@ -28,12 +28,12 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
+from txcls.classifier import Classifier
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.predict import Classifier
+from txcls.evaluation import in_classes_of
 from txcls.text.cleaning import clean
-from txcls.training.run import in_classes_of
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb")
 SPELLED = ("clinc150",)

@@ -6,25 +6,18 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import CLASSES, FITTED, make_checkpoint
-from txcls.checkpoint import (
-    FILES,
-    Checkpoint,
-    checkpoint_names,
-    find_checkpoint,
-    load_checkpoint,
-    most_confused,
-    save_checkpoint,
-    write_json,
-)
-from txcls.config import Calibration, ScopeRule
+from tests.conftest import FITTED, make_checkpoint
+from txcls.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
+from txcls.config import ScopeRule
 from txcls.errors import CheckpointError
+from txcls.folders import FILES
+from txcls.listing import checkpoint_names
+from txcls.record import write_json
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -50,50 +43,6 @@ def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, ob
     ids = torch.tensor([again.encoder.encode("the striker scored").ids])
     torch.testing.assert_close(again.model(ids), first.model(ids))
     assert not again.model.training and all(p.dtype == torch.float32 for p in again.model.parameters())
-
-
-def test_a_checkpoint_from_before_the_power_still_loads(checkpoint: Checkpoint) -> None:
-    def older(config: dict[str, Any]) -> None:
-        config["temperature"] = config.pop("calibration")["temperature"]
-
-    edit_json("config.json", older)(checkpoint.path)
-    assert load_checkpoint(checkpoint.path).calibration == Calibration(temperature=1.5, power=1.0)
-
-
-def test_the_card_shows_confusions_groups_and_order(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    figures = {
-        "n": 10,
-        "accuracy": 0.6,
-        "macro_f1": 0.5,
-        "ece": 0.1,
-        "log_loss": 1.0,
-        "per_class": [{"label": "a|b", "precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 10}],
-        "confusion": [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0]],
-        "reliability": [{"low": 0.6, "high": 2 / 3, "n": 9, "confidence": 0.63, "accuracy": 0.7}],
-        "by_length": [{"over": 10, "up_to": 20, "n": 4, "accuracy": 0.75}],
-        "by_unknown": [{"over": None, "up_to": 0.0, "n": 6, "accuracy": 0.5}, {"over": 0.2, "up_to": None, **GROUP}],
-        "order": {"words_shuffled": 0.55},
-    }
-    measured = replace(checkpoint, path=tmp_path / "measured", metrics={"test": figures})
-    save_checkpoint(measured)
-    card = (tmp_path / "measured" / "README.md").read_text(encoding="utf-8")
-    for line in (
-        "| a\\|b | 0.5000 | 0.5000 | 0.5000 | 10 |",
-        "| Sports | 2 | 2 | 0 | 0 |",
-        "| 60% to 67% | 9 | 63.00% | 70.00% |",
-        "| over 10 to 20 | 4 | 75.00% |",
-        "| 0% | 6 | 50.00% |",
-        "| over 20% | 4 | 25.00% |",
-        "| words of each text in random order | 55.00% |",
-    ):
-        assert line in card
-    assert most_confused(CLASSES, figures["confusion"], n=2) == [
-        ("Sports", "World", 2, 0.5),
-        ("World", "Sports", 1, 0.25),
-    ]
-
-
-GROUP = {"n": 4, "accuracy": 0.25}
 
 
 def test_a_matrix_is_written_row_by_row_and_read_back(tmp_path: Path) -> None:

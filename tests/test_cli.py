@@ -88,7 +88,7 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     again = txcls("evaluate", "mine", "--split", "validation", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["accuracy"] == pytest.approx(written["validation"]["accuracy"], abs=1e-6)
     shown = txcls("evaluate", "mine", cwd=tmp_path)
-    for part in ("most frequent confusions", "how sure, and how often right", "unknown tokens", "in random order"):
+    for part in ("most frequent confusions", "reliability", "unknown tokens", "in random order"):
         assert part in shown.stdout
     kept = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
     (tmp_path / "mine" / "config.json").write_text(json.dumps({**kept, "calibration": {"temperature": 9.0}}))
@@ -154,7 +154,7 @@ def test_ranked_classes_for_people(run, tmp_path: Path) -> None:  # type: ignore
         ran.code == 0
         and "other" in ran.out
         and "unknown words: zyzzyva" in ran.out
-        and "the rest was cut off" in ran.out
+        and "the rest was not read" in ran.out
     )
 
 
@@ -224,14 +224,17 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
     return {
         "no preset": (["train", "agnews"], "no preset named 'agnews'"),
         "bad setting": (["train", "sample", "--set", "model.heads=3"], "model.heads: unknown setting"),
-        "out exists": (["train", "sample", "--out", "taken"], "taken is there already; give --out DIR"),
+        "out exists": (
+            ["train", "sample", "--out", "taken"],
+            "taken already exists; choose another folder with --out DIR",
+        ),
         "out in a file": (["train", "sample", "--out", "file.txt/x"], "cannot write to file.txt"),
         "no device": (["train", "sample", "--out", "x", "--device", "tpu9"], "device 'tpu9' cannot be used here"),
         "no data": (["train", "ag_news", "--out", "x"], "data fetch ag_news"),
         "data missing": (["train", "ag_news", "--out", "x", "--data", "nowhere"], "nowhere"),
         "nothing to resume": (["train", "sample", "--out", "x", "--resume"], "nothing to resume"),
         "no checkpoint": (["predict", "nothing", "text"], "no checkpoint folder 'nothing'"),
-        "empty text": (["predict", "tiny", "  "], "there is no word to classify"),
+        "empty text": (["predict", "tiny", "  "], "the input contains no word to classify"),
         "text and input": (["predict", "tiny", "text", "--input", "file.txt"], "got both TEXT and --input"),
         "output alone": (["predict", "tiny", "text", "--output", "x.csv"], "got --output without --input"),
         "input missing": (["predict", "tiny", "--input", "no.csv", "--output", "x.csv"], "no.csv"),
@@ -247,8 +250,8 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "import nothing": (["import", "no-such-folder/at/all"], "cannot get config.json of 'no-such-folder/at/all'"),
         "unknown set": (["data", "fetch", "reuters"], "reuters"),
         "unknown table": (["data", "show", "reuters"], "reuters"),
-        "sizes of nothing": (["sizes", "gtp2"], "no preset is named 'gtp2' (there are ag_news,"),
-        "sizes of a checkpoint": (["sizes", "tiny", "--classes", "3"], "tiny is no preset"),
+        "sizes of nothing": (["sizes", "gtp2"], "no preset named 'gtp2' (there are ag_news,"),
+        "sizes of a checkpoint": (["sizes", "tiny", "--classes", "3"], "tiny is not a preset"),
         "unknown option": (["predict", "tiny", "text", "--colour"], "--colour"),
         "top-k": (["predict", "tiny", "text", "--top-k", "0"], "--top-k"),
         "missing argument": (["predict"], "CHECKPOINT"),

@@ -13,9 +13,10 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls import folders
-from txcls.checkpoint import Checkpoint, find_checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from txcls.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
 from txcls.errors import CheckpointError
 from txcls.folders import alone, new_folder, settle
+from txcls.listing import list_checkpoints
 
 ROOT = Path(__file__).parent.parent
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from txcls.checkpoint import checkpoint_names
 from txcls.errors import CheckpointError
 from txcls.generation import END_OF_TEXT, Sampling, TextModel, generate
 from txcls.gpt2 import FILES, load_gpt2
 from txcls.inspection import surprise
+from txcls.listing import checkpoint_names
 
 TEXTS = ["the cat sat on the mat", "a dog — naïve, 狗! — ran", "the end of the 2nd day"] * 20
 

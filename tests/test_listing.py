@@ -11,8 +11,10 @@ import pytest
 
 from tests.conftest import make_checkpoint, make_language_model
 from txcls import listing
-from txcls.checkpoint import checkpoint_names, fingerprint, list_checkpoints, load_checkpoint
+from txcls.checkpoint import load_checkpoint
 from txcls.errors import CheckpointError
+from txcls.folders import fingerprint
+from txcls.listing import checkpoint_names, list_checkpoints
 
 FIGURES = {
     "n": 10,

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from txcls.checkpoint import load_checkpoint
+from txcls.classifier import Classifier
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
-from txcls.predict import Classifier
-from txcls.training import evaluate, in_classes_of, predict_logits
+from txcls.evaluation import evaluate, in_classes_of, predict_logits
 from txcls.training.objectives import FillMasked, SayNext
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,8 +18,8 @@ import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls import scoring
+from txcls.classifier import Classifier
 from txcls.errors import DataError, StoppedError
-from txcls.predict import Classifier
 from txcls.scoring import BatchClassifier, Scored, score_file
 
 ROOT = Path(__file__).parent.parent

@@ -35,7 +35,7 @@ def test_answers_within_half_a_second(arguments):
 
 
 def test_a_prediction_imports_torch_and_nothing_else_that_is_slow():
-    code = "import sys; from txcls.predict import Classifier; Classifier.load('ag_news').predict(['Rovers land.']); "
+    code = "import sys; from txcls.classifier import Classifier; Classifier.load('ag_news').predict(['Rovers land.']); "
     code += f"print(*sorted(set(sys.modules) & set({SLOW_TO_IMPORT})))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert ran.stdout.split() == ["torch"]

@@ -13,7 +13,7 @@ from txcls.config import ModelConfig, RunConfig
 from txcls.errors import CheckpointError, ConfigError
 from txcls.folders import GPT2_FILES as FILES
 from txcls.record import one_line, read_json, read_text
-from txcls.stored import described
+from txcls.weights import read_shapes
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -72,7 +72,7 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
             )
         published = _read_config(folder / "config.json")
         config = _model_config(folder, published)
-        on_paper = _rename_checked(folder, config, described(folder / "model.safetensors"))
+        on_paper = _rename_checked(folder, config, read_shapes(folder / "model.safetensors"))
         tokenizer = _read_tokenizer(folder, vocab_size=on_paper["embeddings.token.weight"].shape[0])
         return ImportedDecoder(_read_model(folder, config), tokenizer)
     except CheckpointError as error:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.errors import CheckpointError, ConfigError
+from txcls.errors import CheckpointError
 from txcls.folders import FILES, GPT2_FILES, checkpoint_root, fingerprint, is_hidden, names_in, reading, reason, settle
-from txcls.record import one_line, read_history, read_json, read_labels, read_metrics
+from txcls.record import checked_config, one_line, read_history, read_json, read_labels, read_metrics
 
-FORMAT_VERSION = 1
 LONGEST_REASON = 300
 
 
@@ -142,30 +140,6 @@ def _summary(path: Path) -> Summary:
 def _check_whole(path: Path, files: tuple[str, ...]) -> None:
     if missing := [name for name in files if not (path / name).is_file()]:
         raise CheckpointError(f"it lacks {', '.join(missing)}")
-
-
-def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
-    """The settings that a config.json holds, with the calibration and the rule of scope that stand beside them.
-
-    Raises:
-        CheckpointError: it is of another format, or a setting is unknown or invalid; the field is named.
-    """
-    values = dict(values)
-    version = values.pop("format_version", None)
-    if version != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{source}: format_version is {version!r:.100}; this txcls reads {FORMAT_VERSION}. "
-            "Is it a txcls checkpoint?"
-        )
-    # Until 0.1.0 there was a temperature alone.
-    calibration = values.pop("calibration", None) or {"temperature": values.pop("temperature", None)}
-    scope = values.pop("scope", None)
-    try:
-        fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
-        rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
-        return RunConfig.from_mapping(values, source=source), fitted, rule
-    except ConfigError as error:
-        raise CheckpointError(one_line(str(error))) from None
 
 
 def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:

@@ -7,17 +7,21 @@ by later versions and by people too; they may hold plain values only, few levels
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
-from txcls.errors import CheckpointError
+from txcls.config import Calibration, RunConfig, ScopeRule
+from txcls.errors import CheckpointError, ConfigError
 from txcls.folders import reason
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
 
+FORMAT_VERSION = 1
+"""Of config.json."""
 MOST_BYTES = {
     "config.json": 200_000,
     "labels.json": 4_000_000,
@@ -113,6 +117,37 @@ def _parsed(text: str, kind: type[Json], *, where: str) -> Json:
     if not isinstance(value, kind):
         raise CheckpointError(f"{where}: wanted a JSON {kind.__name__}, got {type(value).__name__}")
     return value
+
+
+def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
+    """Write a value as UTF-8 JSON with a final newline; a list of numbers, such as a matrix's row, takes one line."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if indent is not None:  # a line break stands for itself only outside strings, so that no string is touched
+        text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
+    """The settings that a config.json holds, with the calibration and the rule of scope that stand beside them.
+
+    Raises:
+        CheckpointError: it is of another format, or a setting is unknown or invalid; the field is named.
+    """
+    values = dict(values)
+    version = values.pop("format_version", None)
+    if version != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{source}: format_version is {version!r:.100}; this txcls reads {FORMAT_VERSION}. "
+            "Is it a txcls checkpoint?"
+        )
+    calibration = values.pop("calibration", {})
+    scope = values.pop("scope", None)
+    try:
+        fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
+        rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
+        return RunConfig.from_mapping(values, source=source), fitted, rule
+    except ConfigError as error:
+        raise CheckpointError(one_line(str(error))) from None
 
 
 def read_labels(path: Path) -> tuple[str, ...]:

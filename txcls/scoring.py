@@ -22,14 +22,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from txcls.checkpoint import FILES
+from txcls.classifier import Classifier
 from txcls.config import Precision
 from txcls.data.parquet import Row
 from txcls.data.stream import TableStream
 from txcls.data.table import is_json, table_suffix
 from txcls.errors import DataError, StoppedError
+from txcls.folders import FILES
 from txcls.interrupts import stop_requests
-from txcls.predict import Classifier
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,11 +12,13 @@ import torch
 
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
+from txcls.device import autocast_dtype
 from txcls.errors import TrainingError
+from txcls.evaluation import predict_logits
 from txcls.model import FrequentBigrams, TextClassifier
-from txcls.training import FitResult, Progress, TrainingInterruptedError, fit, predict_logits
+from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import drop_tokens
-from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
+from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
 VOCAB = 40
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.checkpoint import checkpoint_names, load_checkpoint
+from txcls.checkpoint import load_checkpoint
+from txcls.classifier import Classifier
 from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError, ConfigError, TrainingError
 from txcls.generation import TextModel, generate
+from txcls.listing import checkpoint_names
 from txcls.model import LanguageModel, TextClassifier
-from txcls.predict import Classifier
 from txcls.text.vocabulary import CLS, MASK
 from txcls.training import pretrain, train
 from txcls.training.from_pretrained import start_from

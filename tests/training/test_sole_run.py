@@ -12,7 +12,7 @@ from txcls.config import RunConfig, load_preset
 from txcls.errors import TrainingError, TxclsError
 from txcls.folders import alone
 from txcls.training import fit, pretrain, train
-from txcls.training.setup import state_file
+from txcls.training.run_folder import state_file
 
 ROOT = Path(__file__).parent.parent.parent
 

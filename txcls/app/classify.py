@@ -11,7 +11,7 @@ from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 
 if TYPE_CHECKING:
-    from txcls.predict import Classifier
+    from txcls.classifier import Classifier
 
 LINKS = (page.TOKENS, page.STEPS, page.ATTENTION, page.POSITIONS, page.WHAT_IF, page.LANGUAGE)
 

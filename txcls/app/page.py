@@ -18,8 +18,8 @@ from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
+    from txcls.classifier import Classifier, Prediction
     from txcls.model import Encoder
-    from txcls.predict import Classifier, Prediction
 
 ICON = str(Path(__file__).parent / "icon.png")
 """The browser tab's picture: a local file, because a named icon would be fetched from the network."""

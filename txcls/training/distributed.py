@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from txcls.data.batches import TokenisedTexts
+from txcls.device import choose_device
 from txcls.errors import LostProcessError, TrainingError, TxclsError
 from txcls.training.objectives import Objective, Outcome, Validated
 
@@ -235,8 +236,18 @@ def joined(device: str | None = None) -> Iterator[Processes]:
 
 
 def own_device() -> torch.device:
-    """The CUDA device of this process: they are dealt out by its number on the machine."""
+    """The CUDA device of this process, by its rank on the machine."""
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+
+
+def training_device(name: str | None) -> torch.device:
+    """The device with that name (None prefers CUDA); under torchrun each process gets its own CUDA device.
+
+    Raises:
+        TrainingError: it cannot be used here.
+    """
+    device = choose_device(name)
+    return own_device() if str(device) == "cuda" and here().size > 1 else device
 
 
 def launcher() -> str:

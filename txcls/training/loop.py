@@ -20,6 +20,7 @@ from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
+from txcls.device import autocast_dtype
 from txcls.errors import LostProcessError, StoppedError, TrainingError
 from txcls.folders import reason
 from txcls.interrupts import stop_requests
@@ -27,7 +28,7 @@ from txcls.model import Encoder, TextClassifier
 from txcls.record import one_line
 from txcls.training.distributed import here
 from txcls.training.objectives import Classify, Objective
-from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
+from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 3
 MOST_SAVING = 0.02

@@ -1,11 +1,11 @@
-"""Optimiser, learning-rate schedule, averaged weights and precision: the parts of training that are not the loop."""
+"""Optimiser, learning-rate schedule and averaged weights."""
 
 import math
 
 import torch
 from torch import nn
 
-from txcls.config import ModelConfig, TrainConfig
+from txcls.config import TrainConfig
 from txcls.model import Encoder
 
 
@@ -86,19 +86,3 @@ class AveragedWeights:
         self.n_updates = n_updates
         for name, tensor in self.weights.items():
             tensor.copy_(weights[name])
-
-
-def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) -> torch.dtype | None:
-    """The dtype to autocast to, or None for float32 throughout.
-
-    "auto" takes bfloat16 where it pays: on CUDA devices that have it, and on processors with bfloat16 instructions for
-    models at least 128 wide (narrower ones spend their time on overhead, which casting adds to).
-    """
-    if precision == "float32":
-        return None
-    if precision == "bfloat16":
-        return torch.bfloat16
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
-    capable = device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-    return torch.bfloat16 if capable and model.d_model >= 128 else None

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.calibration import log_softmax
 from txcls.data.batches import TokenisedTexts
-from txcls.metrics import log_softmax
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
-from txcls.data.datasets import LabelledTexts
+from txcls.data.types import LabelledTexts
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here
 from txcls.training.from_pretrained import encoder_from, start_from
 from txcls.training.objectives import Classify
-from txcls.training.start import start_embeddings
+from txcls.training.start_vectors import start_embeddings
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,25 +19,20 @@ import torch
 from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
+from txcls.data.cache import cache_folder
 from txcls.data.texts import open_texts
+from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
 from txcls.model import Encoder, LanguageModel
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import CLS
-from txcls.training.distributed import here
+from txcls.training.distributed import here, training_device
+from txcls.training.facts import training_facts
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, Objective, SayNext
 from txcls.training.replaced_tokens import DetectorWithGenerator, DetectReplaced
-from txcls.training.setup import (
-    check_writable,
-    choose_device,
-    encode_unlabelled,
-    finished,
-    one_run_per_folder,
-    state_file,
-    training_facts,
-)
-from txcls.training.start import start_embeddings
+from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
+from txcls.training.start_vectors import start_embeddings
 
 LONGEST = 1_000_000
 """Tokens that are read of one text."""
@@ -70,7 +65,7 @@ def pretrain(
     if config.objective == "classify":
         raise TrainingError(f"{config.name} classifies; give --set objective=masked, or a preset made for pre-training")
     tell = on_stage or (lambda message: None)
-    chosen = choose_device(device)
+    chosen = training_device(device)
     check_writable(out)
     tell(f"reading {config.data.dataset}")
     texts = open_texts(config.data, path=data_path)
@@ -127,7 +122,8 @@ def _windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
     """The ids of texts, long ones in windows that the model can read."""
     whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
     first = CLS if encoder.class_token else None
-    return encode_unlabelled(whole, texts).windows(encoder.max_length, first=first)
+    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
+    return TokenisedTexts.encode(whole, rows, cache=cache_folder() / "tokens").windows(encoder.max_length, first=first)
 
 
 def _figures(config: RunConfig, best: HistoryRow) -> dict[str, float]:

@@ -31,10 +31,10 @@ LARGEST_HEADER = 2_000_000
 MOST_DIMENSIONS = 8
 
 
-def stored(weights: "Mapping[str, Tensor]", tables: StoredTables) -> "dict[str, Tensor]":
+def packed(weights: "Mapping[str, Tensor]", tables: StoredTables) -> "dict[str, Tensor]":
     """A model's weights as they are written: a table of N rows as (N, D) int8 and its scales (N, 1) float16.
 
-    Storing what `restored` gives makes the same bits again, so that a checkpoint may be read and written at will.
+    Storing what `unpacked` gives makes the same bits again, so that a checkpoint may be read and written at will.
 
     Args:
         weights: a `state_dict`.
@@ -59,8 +59,8 @@ def in_eight_bits(table: "Tensor") -> "tuple[Tensor, Tensor]":
     return integers.to(torch.int8), scale
 
 
-def restored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
-    """What `stored` wrote, with tables in float32 again; other weights, and what is no table with its scales, as is."""
+def unpacked(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
+    """What `packed` wrote, with tables in float32 again; other weights, and what is no table with its scales, as is."""
     import torch
 
     found = dict(weights)
@@ -74,11 +74,11 @@ def restored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
     return found
 
 
-def described(path: Path) -> "dict[str, Tensor]":
-    """What a safetensors file says it holds: tensors of its names, shapes and types on the meta device, no numbers.
+def read_shapes(path: Path) -> "dict[str, Tensor]":
+    """Names, shapes and types of a safetensors file's tensors, as meta tensors; values are not read.
 
     Raises:
-        CheckpointError: it is no whole safetensors file, or names more tensors than any model here has.
+        CheckpointError: it is not a complete safetensors file, or names more tensors than any model here has.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -118,6 +118,6 @@ def described(path: Path) -> "dict[str, Tensor]":
     return found
 
 
-def as_stored(model: "nn.Module", tables: StoredTables) -> None:
+def round_as_stored(model: "nn.Module", tables: StoredTables) -> None:
     """Round a model's weights in place to what a checkpoint will hold, so that it is judged as it will be used."""
-    model.load_state_dict(restored(stored(model.state_dict(), tables)))
+    model.load_state_dict(unpacked(packed(model.state_dict(), tables)))

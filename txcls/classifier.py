@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.calibration import calibrated_probabilities, scope_scores
 from txcls.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
+from txcls.device import autocast_dtype
 from txcls.errors import CheckpointError
-from txcls.metrics import calibrated_probabilities, scope_scores
 from txcls.pause import may_pause
 from txcls.text.encoder import Encoding, TextEncoder, Token
-from txcls.workers import each
+from txcls.threads import map_in_threads
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -129,7 +130,7 @@ class Classifier:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
 
-        Where torch has several processors, each computes batches of its own (`txcls.workers`).
+        Where torch has several processors, each computes batches of its own (`txcls.threads`).
 
         A text without any word has nan in its row.
 
@@ -140,8 +141,6 @@ class Classifier:
                 than a hundredth; "float32" gives those of `predict`.
         """
         import torch
-
-        from txcls.training.optim import autocast_dtype
 
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
@@ -157,7 +156,7 @@ class Classifier:
 
         places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
         batches = [readable[one] for one in places]
-        for batch, probabilities in zip(batches, each(answers, batches), strict=True):
+        for batch, probabilities in zip(batches, map_in_threads(answers, batches), strict=True):
             found[batch] = probabilities
         return found
 

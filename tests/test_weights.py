@@ -11,7 +11,7 @@ from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig
 from txcls.errors import CheckpointError
 from txcls.model import TextClassifier
-from txcls.stored import SMALLEST_SCALE, as_stored, in_eight_bits, restored, stored
+from txcls.weights import SMALLEST_SCALE, in_eight_bits, packed, round_as_stored, unpacked
 
 
 def wide(path: Path) -> Checkpoint:
@@ -46,8 +46,8 @@ def test_what_was_stored_is_stored_the_same_again(tmp_path: Path) -> None:
     assert (tmp_path / "wide" / "model.safetensors").read_bytes() == before
     torch.manual_seed(1)
     for loud in (1e-8, 1e-4, 1.0, 1e4):
-        once = restored(stored({"embeddings.token.weight": torch.randn(2000, 16) * loud}, "int8"))
-        again = restored(stored(once, "int8"))
+        once = unpacked(packed({"embeddings.token.weight": torch.randn(2000, 16) * loud}, "int8"))
+        again = unpacked(packed(once, "int8"))
         assert torch.equal(once["embeddings.token.weight"], again["embeddings.token.weight"])
 
 
@@ -69,9 +69,9 @@ def test_a_model_is_judged_as_it_is_stored(tmp_path: Path, tables: str) -> None:
     torch.manual_seed(0)
     network = TextClassifier(config.model, vocab_size=40, n_classes=3).eval()
     before = network.embeddings.token.weight.detach().clone()
-    as_stored(network, config.stored_tables)
+    round_as_stored(network, config.stored_tables)
     weights = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    kept = restored(stored(weights, config.stored_tables))
+    kept = unpacked(packed(weights, config.stored_tables))
     for name, tensor in weights.items():
         assert torch.equal(kept[name].to(tensor.dtype), tensor), name
     off = (before - network.embeddings.token.weight).abs().max()

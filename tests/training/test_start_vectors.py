@@ -14,7 +14,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.model import FrequentBigrams
 from txcls.training import train
-from txcls.training.start import (
+from txcls.training.start_vectors import (
     SPREAD,
     WINDOW,
     _pair_counts,
