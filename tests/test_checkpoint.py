@@ -6,10 +6,13 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
+from torch.overrides import TorchFunctionMode
 
 from tests.conftest import FITTED, make_checkpoint
 from txcls.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
@@ -50,6 +53,29 @@ def test_a_matrix_is_written_row_by_row_and_read_back(tmp_path: Path) -> None:
     write_json(tmp_path / "x.json", value)
     text = (tmp_path / "x.json").read_text(encoding="utf-8")
     assert json.loads(text) == value and "[1, 2],\n" in text and "[-3, 4.5e-07]\n" in text
+
+
+def test_loading_reads_the_weights_once_and_initialises_none(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is built on the meta device; initial weights would cost more time than the file's."""
+    read: list[Path] = []
+    real = safetensors.torch.load_file
+    monkeypatch.setattr(safetensors.torch, "load_file", lambda path: read.append(path) or real(path))
+    allocated: list[torch.device] = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if getattr(func, "__name__", "").endswith("_") and args and isinstance(args[0], torch.nn.Parameter):
+                allocated.append(args[0].device)  # an in-place operation on a weight
+            return func(*args, **(kwargs or {}))
+
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    with Watch():
+        load_checkpoint(checkpoint.path)
+    assert read == [checkpoint.path / "model.safetensors"]
+    assert torch.equal(torch.get_rng_state(), before) and {one.type for one in allocated} <= {"meta"}
 
 
 def test_the_scope_rule_is_kept(checkpoint: Checkpoint, tmp_path: Path) -> None:
