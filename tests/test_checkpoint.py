@@ -148,9 +148,9 @@ DAMAGES = {
         f"cut {name}": (cut(name), name)
         for name in ("model.safetensors", "config.json", "tokenizer.json", "labels.json")
     },
-    "pickle for weights": (put("model.safetensors", b"\x80\x04\x95cos\nsystem\n"), "not a whole safetensors file"),
-    "empty weights": (put("model.safetensors", b""), "not a whole safetensors file"),
-    "huge header": (put("model.safetensors", b"\xff" * 64), "not a whole safetensors file"),
+    "pickle for weights": (put("model.safetensors", b"\x80\x04\x95cos\nsystem\n"), "not a complete safetensors file"),
+    "empty weights": (put("model.safetensors", b""), "not a complete safetensors file"),
+    "huge header": (put("model.safetensors", b"\xff" * 64), "not a complete safetensors file"),
     "config of something else": (put("config.json", b'{"architectures": ["BertModel"]}'), "format_version is None"),
     "config not an object": (put("config.json", b"[1]"), "wanted a JSON dict, got list"),
     "deeply nested config": (put("config.json", b"[" * 1_900), "not readable as JSON (nested too deep)"),
@@ -182,11 +182,11 @@ DAMAGES = {
         "class_token False",
     ),
     "one class": (put("labels.json", b'["World"]'), "at least two class names"),
-    "classes twice": (put("labels.json", b'["a", "b", "a", "c"]'), "stands there twice"),
+    "classes twice": (put("labels.json", b'["a", "b", "a", "c"]'), "occurs twice"),
     "class too many": (put("labels.json", b'["a", "b", "c", "d", "e"]'), "head.weight is (4, 16), wanted (5, 16)"),
     "labels not text": (put("labels.json", b"[1, 2]"), "at least two class names"),
     "history": (put("history.jsonl", b"{"), "history.jsonl"),
-    "history rows": (put("history.jsonl", b"[1]\n"), "one JSON object a line"),
+    "history rows": (put("history.jsonl", b"[1]\n"), "one JSON object per line"),
     "metrics": (put("metrics.json", b"\xff"), "metrics.json"),
     "not a number": (
         edit_weights(lambda w: w["head.bias"].fill_(torch.nan)),

@@ -242,7 +242,7 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "empty inspect": (["inspect", "tiny", ""], "no word in this text"),
         "bad split": (["evaluate", "tiny", "--split", "train"], "got split 'train'; wanted test or validation"),
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
-        "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample classifies"),
+        "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
         "train a language model": (["train", "lm", "--out", "x"], "use `pretrain lm`"),
         "init from a classifier": (["train", "sample", "--out", "x", "--init", "tiny"], "it is a classifier"),
         "generate with a classifier": (["generate", "tiny", "text"], "its objective is classify, wanted causal"),

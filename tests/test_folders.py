@@ -159,7 +159,7 @@ def test_a_checkpoint_behind_a_link_is_replaced_where_it_is(tiny: Checkpoint, tm
 
 def test_a_file_in_the_place_is_not_replaced(tmp_path: Path, tiny: Checkpoint) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(CheckpointError, match=r"cannot save checkpoint .*: a file stands there"):
+    with pytest.raises(CheckpointError, match=r"cannot save checkpoint .*: a file with that name exists"):
         save_checkpoint(replace(tiny, path=tmp_path / "file"))
     assert (tmp_path / "file").read_text() == "mine"
 

@@ -137,7 +137,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         (set_config(model_type="x\x1b[2J" * 1000), r"model_type is 'x\x1b[2J"),
         (lambda folder: (folder / "vocab.json").write_text('{"a": 4000000000}'), "wanted an id from 0 to 29"),
         (lambda folder: (folder / "config.json").write_text("{"), "not readable as JSON"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a whole safetensors file"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a complete safetensors file"),
         (lambda folder: (folder / "merges.txt").write_text("x y\n"), "do not make a tokenizer"),
         (lambda folder: (folder / "vocab.json").write_text("[]"), "vocab.json: wanted a JSON dict, got list"),
     ],

@@ -168,7 +168,7 @@ def test_what_is_no_checkpoint_is_not_listed_and_a_dangling_link_is_named(root: 
     (root / "file").write_text("x")
     found = list_checkpoints()
     assert [one.name for one in (*found.classifiers, *found.language_models)] == ["good", "says"]
-    assert found.left_out == {"link": "a link that leads nowhere"}
+    assert found.left_out == {"link": "a broken link"}
 
 
 def test_a_folder_of_no_checkpoints_lists_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
 from txcls.evaluation import evaluate, in_classes_of, predict_logits
-from txcls.training.objectives import FillMasked, SayNext
+from txcls.training.objectives import FillMasked, PredictNext
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))
@@ -39,7 +39,7 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
     assert f"{figures['perplexity']:.4f}" in (folder / "README.md").read_text(encoding="utf-8")
     texts = open_texts(checkpoint.config.data, path=published_data / checkpoint.config.data.dataset).validation[:500]
     rows = TokenisedTexts.encode(checkpoint.encoder, LabelledTexts(texts, [0] * len(texts), ("text",)))
-    objective = SayNext() if checkpoint.config.objective == "causal" else FillMasked(checkpoint.encoder.vocab_size)
+    objective = PredictNext() if checkpoint.config.objective == "causal" else FillMasked(checkpoint.encoder.vocab_size)
     validated = objective.validate(model, rows, torch.device("cpu"))
     loss, accuracy = validated.loss, validated.accuracy
     assert loss == pytest.approx(figures["loss"], abs=0.15)  # 500 of the 7,666 texts

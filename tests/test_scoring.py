@@ -132,7 +132,7 @@ def test_json_rows_keep_their_own_keys_and_a_table_gets_all(classifier: Classifi
     assert [row["n"] for row in rows] == ["1", "", ""]
 
 
-def test_stopped_work_is_kept_and_gone_on_with(classifier: Classifier, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_kept_and_resumed(classifier: Classifier, tmp_path: Path) -> None:
     source, target, whole = write(tmp_path / "in.csv", 50), tmp_path / "out.csv", tmp_path / "whole.csv"
     score_file(classifier, source, whole)
     target.write_text("an older file")
@@ -146,7 +146,7 @@ def test_stopped_work_is_kept_and_gone_on_with(classifier: Classifier, tmp_path:
     ):
         score_file(classifier, source, target, on_progress=stop)
     assert target.read_text() == "an older file"
-    with pytest.raises(DataError, match=r"out\.csv\.parts holds unfinished work; go on with it by --resume"):
+    with pytest.raises(DataError, match=r"out\.csv\.parts holds an unfinished run; continue it with --resume"):
         score_file(classifier, source, target)
     seen: list[Scored] = []
     score_file(classifier, source, target, resume=True, on_progress=seen.append)
@@ -156,9 +156,7 @@ def test_stopped_work_is_kept_and_gone_on_with(classifier: Classifier, tmp_path:
         score_file(classifier, source, target, resume=True)
 
 
-def test_work_on_another_input_or_by_another_checkpoint_is_not_gone_on_with(
-    classifier: Classifier, tmp_path: Path
-) -> None:
+def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Classifier, tmp_path: Path) -> None:
     source, target = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
 
     def stop(state: Scored) -> None:
@@ -167,12 +165,12 @@ def test_work_on_another_input_or_by_another_checkpoint_is_not_gone_on_with(
     with pytest.raises(StoppedError):
         score_file(classifier, source, target, on_progress=stop)
     other = Classifier(make_checkpoint(tmp_path / "other", classes=("a", "b")))
-    with pytest.raises(DataError, match=r"by another checkpoint .*\(checkpoint_sha256 differ\)"):
+    with pytest.raises(DataError, match=r"different settings, which cannot be resumed \(checkpoint_sha256 differ\)"):
         score_file(other, source, target, resume=True)
-    with pytest.raises(DataError, match=r"in another precision \(precision differ\)"):
+    with pytest.raises(DataError, match=r"cannot be resumed \(precision differ\)"):
         score_file(classifier, source, target, precision="bfloat16", resume=True)
     write(source, 21)
-    with pytest.raises(DataError, match=r"another input.*\(input_bytes, input_sha256, rows differ\)"):
+    with pytest.raises(DataError, match=r"cannot be resumed \(input_bytes, input_sha256, rows differ\)"):
         score_file(classifier, source, target, resume=True)
     (tmp_path / "out.csv.parts" / "plan.json").write_text("{")
     with pytest.raises(DataError, match=r"plan\.json cannot be read"):
@@ -189,7 +187,7 @@ def test_a_bad_row_is_named_before_any_work_is_done(classifier: Classifier, tmp_
 
 @pytest.mark.parametrize("target", ["missing/out.csv", "out.xlsx"])
 def test_a_target_that_cannot_be_written_is_an_error(classifier: Classifier, tmp_path: Path, target: str) -> None:
-    with pytest.raises(DataError, match=r"cannot write|format not known"):
+    with pytest.raises(DataError, match=r"cannot write|unknown format"):
         score_file(classifier, write(tmp_path / "in.csv", 9), tmp_path / target)
 
 
@@ -256,7 +254,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(900)
-def test_a_killed_process_leaves_whole_rows_and_is_gone_on_with(large: Path) -> None:
+def test_a_killed_process_leaves_whole_rows_and_is_resumed(large: Path) -> None:
     """SIGKILL in mid-work, twice, the second time as soon as a part is being written."""
     arguments = ["tiny", "--input", "in.csv", "--text-column", "body", "--output", "out.csv"]
     folder = large / "out.csv.parts"
@@ -335,7 +333,7 @@ def test_the_input_is_never_the_output(classifier: Classifier, tmp_path: Path, o
 def test_an_input_inside_the_folder_of_parts_is_not_removed_with_it(classifier: Classifier, tmp_path: Path) -> None:
     (tmp_path / "out.csv.parts").mkdir()
     source = write(tmp_path / "out.csv.parts" / "in.csv", 3)
-    with pytest.raises(DataError, match="removed when the work is done"):
+    with pytest.raises(DataError, match="removed at the end of the run"):
         score_file(classifier, source, tmp_path / "out.csv", text_column="body", resume=True)
     assert source.exists()
 

@@ -252,7 +252,7 @@ def _fill(model: "Encoder", file: Path) -> None:
     try:
         weights = unpacked(load_file(file))
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{file}: not a whole safetensors file ({error!s:.200})") from None
+        raise CheckpointError(f"{file}: not a complete safetensors file ({error!s:.200})") from None
     odd = [name for name, one in weights.items() if one.is_floating_point() and not torch.isfinite(one).all()]
     _refuse(file, [f"{name} holds values that are not finite" for name in odd])
     wanted = model.state_dict()

@@ -155,12 +155,12 @@ def score_file(
 
 
 class BatchClassifier:
-    """Classifies batches of columns, for `ray.data.Dataset.map_batches` and others of that form.
+    """A callable that classifies batches of columns, for `ray.data.Dataset.map_batches` and similar interfaces.
 
         dataset.map_batches(BatchClassifier, fn_constructor_kwargs={"checkpoint": "checkpoints/ag_news"},
                             compute=ray.data.ActorPoolStrategy(size=4))
 
-    Each worker loads the checkpoint once; examples/ray_predict.py is the whole recipe. This class itself needs no Ray.
+    Each worker loads the checkpoint once; see examples/ray_predict.py. The class itself does not need Ray.
 
     Args:
         checkpoint: folder of the checkpoint, on every machine.
@@ -176,10 +176,10 @@ class BatchClassifier:
         self.text_column, self.precision = text_column, precision
 
     def __call__(self, batch: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[np.generic]]":
-        """The columns (N,) of a batch with label and probability added: "" and not-a-number where there is no word.
+        """The columns (N,) of a batch with label and probability added; "" and nan for texts without any word.
 
         Raises:
-            DataError: there is no such column, or it holds something else than texts.
+            DataError: there is no such column, or it holds anything but texts.
         """
         import numpy as np
 
@@ -195,7 +195,7 @@ class BatchClassifier:
 
 
 def _labels(classifier: Classifier, texts: Sequence[str], precision: Precision) -> list[tuple[str, float | None]]:
-    """The best class of each text and its probability; "" and None for texts without a word."""
+    """The best class of each text and its probability; "" and None for texts without any word."""
     rows = classifier.probabilities(texts, precision=precision)  # N C
     best = rows.argmax(axis=1)  # N
     return [
@@ -205,7 +205,7 @@ def _labels(classifier: Classifier, texts: Sequence[str], precision: Precision) 
 
 
 def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
-    """Make the folder of the parts, or check that what is there may be gone on with."""
+    """Create the folder of the parts, or check that the run in it can be resumed with this plan."""
     file, own = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
     if not folder.exists():
         if resume:
@@ -218,22 +218,23 @@ def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
             raise DataError(f"cannot write {folder}: {error.strerror or error}; choose another file") from None
         return
     if not resume:
-        raise DataError(f"{folder} holds unfinished work; go on with it by --resume, or remove it to start again")
+        raise DataError(
+            f"{folder} holds an unfinished run; continue it with --resume, or remove the folder to start again"
+        )
     try:
         there = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
     if differing := [name for name in own if not isinstance(there, dict) or there.get(name) != own[name]]:
         raise DataError(
-            f"{folder} holds work on another input, by another checkpoint or in another precision "
-            f"({', '.join(differing)} differ); repeat the command it was begun with, or remove it and start without "
-            "--resume"
+            f"{folder} is from a run with different settings, which cannot be resumed ({', '.join(differing)} differ); "
+            "repeat the original command, or remove the folder and start without --resume"
         )
 
 
 @dataclass(frozen=True)
 class _Form:
-    """How rows become bytes, and parts a file."""
+    """How rows are written to parts, and parts joined."""
 
     suffix: str
     columns: tuple[str, ...]
@@ -241,11 +242,11 @@ class _Form:
     spreadsheet_safe: bool
 
     def write(self, rows: Sequence[Row], file: IO[bytes]) -> None:
-        """One part."""
+        """Write one part."""
         if self.suffix == ".parquet":
             self._write_parquet(rows, file)
             return
-        # A lone half of a surrogate pair, as JSON can hold, is written as its escape: JSON reads that back.
+        # A lone surrogate, which JSON can contain, is written as its escape, which JSON reads back.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         if is_json(self.suffix):
             for row in rows:
@@ -257,7 +258,7 @@ class _Form:
         text.detach()
 
     def join(self, parts: Iterable[Path], file: IO[bytes]) -> None:
-        """All parts in their order, with a header where the format has one."""
+        """Join all parts in order, with a header if the format has one."""
         if self.suffix == ".parquet":
             import pyarrow.parquet as pq
 
@@ -275,7 +276,7 @@ class _Form:
 
     def _table(self, text: "io.TextIOBase") -> Any:
         delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
-        if self.spreadsheet_safe:  # quoted, a field is one whatever separator a spreadsheet's country has
+        if self.spreadsheet_safe:  # quoted, so that it works with any locale's separator
             return csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
         return csv.writer(text, delimiter=delimiter, lineterminator="\n")
 
@@ -303,15 +304,15 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 
 
 def as_plain_text(value: str) -> str:
-    """A field that no spreadsheet takes for a formula: an apostrophe before = + - @, tab and line ends, numbers apart.
+    """Prefix a field that starts with = + - @, tab or a line end, unless it is a number, with an apostrophe.
 
-    OWASP, CSV Injection: such a field can run commands or send the sheet's contents elsewhere when the file is opened.
+    A spreadsheet would run it as a formula, which can execute commands or leak data (OWASP, CSV Injection).
     """
     return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
 
 
 def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
-    """Raise DataError where writing would destroy what is read, also by another name of the same file."""
+    """Raise DataError if writing would destroy the input, also under another name of the same file."""
     try:
         same = target.exists() and source.exists() and target.samefile(source)
         same = same or target.resolve() == source.resolve()
@@ -321,17 +322,17 @@ def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
     if same:
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
     if inside:
-        raise DataError(f"{source}: lies in {folder}, which is removed when the work is done; move it first")
+        raise DataError(f"{source}: lies in {folder}, which is removed at the end of the run; move it first")
 
 
 def _present(value: Any) -> Any:
-    """None for not-a-number, which JSON cannot say and a table leaves empty."""
+    """None in place of nan, which JSON lacks and tables leave empty."""
     return None if isinstance(value, float) and value != value else value
 
 
 @contextmanager
 def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
-    """A file that is there whole or not at all; gzipped where its name says so.
+    """Write a file atomically; gzipped if its name ends in .gz.
 
     Raises:
         DataError: it cannot be written.
@@ -340,7 +341,7 @@ def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
     try:
         with temporary.open("wb") as raw:
             if path.name.lower().endswith(".gz"):
-                # No name and no time in it: the same rows are the same bytes.
+                # Without name and time, so that the same rows give the same bytes.
                 with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
                     yield cast("IO[bytes]", packed)
             else:

@@ -148,11 +148,11 @@ def test_resuming_with_other_settings_data_or_nothing_is_refused(tmp_path: Path)
     with pytest.raises(TrainingError, match=r"nothing to resume: there is no .*state\.pt"):
         fit(model(), TRAIN, VALIDATION, config(), state_path=path, resume=True)
     fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
-    with pytest.raises(TrainingError, match="its training settings differ"):
+    with pytest.raises(TrainingError, match="is from a run with different training settings, which cannot be resumed"):
         fit(model(), TRAIN, VALIDATION, config(epochs=2), state_path=path, resume=True)
-    with pytest.raises(TrainingError, match="its model shapes differ"):
+    with pytest.raises(TrainingError, match="is from a run with different model shapes, which cannot be resumed"):
         fit(model(d_ff=64), TRAIN, VALIDATION, config(epochs=1), state_path=path, resume=True)
-    with pytest.raises(TrainingError, match="its row counts differ"):
+    with pytest.raises(TrainingError, match="is from a run with different row counts, which cannot be resumed"):
         fit(model(), VALIDATION, VALIDATION, config(epochs=1), state_path=path, resume=True)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(TrainingError, match="is damaged"):
@@ -223,7 +223,7 @@ def test_few_rows_are_read_more_often_until_there_are_enough_steps(min_steps: in
     assert result.history[-1].learning_rate < 1e-3, "the schedule ends with the last of them"
 
 
-def test_the_last_weights_are_kept_where_asked_for() -> None:
+def test_the_last_weights_are_kept_where_token_outcome() -> None:
     network, last = model(), {}
 
     def keep(progress: Progress) -> None:

@@ -19,7 +19,7 @@ from txcls.model import LanguageModel, TextClassifier
 from txcls.text.vocabulary import CLS, MASK
 from txcls.training import pretrain, train
 from txcls.training.from_pretrained import start_from
-from txcls.training.objectives import FillMasked, SayNext, mask_tokens
+from txcls.training.objectives import FillMasked, PredictNext, mask_tokens
 
 VOCAB = 30
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 16, "positions": "learned"}
@@ -60,7 +60,7 @@ def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
     ids = torch.tensor([[3, 5, 6, 7], [3, 9, 0, 0]])
     losses = []
     with torch.no_grad():
-        outcome = SayNext().batch(model, ids, torch.zeros(2))
+        outcome = PredictNext().batch(model, ids, torch.zeros(2))
         for row in rows:
             for place in range(1, len(row)):
                 scores = model(torch.tensor([row[:place]]))[0, -1]
@@ -81,9 +81,9 @@ def test_masked_validation_repeats_itself_and_leaves_chance_alone() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("objective", [FillMasked(VOCAB), SayNext()])
-def test_texts_too_short_to_ask_for_anything_do_no_harm(objective: FillMasked | SayNext) -> None:
-    model = language_model(causal=isinstance(objective, SayNext))
+@pytest.mark.parametrize("objective", [FillMasked(VOCAB), PredictNext()])
+def test_texts_too_short_to_ask_for_anything_do_no_harm(objective: FillMasked | PredictNext) -> None:
+    model = language_model(causal=isinstance(objective, PredictNext))
     outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2))
     outcome.loss.backward()
     assert outcome.n == 0 and outcome.loss.item() == 0.0
@@ -153,7 +153,7 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pyte
     wider = TextClassifier(
         ModelConfig.model_validate({**SMALL, "d_ff": 64}), vocab_size=made.encoder.vocab_size, n_classes=2
     )
-    with pytest.raises(TrainingError, match="its model has another form: layers"):
+    with pytest.raises(TrainingError, match="its model has a different shape: layers"):
         start_from(wider, made)
 
 

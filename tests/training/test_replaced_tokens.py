@@ -162,5 +162,5 @@ def test_only_the_encoder_is_kept_and_a_classifier_starts_from_it(
 
 
 def test_an_early_validation_is_never_taken_for_the_best() -> None:
-    with pytest.raises(ConfigError, match=r"train\.monitor: replaced tokens get harder to find"):
+    with pytest.raises(ConfigError, match=r"train\.monitor: accuracy falls during replaced-token training"):
         run_config("masked").with_settings(["objective=replaced"])

@@ -19,7 +19,7 @@ from txcls.training.start_vectors import (
     WINDOW,
     _pair_counts,
     _ppmi,
-    company_vectors,
+    cooccurrence_vectors,
     frequent_pairs,
 )
 
@@ -52,11 +52,11 @@ def test_words_that_keep_the_same_company_start_alike() -> None:
     for _ in range(600):  # tokens 10 and 11 stand among 12 to 15, token 20 among 21 to 24
         near, word = (12, int(random.integers(10, 12))) if random.random() < 0.5 else (21, 20)
         rows.append([*random.integers(near, near + 4, size=2), word, *random.integers(near, near + 4, size=2)])
-    vectors = company_vectors(texts(*rows), vocab_size=30, d_model=4)
+    vectors = cooccurrence_vectors(texts(*rows), vocab_size=30, d_model=4)
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     assert unit[10] @ unit[11] > 0.9 > 0.5 > unit[10] @ unit[20]
     assert not vectors[:4].any() and vectors[4:].std() == pytest.approx(SPREAD, rel=1e-3)
-    np.testing.assert_array_equal(vectors, company_vectors(texts(*rows), vocab_size=30, d_model=4))
+    np.testing.assert_array_equal(vectors, cooccurrence_vectors(texts(*rows), vocab_size=30, d_model=4))
 
 
 def test_the_most_frequent_pairs_are_those_that_a_loop_counts() -> None:
@@ -89,4 +89,4 @@ def test_a_classifier_knows_the_pairs_of_its_training_texts(tmp_path: Path, monk
 
 @pytest.mark.parametrize("rows", [[[1]], [[5], [6]], [[5, 6, 7]]])
 def test_too_little_text_gives_zeros(rows: list[list[int]]) -> None:
-    assert not company_vectors(texts(*rows), vocab_size=10, d_model=8).any()
+    assert not cooccurrence_vectors(texts(*rows), vocab_size=10, d_model=8).any()

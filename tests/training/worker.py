@@ -14,7 +14,7 @@ from tests.training.test_loop import TRAIN, VALIDATION, VOCAB, config, model
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import Encoder, LanguageModel
 from txcls.training import fit, joined
-from txcls.training.objectives import FillMasked, Objective, SayNext
+from txcls.training.objectives import FillMasked, Objective, PredictNext
 
 STILL: dict[str, object] = {"token_dropout": 0.0, "precision": "float32", "epochs": 2}
 CASES: dict[str, dict[str, object]] = {
@@ -40,7 +40,7 @@ def make(case: str) -> tuple[Encoder, TrainConfig, Objective | None]:
     shape = {"d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 16, "d_embedding": 8}
     shape = {**shape, "dropout": 0.0, "qkv_bias": False}
     network = LanguageModel(ModelConfig.model_validate({**shape, "causal": case == "causal"}), vocab_size=VOCAB)
-    return network, settings, SayNext() if case == "causal" else FillMasked(VOCAB)
+    return network, settings, PredictNext() if case == "causal" else FillMasked(VOCAB)
 
 
 def run(case: str, folder: Path, *, resume: bool = False) -> None:

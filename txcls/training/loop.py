@@ -1,7 +1,7 @@
-"""The training loop: `fit` a model to tokenised texts, watch it on validation rows, survive being stopped.
+"""The training loop: `fit` a model to tokenised texts, validate it, and save a state to resume from.
 
 python -m txcls train ag_news            # a preset, from its data set to a checkpoint folder
-python -m txcls train ag_news --resume   # go on where it was stopped
+python -m txcls train ag_news --resume   # continue an interrupted run
 """
 
 import math
@@ -32,12 +32,12 @@ from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer,
 
 STATE_VERSION = 3
 MOST_SAVING = 0.02
-"""The share of the time that saving the state may take: a large model's is saved less often than asked for."""
+"""Largest share of the time spent saving the state: a large model's is saved less often than configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One validation: where training stood, how it did since the last one, how the kept weights do on unseen rows."""
+    """One validation: training figures since the previous one, and figures on validation rows."""
 
     epoch: int
     step: int
@@ -53,7 +53,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where training stands after a step, for a progress bar; rates are over the steps since the last validation."""
+    """Progress after a step, for a progress bar; figures are over the steps since the last validation."""
 
     epoch: int
     epochs: int
@@ -67,7 +67,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """How training ended; the model itself holds the best weights by then."""
+    """How training ended; the model holds the best weights."""
 
     history: tuple[HistoryRow, ...]
     best: HistoryRow
@@ -76,7 +76,7 @@ class FitResult:
 
 
 class TrainingInterruptedError(TrainingError, StoppedError):
-    """Training was stopped on purpose (Ctrl-C, SIGTERM) and its state is saved, where there is a place for it."""
+    """Training was interrupted (Ctrl-C, SIGTERM); its state is saved if there is a `state_path`."""
 
 
 @dataclass
@@ -104,27 +104,27 @@ def fit(
     on_validation: Callable[[HistoryRow], None] | None = None,
     max_steps: int | None = None,
 ) -> FitResult:
-    """Train `model` in place and leave it with the weights that did best on the validation rows.
+    """Train `model` in place and leave it with the weights that did best on validation rows.
 
-    In a process of several (`txcls.training.distributed`) all of them call this with the same arguments; the result is
-    that of one process with the same batches, up to rounding, and but for dropout and the like, which each draws anew.
+    Under torchrun (`txcls.training.distributed`) all processes call this with the same arguments; the result is that of
+    one process with the same batches, up to rounding and to dropout, which differs by process.
 
     Args:
         model: freshly initialised (with `resume`, of the same configuration as before).
         train, validation: token ids and labels; neither may be empty.
-        config: how to train.
-        objective: what to learn; None for the texts' classes.
-        device: where to compute; the model is moved there and stays there.
-        state_path: file that the state is saved to every `save_every_seconds` (less often where that would take more
-            than `MOST_SAVING` of the time), after each epoch and on interruption.
-        resume: go on from `state_path`; batch order, dropout and result are those of an uninterrupted run.
-        on_step, on_validation: told after each optimiser step and each validation.
-        max_steps: stop after so many optimiser steps in all (for trials; the schedule is that of the whole run).
+        config: training settings.
+        objective: the training objective; None for class labels.
+        device: where to compute; the model stays there.
+        state_path: file for the state, saved every `save_every_seconds` (less often if that would take more than
+            `MOST_SAVING` of the time), after each epoch and on interruption.
+        resume: continue from `state_path`; batch order, dropout and result are those of an uninterrupted run.
+        on_step, on_validation: called after each optimiser step and each validation.
+        max_steps: stop after this many optimiser steps in total (for trials; the schedule is that of the whole run).
 
     Raises:
-        TrainingError: the loss became not-a-number, there is nothing (fitting) to resume from, or another process of
-            the run was lost.
-        TrainingInterruptedError: stopped by Ctrl-C or SIGTERM, after the state was saved.
+        TrainingError: the loss is not finite, there is no (matching) state to resume from, or another process of the
+            run was lost.
+        TrainingInterruptedError: Ctrl-C or SIGTERM; the state was saved.
     """
     if objective is None:
         assert isinstance(model, TextClassifier)
@@ -135,7 +135,7 @@ def fit(
 
 
 class _Fit:
-    """The state of one training run, so that all of it can be written to a file and read back."""
+    """The complete state of a training run, which can be saved and restored."""
 
     def __init__(
         self,
@@ -180,13 +180,13 @@ class _Fit:
         max_steps: int | None,
     ) -> FitResult:
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
-        torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # other dropout in each process
+        torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # different dropout in each process
         if resume:
             self._load()
         try:
             return self._run(on_step=on_step, on_validation=on_validation, max_steps=max_steps)
         except LostProcessError as error:
-            raise LostProcessError(f"{error} after step {self.step}{self._how_to_go_on()}") from error
+            raise LostProcessError(f"{error} after step {self.step}{self._resume_hint()}") from error
 
     def _run(
         self,
@@ -196,8 +196,8 @@ class _Fit:
         max_steps: int | None,
     ) -> FitResult:
         if self.processes.size > 1:
-            self._save()  # one of them may be lost at any time
-        stopped_early = self._patience_is_out()
+            self._save()  # a process may be lost at any time
+        stopped_early = self._is_out_of_patience()
         with stop_requests() as stop_requested:
             while self.epoch < self.epochs and not stopped_early:
                 batches = length_bucketed_batches(
@@ -215,12 +215,12 @@ class _Fit:
                         row = self._validate()
                         if on_validation is not None:
                             on_validation(row)
-                        stopped_early = self._patience_is_out() or last
+                        stopped_early = self._is_out_of_patience() or last
                     stop, save = self.processes.any(stop_requested(), self._is_save_due())
                     if stop:
                         self._save()
                         raise TrainingInterruptedError(
-                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._how_to_go_on()}"
+                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}"
                         )
                     if save:
                         self._save()
@@ -299,7 +299,7 @@ class _Fit:
         return row
 
     def _better(self, *, loss: float, accuracy: float) -> bool:
-        """Whether the weights of this validation are kept; ties in accuracy go to the lower loss."""
+        """Whether this validation is the best so far; ties in accuracy are broken by loss."""
         kept = [row for row in self.history if row.best]
         if not kept or self.config.monitor == "last":
             return True
@@ -307,7 +307,7 @@ class _Fit:
             return loss < kept[-1].validation_loss
         return (accuracy, -loss) > (kept[-1].validation_accuracy, -kept[-1].validation_loss)
 
-    def _patience_is_out(self) -> bool:
+    def _is_out_of_patience(self) -> bool:
         if not self.config.patience or not self.history:
             return False
         since_best = next(n for n, row in enumerate(reversed(self.history)) if row.best)
@@ -331,15 +331,15 @@ class _Fit:
         return nullcontext() if self.dtype is None else torch.autocast(self.device.type, dtype=self.dtype)
 
     def _is_save_due(self) -> bool:
-        """Whether the last save is long enough ago; 0 seconds ask for one after every step, whatever it costs."""
+        """Whether it is time to save; with 0 seconds after every step, whatever it costs."""
         if self.state_path is None or self.processes.rank:
-            return False  # nothing is kept; or the first process writes, and knows how long that takes
+            return False  # nowhere to save, or not the process that saves
         asked = self.config.save_every_seconds
         pause = max(asked, self.last_save_took / MOST_SAVING) if asked else 0.0
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
-        """Write everything that `_load` needs, all at once: a stop while writing leaves the state before."""
+        """Atomically write everything that `_load` needs."""
         if self.state_path is None:
             return
         random = self.processes.gather(self._random_state())
@@ -376,7 +376,7 @@ class _Fit:
             raise TrainingError(
                 one_line(
                     f"cannot save the training state to {self.state_path}: {reason(cause)}; free some space, or choose "
-                    "another folder with --out. What was saved before is untouched, --resume goes on from it"
+                    "another folder with --out. The state saved before is unchanged; continue from it with --resume"
                 )
             ) from error
         self.saved_at = time.monotonic()
@@ -393,7 +393,7 @@ class _Fit:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.processes.rank < len(state["random"]):  # there may be more processes than before
+        if self.processes.rank < len(state["random"]):  # there may be more processes than when it was saved
             cpu, cuda = state["random"][self.processes.rank]
             torch.set_rng_state(cpu)
             if self.device.type == "cuda":
@@ -402,11 +402,11 @@ class _Fit:
     def _random_state(self) -> tuple[Tensor, list[Tensor]]:
         return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
 
-    def _how_to_go_on(self) -> str:
-        return f"; its state is in {self.state_path}, --resume goes on from it" if self.state_path else ""
+    def _resume_hint(self) -> str:
+        return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
     def _read(self) -> dict[str, Any]:
-        """The state on disk, checked to be one of a run with these settings."""
+        """The saved state, checked to be from a run with these settings."""
         if self.state_path is None or not self.state_path.is_file():
             raise TrainingError(f"nothing to resume: there is no {self.state_path}; start without --resume")
         try:
@@ -422,12 +422,12 @@ class _Fit:
         ):
             if came != wanted:
                 raise TrainingError(
-                    f"{self.state_path} was saved by another run: its {what} differ. Repeat the settings it was "
-                    "started with, or start without --resume"
+                    f"{self.state_path} is from a run with different {what}, which cannot be resumed. Repeat its "
+                    "settings, or start without --resume"
                 )
         return state
 
 
 def _validation_points(batches: int, validations: int) -> set[int]:
-    """After which batches of an epoch (counted from 1) to validate: evenly spaced, the last one always."""
+    """The batches of an epoch (from 1) after which to validate: evenly spaced, including the last."""
     return {max(1, round(batches * (n + 1) / validations)) for n in range(validations)}

@@ -12,8 +12,8 @@ from txcls.model import Encoder
 def make_optimizer(model: Encoder, config: TrainConfig) -> torch.optim.Optimizer:
     """AdamW that decays matrices only, or plain Adam.
 
-    Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to
-    zero would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
+    Norms, biases and positions are not decayed: smaller ones would not make the function simpler. AdamW's betas are 0.9
+    and 0.98, as in most Transformer recipes.
     With `layer_decay`, each layer is a parameter group of its own.
     """
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
@@ -31,7 +31,7 @@ def make_optimizer(model: Encoder, config: TrainConfig) -> torch.optim.Optimizer
 
 
 def _layers_above(name: str, n_layers: int) -> int:
-    """How many layers a gradient passes on its way from the head to a parameter: 0 for the head and the last norm."""
+    """Number of layers between the head and a parameter: 0 for the head and the last norm."""
     part, _, rest = name.partition(".")
     if part == "layers":
         return n_layers - int(rest.partition(".")[0])
@@ -39,13 +39,13 @@ def _layers_above(name: str, n_layers: int) -> int:
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Let the next step use this rate, each group its share of it."""
+    """Set the learning rate of the next step; each group gets its share of it."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group["share"]
 
 
 def learning_rate(step: int, *, total: int, config: TrainConfig) -> float:
-    """The rate of optimiser step `step` (from 0) out of `total`: linear warm-up, then flat or down a cosine to zero."""
+    """Learning rate of step `step` (from 0) out of `total`: linear warm-up, then constant or cosine decay to zero."""
     warmup = round(config.warmup_fraction * total)
     if step < warmup:
         return config.learning_rate * (step + 1) / warmup
@@ -56,9 +56,9 @@ def learning_rate(step: int, *, total: int, config: TrainConfig) -> float:
 
 
 class AveragedWeights:
-    """Exponential moving average of a model's weights, less noisy than the last step's (Polyak & Juditsky 1992).
+    """Exponential moving average of a model's weights (Polyak & Juditsky 1992).
 
-    The decay starts low, (1 + n) / (10 + n) after n updates, so that the initial weights are forgotten early.
+    The decay is at most (1 + n) / (10 + n) after n updates, so that the initial weights are forgotten early.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -68,7 +68,7 @@ class AveragedWeights:
 
     @torch.no_grad()
     def update(self, model: nn.Module) -> None:
-        """Move the averages towards the model's weights of now."""
+        """Move the averages towards the model's current weights."""
         self.n_updates += 1
         decay = min(self.decay, (1 + self.n_updates) / (10 + self.n_updates))
         current = model.state_dict()
@@ -76,11 +76,11 @@ class AveragedWeights:
         torch._foreach_lerp_([self.weights[name] for name in names], [current[name] for name in names], 1.0 - decay)
 
     def state_dict(self) -> dict[str, object]:
-        """What `load_state_dict` takes to go on."""
+        """The state for `load_state_dict`."""
         return {"n_updates": self.n_updates, "weights": self.weights}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on from `state_dict()`."""
+        """Restore `state_dict()`."""
         n_updates, weights = state["n_updates"], state["weights"]
         assert isinstance(n_updates, int) and isinstance(weights, dict)
         self.n_updates = n_updates

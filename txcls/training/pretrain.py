@@ -1,11 +1,11 @@
-"""Pre-training: learn from the training texts of one data set or of several, without labels.
+"""Pre-training on the unlabelled training texts of one or several data sets.
 
-    python -m txcls pretrain encoder                   # masked or replaced tokens, from which classifiers start
-    python -m txcls train ag_news --init encoder
-    python -m txcls pretrain lm                        # the next token, for continuing texts
+    python -m txcls pretrain encoder                   # masked or replaced tokens
+    python -m txcls train ag_news --init encoder       # a classifier that starts from it
+    python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
-It learns from training rows alone, split as for a classifier. Held-out texts only say which weights to keep; test texts
-are never read, nor are the validation texts of a mixture's sources.
+Only training rows are used, with a classifier's split. Held-out texts decide which weights are kept; test texts are
+never read, nor are the validation texts of a mixture's sources.
 """
 
 import math
@@ -29,13 +29,13 @@ from txcls.text.vocabulary import CLS
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import training_facts
 from txcls.training.loop import HistoryRow, Progress, fit
-from txcls.training.objectives import FillMasked, Objective, SayNext
+from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.replaced_tokens import DetectorWithGenerator, DetectReplaced
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 from txcls.training.start_vectors import start_embeddings
 
 LONGEST = 1_000_000
-"""Tokens that are read of one text."""
+"""Most tokens read from one text."""
 
 
 @one_run_per_folder
@@ -55,15 +55,17 @@ def pretrain(
 ) -> Checkpoint:
     """Pre-train a model and save it as the checkpoint folder `out`; arguments as those of `train`.
 
-    Texts longer than the model's max_length are cut into windows. Language models report the loss per token that is
-    asked for, and its exponential, perplexity: with the masked objective over the masked tokens, which is not
-    comparable with the causal one. Replaced-token detection reports its loss and the share of tokens judged right.
+    Texts longer than the model's max_length are split into windows. Language models report the loss per predicted token
+    and its exponential, the perplexity; those of masked and causal models are not comparable. Replaced-token detection
+    reports its loss and the share of tokens judged correctly.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
     """
     if config.objective == "classify":
-        raise TrainingError(f"{config.name} classifies; give --set objective=masked, or a preset made for pre-training")
+        raise TrainingError(
+            f"{config.name} is a classifier preset; use one for pre-training, or --set objective=masked"
+        )
     tell = on_stage or (lambda message: None)
     chosen = training_device(device)
     check_writable(out)
@@ -111,15 +113,15 @@ def pretrain(
 
 
 def _task(config: RunConfig, vocab_size: int) -> tuple[Encoder, Objective]:
-    """A model with its first weights, and what it is to learn."""
+    """A model with initial weights, and its training objective."""
     if config.objective == "replaced":
         return DetectorWithGenerator(config.model, vocab_size=vocab_size), DetectReplaced()
     model = LanguageModel(config.model, vocab_size=vocab_size)
-    return model, FillMasked(vocab_size) if config.objective == "masked" else SayNext()
+    return model, FillMasked(vocab_size) if config.objective == "masked" else PredictNext()
 
 
 def _windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
-    """The ids of texts, long ones in windows that the model can read."""
+    """The ids of texts, long ones split into windows."""
     whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
     first = CLS if encoder.class_token else None
     rows = LabelledTexts(texts, [0] * len(texts), ("text",))
@@ -127,7 +129,7 @@ def _windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
 
 
 def _figures(config: RunConfig, best: HistoryRow) -> dict[str, float]:
-    """What the card says of the kept weights on held-out texts."""
+    """The figures of the kept weights on held-out texts."""
     figures = {"loss": round(best.validation_loss, 6), "accuracy": round(best.validation_accuracy, 6)}
     if config.objective != "replaced":
         figures["perplexity"] = round(math.exp(min(best.validation_loss, 700.0)), 4)

@@ -1,7 +1,7 @@
-"""What embeddings start from, counted in the training texts themselves: words that keep the same company are alike.
+"""Initial token embeddings from co-occurrence counts in the training texts: words with similar contexts start similar.
 
-Random start vectors have to learn from the labels alone that "striker" and "goalkeeper" are related, and rare words
-never do. Which words stand near which is there to be counted beforehand, without labels.
+From random vectors, a model must learn from labels alone that "striker" and "goalkeeper" are related, which never
+happens for rare words. Co-occurrence is counted beforehand, without labels.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts
@@ -18,23 +17,23 @@ from txcls.model import Embeddings, FrequentBigrams
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS, UNK
 
 WINDOW = 5
-"""Neighbours counted on either side; one at distance k counts 1 / k."""
+"""Neighbours counted on each side; one at distance k counts 1 / k."""
 SMOOTHING = 0.75
 """Exponent on neighbours' frequencies, so that rare neighbours do not dominate (Levy et al. 2015)."""
 SPREAD = 0.1
-"""Standard deviation of the vectors' numbers: small enough that training can still turn them."""
+"""Standard deviation of the vectors' components: small enough for training to change their directions."""
 
 
-def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> NDArray[np.float32]:
+def cooccurrence_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> NDArray[np.float32]:
     """Vectors (V, D) from positive pointwise mutual information and a truncated singular value decomposition.
 
-    PPMI(a, b) = max(0, log P(a, b) / (P(a) P(b))) over pairs of tokens near each other; the decomposition U S V^T of
-    that matrix, cut to D columns, gives U sqrt(S). It is what word2vec's skip-gram factorises implicitly (Levy &
-    Goldberg 2014, "Neural Word Embedding as Implicit Matrix Factorization"), in seconds and the same at each run.
-    Special tokens, and all where there are not more than D words, get zeros.
+    PPMI(a, b) = max(0, log P(a, b) / (P(a) P(b))) over pairs of nearby tokens; with its decomposition U S V^T cut to
+    D columns, the vectors are U sqrt(S). Word2vec's skip-gram factorises this matrix implicitly (Levy & Goldberg
+    2014, "Neural Word Embedding as Implicit Matrix Factorization"); this takes seconds and is deterministic. Special
+    tokens get zeros, and so do all tokens if there are at most D words.
 
     Args:
-        texts: the training texts; labels are not looked at.
+        texts: the training texts; labels are not used.
         vocab_size: V.
         d_model: D.
     """
@@ -51,20 +50,13 @@ def company_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int) -> 
     return vectors
 
 
-def add_company_vectors(embedding: nn.Embedding, texts: TokenisedTexts) -> None:
-    """Add the company vectors of these texts to token embeddings (V, width) in place."""
-    vectors = company_vectors(texts, vocab_size=embedding.num_embeddings, d_model=embedding.embedding_dim)
-    embedding.weight.data += torch.from_numpy(vectors)
-
-
 def frequent_pairs(texts: TokenisedTexts, n: int) -> NDArray[np.int64]:
-    """The n most frequent pairs of neighbouring tokens, (N, 2); fewer where there are no more.
+    """The n most frequent pairs of neighbouring tokens (N, 2), or all if there are fewer.
 
-    A text's first token makes a pair with padding, as the model reads it. Pairs with the unknown token are left out:
-    its neighbour alone says as much.
+    A text's first token forms a pair with padding, as in the model. Pairs with the unknown token are left out.
 
     Args:
-        texts: the training texts; labels are not looked at.
+        texts: the training texts; labels are not used.
         n: how many.
     """
     right = texts.ids.astype(np.int64)
@@ -90,18 +82,20 @@ def start_embeddings(
         tell: called with a message at each stage.
     """
     if isinstance(embeddings.ngram, FrequentBigrams):
-        tell("counting which bigrams are frequent")
+        tell("counting bigrams")
         embeddings.ngram.learn(torch.from_numpy(frequent_pairs(texts, len(embeddings.ngram.known))))
     if config.start_vectors == "company":
-        tell("counting which words keep company, for start vectors")
-        add_company_vectors(embeddings.token, texts)
+        tell("computing start vectors from word co-occurrence")
+        width = embeddings.token.embedding_dim
+        vectors = cooccurrence_vectors(texts, vocab_size=embeddings.token.num_embeddings, d_model=width)
+        embeddings.token.weight.data += torch.from_numpy(vectors)
 
 
 def _pair_counts(texts: TokenisedTexts, vocab_size: int) -> Any:  # scipy has no types
-    """How often two tokens stand near each other, (V, V), sparse and symmetric; one at distance k counts 1 / k."""
+    """Co-occurrence counts (V, V), sparse and symmetric; a pair at distance k counts 1 / k."""
     from scipy.sparse import coo_matrix, csr_matrix
 
-    # One long row of ids with a gap of padding after each text, so that no pair reaches from one text into the next.
+    # All ids in one row, with a gap of padding after each text so that no pair spans two texts.
     gap = np.arange(len(texts)) * WINDOW
     place = np.arange(len(texts.ids)) + np.repeat(gap, texts.lengths)
     row = np.zeros(len(texts.ids) + len(texts) * WINDOW, dtype=np.int64)
@@ -117,7 +111,7 @@ def _pair_counts(texts: TokenisedTexts, vocab_size: int) -> Any:  # scipy has no
 
 
 def _ppmi(counts: Any) -> Any:
-    """The sparse matrix (V, V) of positive pointwise mutual information, from that of counts."""
+    """The sparse matrix (V, V) of positive pointwise mutual information of counts (V, V)."""
     from scipy.sparse import csr_matrix
 
     token = np.asarray(counts.sum(axis=1)).ravel()  # V
