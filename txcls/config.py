@@ -83,6 +83,7 @@ class ModelConfig(Section):
     """A bias in attention's output projection."""
     causal: bool = False
     """Causal mask: each token attends only to itself and to earlier tokens."""
+    # The next three settings exist only to reproduce published reference systems.
     mask_padding: bool = True
     """Mask padding in attention and pooling; False only to reproduce systems that do not."""
     pool_padding: bool = False
