@@ -22,15 +22,6 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
     rows = dataset.load("train")
     if dataset.has_validation:
         return rows, dataset.load("validation")
-    return split_rows(rows, config)
-
-
-def split_rows(rows: LabelledTexts, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
-    """Training rows split into those to learn and those held out for validation; the same ones at each call.
-
-    Raises:
-        DataError: they cannot be split.
-    """
     kept, held_out = stratified_split(
         rows.labels, fraction=config.validation_fraction, seed=config.split_seed, classes=rows.classes
     )
