@@ -12,7 +12,6 @@ import torch
 
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.device import autocast_dtype
 from txcls.errors import TrainingError
 from txcls.evaluation import predict_logits
 from txcls.model import FrequentBigrams, TextClassifier
@@ -274,14 +273,6 @@ def test_token_dropout_spares_special_tokens() -> None:
     assert torch.equal(dropped[:, :4], ids[:, :4])
     changed = dropped[:, 4:] != ids[:, 4:]
     assert changed.float().mean().item() == pytest.approx(0.3, abs=0.02) and (dropped[:, 4:][changed] == 1).all()
-
-
-def test_narrow_models_are_not_autocast() -> None:
-    assert autocast_dtype("auto", device=torch.device("cpu"), model=ModelConfig(d_model=32, n_heads=4)) is None
-    assert (
-        autocast_dtype("bfloat16", device=torch.device("cpu"), model=ModelConfig(d_model=32, n_heads=4))
-        is torch.bfloat16
-    )
 
 
 def test_a_full_disk_is_said_and_leaves_the_state_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
