@@ -62,12 +62,12 @@ def test_loading_reads_the_weights_once_and_initialises_none(
     read: list[Path] = []
     real = safetensors.torch.load_file
     monkeypatch.setattr(safetensors.torch, "load_file", lambda path: read.append(path) or real(path))
-    allocated: list[torch.device] = []
+    written: list[str] = []
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if getattr(func, "__name__", "").endswith("_") and args and isinstance(args[0], torch.nn.Parameter):
-                allocated.append(args[0].device)  # an in-place operation on a weight
+            if getattr(func, "__name__", "") in ("normal_", "uniform_", "fill_", "zero_", "copy_"):
+                written.append(args[0].device.type)
             return func(*args, **(kwargs or {}))
 
     torch.manual_seed(3)
@@ -75,7 +75,7 @@ def test_loading_reads_the_weights_once_and_initialises_none(
     with Watch():
         load_checkpoint(checkpoint.path)
     assert read == [checkpoint.path / "model.safetensors"]
-    assert torch.equal(torch.get_rng_state(), before) and {one.type for one in allocated} <= {"meta"}
+    assert torch.equal(torch.get_rng_state(), before) and set(written) <= {"meta"}
 
 
 def test_the_scope_rule_is_kept(checkpoint: Checkpoint, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ DAMAGES = {
     ),
     "no calibration": (
         edit_json("config.json", lambda c: c.update(calibration=None)),
-        "calibration: temperature: input",
+        "calibration: input should be a valid dictionary",
     ),
     "scope rule": (
         edit_json("config.json", lambda c: c.update(scope={"score": "mood"})),
@@ -229,7 +229,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(
             patch.setattr(target, first_fails)
         else:
             patch.setattr(target, full)
-        with pytest.raises(CheckpointError, match="No space left on device; an older one there is untouched"):
+        with pytest.raises(CheckpointError, match="No space left on device; an older one there is unchanged"):
             save_checkpoint(checkpoint)
     assert snapshot(checkpoint.path) == before
     assert [path.name for path in checkpoint.path.parent.iterdir()] == ["tiny"], "no leftovers"

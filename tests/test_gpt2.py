@@ -124,7 +124,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in FILES),
         (set_config(model_type="bert"), "model_type is 'bert'; wanted 'gpt2'"),
         (set_config(activation_function="swish"), "activation_function is 'swish'"),
-        (set_config(scale_attn_weights=False), "scale_attn_weights is set"),
+        (set_config(scale_attn_weights=False), "scale_attn_weights has an unsupported value"),
         (set_config(layer_norm_epsilon=1e-12), "layer_norm_epsilon"),
         (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
         (set_config(n_layer=4), "lacks h.3.ln_1.weight"),

@@ -59,7 +59,7 @@ def test_tables_of_16_columns_and_more_take_eight_bits_and_all_else_16(tmp_path:
     assert kept["phrases.table"].shape[1] == 4 and kept["phrases.table"].dtype == torch.float16
     assert all(kept[name + ".scale"].dtype == torch.float16 for name in eight)
     assert kept["phrases.known"].dtype == torch.int64
-    assert "wide tables as eight-bit integers" in (tmp_path / "wide" / "README.md").read_text(encoding="utf-8")
+    assert "wide tables as int8" in (tmp_path / "wide" / "README.md").read_text(encoding="utf-8")
     assert all(parameter.dtype == torch.float32 for parameter in made.model.parameters())
 
 

@@ -140,7 +140,7 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
             f"{source}: format_version is {version!r:.100}; this txcls reads {FORMAT_VERSION}. "
             "Is it a txcls checkpoint?"
         )
-    calibration = values.pop("calibration", {})
+    calibration = values.pop("calibration", None)
     scope = values.pop("scope", None)
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
