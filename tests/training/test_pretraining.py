@@ -100,7 +100,7 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
     assert losses[-1] < losses[0] < np.log(400)
     assert made.metrics["language"]["perplexity"] == pytest.approx(np.exp(min(losses)), rel=1e-3)
     card = (tmp_path / "lm" / "README.md").read_text(encoding="utf-8")
-    assert "A language model trained from scratch" in card and "perplexity" in card
+    assert "language model trained from scratch" in card and "perplexity" in card
     assert (checkpoint_names(), checkpoint_names(language_models=True)) == ((), ("lm",))
     with pytest.raises(CheckpointError, match="lm is a language model and has no classes"):
         Classifier.load(tmp_path / "lm")
@@ -144,7 +144,7 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ConfigError, match=r"objective: causal needs model\.causal = true"):
         run_config("causal", model=SMALL)
-    with pytest.raises(TrainingError, match="small classifies; give --set objective=masked"):
+    with pytest.raises(TrainingError, match="small is a classifier preset; use one for pre-training"):
         pretrain(run_config("classify"), out=tmp_path / "x")
     with pytest.raises(TrainingError, match="use `pretrain small`"):
         train(run_config("masked"), out=tmp_path / "x")

@@ -152,7 +152,7 @@ def test_only_the_encoder_is_kept_and_a_classifier_starts_from_it(
     assert [row["best"] for row in made.history] == [True] * 3, "the last weights are kept"
     assert set(made.metrics["language"]) == {"loss", "accuracy"}
     card = (tmp_path / "encoder" / "README.md").read_text(encoding="utf-8")
-    assert "pre-trained from scratch with txcls to find replaced tokens" in card and "perplexity" not in card
+    assert "pre-trained from scratch with txcls by replaced-token detection" in card and "perplexity" not in card
     frozen = run_config("classify").with_settings(["train.learning_rate=1e-12"])
     started = train(frozen, out=tmp_path / "classifier", init=made)
     theirs = made.model.state_dict()
