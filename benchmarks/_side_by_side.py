@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from txcls.training.setup import processor_name
+from txcls.device import processor_name
 
 
 def machine() -> str:

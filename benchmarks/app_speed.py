@@ -20,7 +20,7 @@ from benchmarks.inspection_speed import N_TOKENS, text_of
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve
 from txcls.app.examples import EXAMPLES
-from txcls.predict import Classifier
+from txcls.classifier import Classifier
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from benchmarks._side_by_side import machine
 from txcls.app.examples import EXAMPLES
+from txcls.classifier import Classifier
 from txcls.inspection import (
     ablate_each,
     attention_rollout,
@@ -26,7 +27,6 @@ from txcls.inspection import (
     search_flips,
     trace_text,
 )
-from txcls.predict import Classifier
 
 AIM_MS = 300
 AIM_FLIP_MS = 1000

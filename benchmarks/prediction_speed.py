@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import alternate, machine, median_ratio, seconds
+from txcls.classifier import Classifier
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
-from txcls.predict import Classifier
 
 AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
 

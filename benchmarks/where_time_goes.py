@@ -16,9 +16,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks._side_by_side import machine, seconds
+from txcls.classifier import Classifier
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
-from txcls.predict import Classifier
 
 REPEATS = 200
 OPERATIONS = 7

@@ -1,6 +1,6 @@
 """Classify a folder of Parquet files on a Ray cluster (or on all cores of one machine), with Ray Data.
 
-    pip install "ray[data]>=2.51"
+    pip install "ray[data]>=2.60"
     python examples/ray_predict.py INPUT_FOLDER OUTPUT_FOLDER --checkpoint checkpoints/ag_news --workers 4
 
 Each worker loads the checkpoint once and is handed batch after batch; Ray reads, shares out and writes the rows,

@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.classifier import Classifier
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.model import FrequentBigrams, LanguageModel, TextClassifier
-from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
-from txcls.training.start import frequent_pairs
+from txcls.training.start_vectors import frequent_pairs
 
 TEXTS = (
     "the striker scored twice before half time",

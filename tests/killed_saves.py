@@ -19,7 +19,8 @@ from typing import Any
 import safetensors.torch
 
 from txcls import checkpoint as module
-from txcls.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.listing import list_checkpoints
 
 STAGES = (
     (Path, "mkdir"),

@@ -9,22 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
+from torch.overrides import TorchFunctionMode
 
-from tests.conftest import CLASSES, FITTED, make_checkpoint
-from txcls.checkpoint import (
-    FILES,
-    Checkpoint,
-    checkpoint_names,
-    find_checkpoint,
-    load_checkpoint,
-    most_confused,
-    save_checkpoint,
-    write_json,
-)
-from txcls.config import Calibration, ScopeRule
+from tests.conftest import FITTED, make_checkpoint
+from txcls.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
+from txcls.config import ScopeRule
 from txcls.errors import CheckpointError
+from txcls.folders import FILES
+from txcls.listing import checkpoint_names
+from txcls.record import write_json
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -52,55 +48,34 @@ def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, ob
     assert not again.model.training and all(p.dtype == torch.float32 for p in again.model.parameters())
 
 
-def test_a_checkpoint_from_before_the_power_still_loads(checkpoint: Checkpoint) -> None:
-    def older(config: dict[str, Any]) -> None:
-        config["temperature"] = config.pop("calibration")["temperature"]
-
-    edit_json("config.json", older)(checkpoint.path)
-    assert load_checkpoint(checkpoint.path).calibration == Calibration(temperature=1.5, power=1.0)
-
-
-def test_the_card_shows_confusions_groups_and_order(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    figures = {
-        "n": 10,
-        "accuracy": 0.6,
-        "macro_f1": 0.5,
-        "ece": 0.1,
-        "log_loss": 1.0,
-        "per_class": [{"label": "a|b", "precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 10}],
-        "confusion": [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0]],
-        "reliability": [{"low": 0.6, "high": 2 / 3, "n": 9, "confidence": 0.63, "accuracy": 0.7}],
-        "by_length": [{"over": 10, "up_to": 20, "n": 4, "accuracy": 0.75}],
-        "by_unknown": [{"over": None, "up_to": 0.0, "n": 6, "accuracy": 0.5}, {"over": 0.2, "up_to": None, **GROUP}],
-        "order": {"words_shuffled": 0.55},
-    }
-    measured = replace(checkpoint, path=tmp_path / "measured", metrics={"test": figures})
-    save_checkpoint(measured)
-    card = (tmp_path / "measured" / "README.md").read_text(encoding="utf-8")
-    for line in (
-        "| a\\|b | 0.5000 | 0.5000 | 0.5000 | 10 |",
-        "| Sports | 2 | 2 | 0 | 0 |",
-        "| 60% to 67% | 9 | 63.00% | 70.00% |",
-        "| over 10 to 20 | 4 | 75.00% |",
-        "| 0% | 6 | 50.00% |",
-        "| over 20% | 4 | 25.00% |",
-        "| words of each text in random order | 55.00% |",
-    ):
-        assert line in card
-    assert most_confused(CLASSES, figures["confusion"], n=2) == [
-        ("Sports", "World", 2, 0.5),
-        ("World", "Sports", 1, 0.25),
-    ]
-
-
-GROUP = {"n": 4, "accuracy": 0.25}
-
-
 def test_a_matrix_is_written_row_by_row_and_read_back(tmp_path: Path) -> None:
     value = {"matrix": [[1, 2], [-3, 4.5e-7]], "words": ["[\n 1,\n 2\n]", "a"], "none": [], "mixed": [1, "b"]}
     write_json(tmp_path / "x.json", value)
     text = (tmp_path / "x.json").read_text(encoding="utf-8")
     assert json.loads(text) == value and "[1, 2],\n" in text and "[-3, 4.5e-07]\n" in text
+
+
+def test_loading_reads_the_weights_once_and_initialises_none(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is built on the meta device; initial weights would cost more time than the file's."""
+    read: list[Path] = []
+    real = safetensors.torch.load_file
+    monkeypatch.setattr(safetensors.torch, "load_file", lambda path: read.append(path) or real(path))
+    written: list[str] = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if getattr(func, "__name__", "") in ("normal_", "uniform_", "fill_", "zero_", "copy_"):
+                written.append(args[0].device.type)
+            return func(*args, **(kwargs or {}))
+
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    with Watch():
+        load_checkpoint(checkpoint.path)
+    assert read == [checkpoint.path / "model.safetensors"]
+    assert torch.equal(torch.get_rng_state(), before) and set(written) <= {"meta"}
 
 
 def test_the_scope_rule_is_kept(checkpoint: Checkpoint, tmp_path: Path) -> None:
@@ -173,9 +148,9 @@ DAMAGES = {
         f"cut {name}": (cut(name), name)
         for name in ("model.safetensors", "config.json", "tokenizer.json", "labels.json")
     },
-    "pickle for weights": (put("model.safetensors", b"\x80\x04\x95cos\nsystem\n"), "not a whole safetensors file"),
-    "empty weights": (put("model.safetensors", b""), "not a whole safetensors file"),
-    "huge header": (put("model.safetensors", b"\xff" * 64), "not a whole safetensors file"),
+    "pickle for weights": (put("model.safetensors", b"\x80\x04\x95cos\nsystem\n"), "not a complete safetensors file"),
+    "empty weights": (put("model.safetensors", b""), "not a complete safetensors file"),
+    "huge header": (put("model.safetensors", b"\xff" * 64), "not a complete safetensors file"),
     "config of something else": (put("config.json", b'{"architectures": ["BertModel"]}'), "format_version is None"),
     "config not an object": (put("config.json", b"[1]"), "wanted a JSON dict, got list"),
     "deeply nested config": (put("config.json", b"[" * 1_900), "not readable as JSON (nested too deep)"),
@@ -188,7 +163,7 @@ DAMAGES = {
     ),
     "no calibration": (
         edit_json("config.json", lambda c: c.update(calibration=None)),
-        "calibration: temperature: input",
+        "calibration: input should be a valid dictionary",
     ),
     "scope rule": (
         edit_json("config.json", lambda c: c.update(scope={"score": "mood"})),
@@ -207,11 +182,11 @@ DAMAGES = {
         "class_token False",
     ),
     "one class": (put("labels.json", b'["World"]'), "at least two class names"),
-    "classes twice": (put("labels.json", b'["a", "b", "a", "c"]'), "stands there twice"),
+    "classes twice": (put("labels.json", b'["a", "b", "a", "c"]'), "occurs twice"),
     "class too many": (put("labels.json", b'["a", "b", "c", "d", "e"]'), "head.weight is (4, 16), wanted (5, 16)"),
     "labels not text": (put("labels.json", b"[1, 2]"), "at least two class names"),
     "history": (put("history.jsonl", b"{"), "history.jsonl"),
-    "history rows": (put("history.jsonl", b"[1]\n"), "one JSON object a line"),
+    "history rows": (put("history.jsonl", b"[1]\n"), "one JSON object per line"),
     "metrics": (put("metrics.json", b"\xff"), "metrics.json"),
     "not a number": (
         edit_weights(lambda w: w["head.bias"].fill_(torch.nan)),
@@ -254,7 +229,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(
             patch.setattr(target, first_fails)
         else:
             patch.setattr(target, full)
-        with pytest.raises(CheckpointError, match="No space left on device; an older one there is untouched"):
+        with pytest.raises(CheckpointError, match="No space left on device; an older one there is unchanged"):
             save_checkpoint(checkpoint)
     assert snapshot(checkpoint.path) == before
     assert [path.name for path in checkpoint.path.parent.iterdir()] == ["tiny"], "no leftovers"

@@ -13,9 +13,10 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls import folders
-from txcls.checkpoint import Checkpoint, find_checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from txcls.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
 from txcls.errors import CheckpointError
 from txcls.folders import alone, new_folder, settle
+from txcls.listing import list_checkpoints
 
 ROOT = Path(__file__).parent.parent
 
@@ -158,7 +159,7 @@ def test_a_checkpoint_behind_a_link_is_replaced_where_it_is(tiny: Checkpoint, tm
 
 def test_a_file_in_the_place_is_not_replaced(tmp_path: Path, tiny: Checkpoint) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(CheckpointError, match=r"cannot save checkpoint .*: a file stands there"):
+    with pytest.raises(CheckpointError, match=r"cannot save checkpoint .*: a file with that name exists"):
         save_checkpoint(replace(tiny, path=tmp_path / "file"))
     assert (tmp_path / "file").read_text() == "mine"
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from txcls.checkpoint import checkpoint_names
 from txcls.errors import CheckpointError
 from txcls.generation import END_OF_TEXT, Sampling, TextModel, generate
 from txcls.gpt2 import FILES, load_gpt2
 from txcls.inspection import surprise
+from txcls.listing import checkpoint_names
 
 TEXTS = ["the cat sat on the mat", "a dog — naïve, 狗! — ran", "the end of the 2nd day"] * 20
 
@@ -124,7 +124,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in FILES),
         (set_config(model_type="bert"), "model_type is 'bert'; wanted 'gpt2'"),
         (set_config(activation_function="swish"), "activation_function is 'swish'"),
-        (set_config(scale_attn_weights=False), "scale_attn_weights is set"),
+        (set_config(scale_attn_weights=False), "scale_attn_weights has an unsupported value"),
         (set_config(layer_norm_epsilon=1e-12), "layer_norm_epsilon"),
         (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
         (set_config(n_layer=4), "lacks h.3.ln_1.weight"),
@@ -137,7 +137,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         (set_config(model_type="x\x1b[2J" * 1000), r"model_type is 'x\x1b[2J"),
         (lambda folder: (folder / "vocab.json").write_text('{"a": 4000000000}'), "wanted an id from 0 to 29"),
         (lambda folder: (folder / "config.json").write_text("{"), "not readable as JSON"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a whole safetensors file"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a complete safetensors file"),
         (lambda folder: (folder / "merges.txt").write_text("x y\n"), "do not make a tokenizer"),
         (lambda folder: (folder / "vocab.json").write_text("[]"), "vocab.json: wanted a JSON dict, got list"),
     ],

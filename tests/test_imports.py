@@ -10,20 +10,20 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("app", "cli"),
     ("figures",),
     ("inspection", "scoring"),
-    ("predict", "generation"),
-    ("workers",),
+    ("classifier", "generation"),
     ("training",),
-    ("metrics", "checkpoint", "gpt2"),
-    ("listing",),
+    ("evaluation",),
+    ("checkpoint", "gpt2"),
+    ("listing", "model_card"),
     ("record",),
-    ("folders",),
-    ("stored",),
+    ("folders", "weights"),
     ("model",),
     ("tap",),
     ("data",),
     ("text",),
-    ("config",),
-    ("errors", "pause"),
+    ("calibration", "device", "metrics"),
+    ("config", "interrupts"),
+    ("errors", "pause", "threads"),
 )
 ROW = {part: row for row, parts in enumerate(LAYERS) for part in parts}
 ENTRANCES = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, bar the version number
@@ -65,6 +65,10 @@ def imports(modules: Mapping[str, str]) -> dict[str, set[str]]:
 
 def part(module: str) -> str:
     return module.split(".")[1]
+
+
+def part_or_entrance(module: str) -> str:
+    return module if module in ENTRANCES else part(module)
 
 
 def wrong_directions(modules: Mapping[str, str]) -> list[str]:
@@ -121,6 +125,15 @@ def test_imports_run_one_way():
 
 def test_no_module_imports_itself_through_others():
     assert not cycle(imports(sources()))
+
+
+def test_inference_never_imports_training():
+    users = {
+        module
+        for module, targets in imports(sources()).items()
+        if part_or_entrance(module) != "training" and any(target.startswith("txcls.training") for target in targets)
+    }
+    assert users == {"txcls", "txcls.cli.train"}
 
 
 def test_only_the_app_imports_streamlit():

@@ -127,13 +127,13 @@ CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "labels of 4 MB": (put("labels.json", json.dumps(["a" * 1_900_000, "b" * 1_900_000])), "at most 1,000,000"),
     "a terabyte": (
         header(**{"head.weight": {"dtype": "F32", "shape": [2**20, 2**18], "data_offsets": [0, 2**40]}}),
-        "not a whole safetensors file",
+        "not a complete safetensors file",
     ),
     "a shape without numbers": (
         header(**{"head.weight": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]}}),
         "model.safetensors",
     ),
-    "a header of a terabyte": (claimed_header(2**40, file=100), "not a whole safetensors file"),
+    "a header of a terabyte": (claimed_header(2**40, file=100), "not a complete safetensors file"),
     "a header of 90 MB in a file of a terabyte": (claimed_header(90_000_000, file=2**40), "a header of 90,000,000"),
     "25,000 tensors": (many_tensors, "names more tensors"),
     "a matrix of 1.4 million": (

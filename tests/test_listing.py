@@ -11,8 +11,10 @@ import pytest
 
 from tests.conftest import make_checkpoint, make_language_model
 from txcls import listing
-from txcls.checkpoint import checkpoint_names, fingerprint, list_checkpoints, load_checkpoint
+from txcls.checkpoint import load_checkpoint
 from txcls.errors import CheckpointError
+from txcls.folders import fingerprint
+from txcls.listing import checkpoint_names, list_checkpoints
 
 FIGURES = {
     "n": 10,
@@ -166,7 +168,7 @@ def test_what_is_no_checkpoint_is_not_listed_and_a_dangling_link_is_named(root: 
     (root / "file").write_text("x")
     found = list_checkpoints()
     assert [one.name for one in (*found.classifiers, *found.language_models)] == ["good", "says"]
-    assert found.left_out == {"link": "a link that leads nowhere"}
+    assert found.left_out == {"link": "a broken link"}
 
 
 def test_a_folder_of_no_checkpoints_lists_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_a_published_system_trains_on_its_own_data(
         step = max(1, len(rows) // 1000)
         return rows.subset(range(0, len(rows), step)), rows.subset(range(1, len(rows), 20 * step))
 
-    monkeypatch.setattr("txcls.training.run.training_and_validation", some_rows)
+    monkeypatch.setattr("txcls.training.supervised.training_and_validation", some_rows)
     preset = load_preset(name)
     checkpoint = training.train(
         preset, out=tmp_path / name, data_path=published_data / preset.data.dataset, max_steps=2

@@ -13,12 +13,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+    from txcls.classifier import Classifier, Prediction, Score
     from txcls.config import DataConfig, ModelConfig, RunConfig, TextConfig, TrainConfig, load_preset
     from txcls.errors import TxclsError
+    from txcls.evaluation import evaluate
     from txcls.model import TextClassifier
-    from txcls.predict import Classifier, Prediction, Score
     from txcls.tap import trace
-    from txcls.training import evaluate, fit, train
+    from txcls.training import fit, train
 
 _HOME = {
     "Checkpoint": "checkpoint",
@@ -32,11 +33,11 @@ _HOME = {
     "load_preset": "config",
     "TxclsError": "errors",
     "TextClassifier": "model",
-    "Classifier": "predict",
-    "Prediction": "predict",
-    "Score": "predict",
+    "Classifier": "classifier",
+    "Prediction": "classifier",
+    "Score": "classifier",
     "trace": "tap",
-    "evaluate": "training",
+    "evaluate": "evaluation",
     "fit": "training",
     "train": "training",
 }

@@ -1,7 +1,7 @@
-"""Every setting of a run, typed and validated: what the model is, how text becomes ids, which data, how to train.
+"""Every setting of a run, typed and validated: data, text processing, model and training.
 
-A configuration is four sections and a name, the same in a preset's TOML file, in a checkpoint's config.json and in
-`--set section.key=value`. Unknown keys are refused, and all problems are reported at once, each with its field named.
+A configuration has four sections and a name, and the same form in a preset's TOML file, in a checkpoint's config.json
+and in `--set section.key=value`. Unknown keys are errors, and all problems are reported at once, each with its field.
 """
 
 import tomllib
@@ -25,7 +25,7 @@ MOST_SINUSOIDS = 2**23
 
 
 class Section(BaseModel):
-    """A group of settings: immutable, strict about names, with the line under each field as its documentation."""
+    """A group of settings: immutable, strict about names, and documented by the string under each field."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, protected_namespaces=()
@@ -33,10 +33,10 @@ class Section(BaseModel):
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], *, source: str) -> Self:
-        """Validate (nested) settings; `source` (a file, a preset's name) leads the message.
+        """Validate (nested) settings; messages start with `source` (a file, a preset's name).
 
         Raises:
-            ConfigError: unknown keys, wrong types, values out of range or at odds; all of them in one message.
+            ConfigError: unknown keys, wrong types, values out of range or in conflict; all of them in one message.
         """
         try:
             return cls.model_validate(values)
@@ -45,7 +45,7 @@ class Section(BaseModel):
 
 
 class ModelConfig(Section):
-    """What `txcls.model.TextClassifier` is built from; vocabulary size and classes come with the data."""
+    """The settings of `txcls.model.TextClassifier`; vocabulary size and classes come from the data."""
 
     d_model: int = Field(128, ge=1, le=16384)
     """D: width of the residual stream."""
@@ -54,27 +54,27 @@ class ModelConfig(Section):
     n_layers: int = Field(2, ge=1, le=128)
     """L: blocks of attention and feed-forward."""
     d_embedding: int | None = Field(None, ge=1, le=8192)
-    """Width of the token embeddings where it is less than d_model: a projection then widens them; None for d_model."""
+    """Width of the token embeddings if less than d_model; a projection then widens them. None for d_model."""
     d_ff: int = Field(512, ge=1, le=65536)
     """F: hidden width of the position-wise feed-forward network."""
     max_length: int = Field(128, ge=1, le=8192)
-    """Longest input in tokens, class token included; what follows is cut off (and shown as cut off)."""
+    """Longest input in tokens, class token included; longer texts are truncated (and shown as truncated)."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
-    """How a token's place enters: fixed sines and cosines, a trained vector per place, or not at all."""
+    """Position encoding: fixed sines and cosines, a trained vector per position, or none."""
     scale_embeddings: bool = False
     """Multiply token embeddings by sqrt(d_model), as in Attention Is All You Need, section 3.4."""
     ngram_buckets: int = Field(0, ge=0, le=10_000_000)
     """Rows of the word-bigram table whose vectors are added to the token embeddings; 0 for no bigrams."""
     ngrams: Literal["hashed", "frequent"] = "hashed"
-    """Whose rows these are: a hash gives every bigram one, shared by chance, or each of the most frequent bigrams of
-    the training texts has its own."""
+    """How bigrams map to rows: by a hash, so that several may share one, or one row for each of the most frequent
+    bigrams of the training texts."""
     d_ngram: int = Field(64, ge=1, le=8192)
     """Width of a bigram vector before its projection to d_model; unused without bigrams."""
     phrases: int = Field(0, ge=0, le=10_000_000)
     """Rows of the table of known phrases, whose votes are added to the class logits (a linear model beside the deep
     one); 0 for none."""
     phrase_length: int = Field(3, ge=1, le=8)
-    """Tokens of the longest of these phrases; unused without them."""
+    """Tokens of the longest phrases; unused without phrases."""
     norm: Literal["pre", "post"] = "pre"
     """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
     activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
@@ -84,27 +84,26 @@ class ModelConfig(Section):
     output_bias: bool = True
     """A bias in attention's output projection."""
     causal: bool = False
-    """Let each token attend only to itself and to earlier ones."""
+    """Causal mask: each token attends only to itself and to earlier tokens."""
+    # The next three settings exist only to reproduce published reference systems.
     mask_padding: bool = True
-    """Keep padding out of attention and pooling; False only to reproduce systems that forgot to."""
+    """Mask padding in attention and pooling; False only to reproduce systems that do not."""
     pool_padding: bool = False
-    """Let padding into the mean all the same; True only to reproduce systems that masked attention but not the mean."""
+    """Include padding in the mean; True only to reproduce systems that mask attention but not the mean."""
     fixed_length: bool = False
-    """Pad every text to max_length, however short; True only to reproduce systems that do (slow, and, without a mask,
-    part of what they compute)."""
+    """Pad every text to max_length, which is slow; True only to reproduce systems that do."""
     pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
-    """One vector per text: of the first token, of an added class token, the mean, or a learned weighted mean."""
+    """The vector of a text: its first token's, an added class token's, the mean, or a learned weighted mean."""
     tie_output: bool = True
-    """Language models: score the next token by the token embeddings themselves (Press & Wolf 2017), or by a matrix of
-    its own."""
+    """Language models: use the token embeddings as output matrix (Press & Wolf 2017), or a separate matrix."""
     dropout: Fraction = 0.1
-    """On embeddings and on what each sub-layer writes, while training."""
+    """On embeddings and on the output of each sub-layer, in training."""
     attention_dropout: Fraction = 0.0
-    """On attention patterns, while training."""
+    """On attention patterns, in training."""
     ngram_dropout: Fraction = 0.0
-    """Chance that a position loses its bigram vector, while training: rare bigrams are easy to learn by heart."""
+    """Probability that a position loses its bigram vector in training; rare bigrams are easily memorised."""
     init: Literal["xavier", "normal", "default"] = "xavier"
-    """Initial matrices: Xavier uniform, normal with standard deviation 0.02, or each torch module's own."""
+    """Initialisation of matrices: Xavier uniform, normal with standard deviation 0.02, or torch's defaults."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -119,10 +118,10 @@ class ModelConfig(Section):
                 f"at d_model = {self.d_model:,}; wanted at most {MOST_SINUSOIDS:,}"
             )
         if self.pooling == "class_token" and self.max_length < 2:
-            problems.append(f"max_length: {self.max_length} leaves no room for a word beside the class token")
+            problems.append(f"max_length: {self.max_length} leaves no room for a token after the class token")
         if self.ngrams == "frequent" and self.ngram_buckets == 1:
             problems.append(
-                "ngram_buckets: 1 leaves no row for a bigram beside that of all others; wanted 0 or 2 and up"
+                "ngram_buckets: 1 leaves no row for a bigram beside that of all others; wanted 0, or 2 and more"
             )
         if problems:
             raise ValueError("; ".join(problems))
@@ -135,16 +134,16 @@ class ModelConfig(Section):
 
 
 class TextConfig(Section):
-    """How typed text becomes token ids."""
+    """How text becomes token ids."""
 
     cleaning: tuple[CleaningStep, ...] = ("html_entities", "html_tags", "urls", "lowercase", "whitespace")
     """Cleaning steps by name, in the order they run (txcls.text.cleaning says what each does)."""
     tokenizer: Literal["word", "whitespace", "basic_english", "bpe"] = "word"
-    """NLTK's Penn Treebank word tokens, words as white space or a few marks part them, or sub-words by byte-pair
+    """NLTK's Penn Treebank word tokens, words separated by white space or by a few marks, or sub-words by byte-pair
     encoding learned from the training texts."""
     max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
-    """V at most, the four special tokens included; the most frequent tokens stay, of words never more than a million
-    and of byte pairs never more than 400,000."""
+    """Largest V, the four special tokens included; the most frequent tokens are kept, at most a million words or
+    400,000 byte pairs."""
     min_frequency: int = Field(2, ge=1)
     """Tokens seen less often than this in the training texts become the unknown token."""
 
@@ -156,7 +155,7 @@ class TextConfig(Section):
 
 
 class DataConfig(Section):
-    """Which data set, and what of it is kept for validation. The test split is touched by `evaluate` alone."""
+    """The data set and its validation split. Only `evaluate` reads the test split."""
 
     dataset: str = Field("sample", min_length=1)
     """A name that `txcls data list` shows, `table` for your own CSV, TSV, JSON Lines or Parquet file, or, for
@@ -165,26 +164,25 @@ class DataConfig(Section):
     """For `mixture`: the data sets by name."""
     mixing: float = Field(1.0, ge=0.0, le=1.0)
     """For `mixture`: 1 reads every text once per epoch; below 1 the texts of a small set are repeated, about
-    (size of the largest set / own size) ** (1 - mixing) times, and with 0 all sets weigh alike."""
+    (size of the largest set / own size) ** (1 - mixing) times, so that with 0 all sets have the same weight."""
     text_column: str | None = None
-    """For `table`: the column that holds the text; guessed from usual names where None."""
+    """For `table`: the text column; None looks for a usual name."""
     label_column: str | None = None
-    """For `table`: the column that holds the label; guessed from usual names where None."""
+    """For `table`: the label column; None looks for a usual name."""
     split: Literal["standard", "date"] = "standard"
-    """The data set's own split, or (`huffpost`) by date: the newest tenth for testing, the newest of the rest for
-    validation."""
+    """The data set's own split, or (`huffpost`) by date: the newest tenth is the test split, the newest of the rest the
+    validation split."""
     joiner: str = Field(" ", max_length=20)
-    """For `huffpost`: what stands between headline and description. Which rows are in which split is the same for
-    all."""
+    """For `huffpost`: the string between headline and description; it does not change the split."""
     remove: tuple[PostPart, ...] = ()
-    """For `20news`: the parts of a post to leave out because they give the group away."""
+    """For `20news`: parts of a post to remove because they reveal the group."""
     unit: Literal["lines", "paragraphs", "documents"] = "lines"
-    """For `text`: what one text is: a line, what stands between blank lines, or a whole file."""
+    """For `text`: the unit that is one text: a line, a paragraph between blank lines, or a whole file."""
     validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)
-    """Share of the training rows kept for validation, the same in every class; unused where a validation split is
-    published."""
+    """Share of the training rows held out for validation, stratified by class; unused if the data set has a validation
+    split."""
     split_seed: int = Field(0, ge=0)
-    """Seed of that split; independent of the training seed, so that seeds are compared on the same rows."""
+    """Seed of that split, independent of the training seed, so that runs with different seeds use the same rows."""
 
     @model_validator(mode="after")
     def _no_part_twice(self) -> Self:
@@ -197,7 +195,7 @@ class DataConfig(Section):
         if self.dataset == "mixture" and not self.sources:
             raise ValueError('sources: wanted the names of data sets, for example ["ag_news", "imdb"]')
         if self.dataset != "mixture" and self.sources:
-            raise ValueError(f"sources: they are for dataset = mixture, got {self.dataset}")
+            raise ValueError(f"sources: only for dataset = mixture, got {self.dataset}")
         if repeated := sorted({name for name in self.sources if self.sources.count(name) > 1}):
             raise ValueError(f"sources: {', '.join(repeated)} listed more than once")
         if wrong := sorted({"table", "text", "mixture"} & set(self.sources)):
@@ -209,61 +207,50 @@ class TrainConfig(Section):
     """How `txcls.training` fits a model."""
 
     start_vectors: Literal["random", "company"] = "random"
-    """Token embeddings to start from: random, or counted from which words stand near which in the training texts."""
-    start_texts: tuple[str, ...] = ()
-    """Data sets whose training texts are counted too for `company` vectors, and whose most frequent words fill what
-    room is left in the vocabulary; their labels are not read."""
-    embedding_rate: float = Field(1.0, gt=0.0, le=1.0)
-    """Learning rate of the token embeddings, as a share of the others'. Words that only `start_texts` hold stay where
-    they start, and the less the others move away from them, the more the model can make of them."""
+    """Initial token embeddings: random, or from word co-occurrence in the training texts."""
     epochs: int = Field(5, ge=1, le=10_000)
-    """Passes over the training rows, unless early stopping ends sooner."""
+    """Passes over the training rows, unless early stopping ends training sooner."""
     min_steps: int = Field(0, ge=0)
-    """Further epochs are added until there are so many optimiser steps: what is enough for 100,000 rows is too little
+    """Epochs are added until there are at least this many optimiser steps: enough epochs for 100,000 rows are too few
     for 500."""
     batch_size: int = Field(64, ge=1, le=65536)
     """Rows per optimiser step; texts of similar length share a batch."""
     optimizer: Literal["adamw", "adam"] = "adamw"
-    """AdamW (decoupled weight decay; none on norms, biases and embeddings of positions) or plain Adam."""
+    """AdamW (decoupled weight decay, none on norms, biases and position embeddings) or plain Adam."""
     learning_rate: float = Field(1e-3, gt=0.0, le=10.0)
     """Peak learning rate."""
     layer_decay: float = Field(1.0, gt=0.0, le=1.0)
-    """Learning rate of each layer as a share of that of the layer above it, the embeddings at the bottom, the head at
-    the top (Howard & Ruder 2018): below 1, what was pre-trained changes less the more general it is."""
+    """Learning rate of each layer relative to the layer above it, from the head down to the embeddings (Howard & Ruder
+    2018); below 1, lower layers, whose pre-trained features are more general, change less."""
     weight_decay: float = Field(0.01, ge=0.0, le=10.0)
     """AdamW's decay of weight matrices."""
     schedule: Literal["cosine", "constant"] = "cosine"
-    """After warm-up: down a cosine to zero at the last step, or flat."""
+    """After warm-up: cosine decay to zero at the last step, or constant."""
     warmup_fraction: Fraction = 0.1
-    """Share of all steps over which the learning rate rises linearly from zero."""
+    """Share of all steps with linear warm-up from zero."""
     gradient_clip: float = Field(1.0, ge=0.0)
     """Largest gradient norm of a step; 0 for no clipping."""
     label_smoothing: Fraction = 0.0
     """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
-    teacher: Literal["none", "linear"] = "none"
-    """Who else says what a training text is: `linear`, models of TF-IDF that have not seen it
-    (`txcls.training.teacher`)."""
-    teacher_weight: Fraction = 0.5
-    """The teacher's share of the loss; the labels have the rest."""
     class_weights: Literal["none", "inverse"] = "none"
-    """`inverse` weighs classes by 1 / count, normalised to sum to the number of classes."""
+    """`inverse` weights classes by 1 / count, normalised to sum to the number of classes."""
     token_dropout: Fraction = 0.0
-    """Chance that a training token is replaced by the unknown token, afresh in each epoch."""
+    """Probability that a training token is replaced by the unknown token, drawn anew in each epoch."""
     ema_decay: Fraction = 0.0
-    """Decay per step of the averaged weights that are validated and kept; 0 for the raw weights."""
+    """Decay per step of the moving average of the weights, which is what is validated and kept; 0 for no average."""
     validations_per_epoch: int = Field(1, ge=1, le=100)
-    """How often per epoch validation runs (and the best weights can be kept)."""
+    """Validations per epoch, evenly spaced."""
     patience: int = Field(0, ge=0)
-    """Stop after this many validations without a better one; 0 never stops early."""
+    """Stop after this many validations without improvement; 0 for no early stopping."""
     monitor: Literal["accuracy", "loss", "last"] = "accuracy"
-    """Which validation's weights are kept: the one of highest accuracy, of lowest loss, or the last."""
+    """Which validation's weights are kept: highest accuracy, lowest loss, or the last."""
     precision: Precision = "auto"
-    """Autocast: bfloat16 where this processor gains from it and the model is wide enough, else float32."""
+    """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/device.py), else float32."""
     seed: int = Field(0, ge=0)
     """Seed of initial weights, batch order and dropout: the same seed gives the same result on the same machine."""
     save_every_seconds: float = Field(60.0, ge=0.0)
-    """How often the state for `--resume` is written, besides at the end of each epoch; less often where that would take
-    more than a fiftieth of the time; 0 for after every step."""
+    """How often the state for `--resume` is saved, besides after each epoch; less often if saving would take more than
+    2 % of the time. 0 saves after every step."""
 
     @model_validator(mode="after")
     def _validations_are_few(self) -> Self:
@@ -273,57 +260,45 @@ class TrainConfig(Section):
 
 
 class Calibration(Section):
-    """How logits become probabilities: fitted on validation texts, kept in a checkpoint's config.json.
+    """How logits become probabilities; fitted on validation rows, stored in a checkpoint's config.json.
 
-    A class to which the model gives probability p is surprising by -log p nats; calibrated probabilities go as
-    exp(-((-log p) / temperature) ** power). With power 1 these are softmax(logits / temperature), temperature scaling
-    (Guo et al. 2017). Label smoothing never lets any class become very surprising; a power above 1 undoes that. The
-    order of the classes stays as it is.
+    The surprise of a class with softmax probability p is -log p; its calibrated probability is proportional to
+    exp(-((-log p) / temperature) ** power). With power 1 this is softmax(logits / temperature), temperature scaling
+    (Guo et al. 2017). Label smoothing keeps the surprise of every class small; a power above 1 undoes that. The ranking
+    of classes is unchanged.
     """
 
     temperature: float = Field(1.0, ge=0.001, le=1000.0)
-    """What surprise is divided by; above 1 for less certainty."""
+    """Divisor of the surprise; above 1 makes probabilities less extreme."""
     power: float = Field(1.0, ge=0.1, le=10.0)
-    """What it is raised to then; 1 for plain temperature scaling."""
+    """Exponent of the scaled surprise; 1 for plain temperature scaling."""
 
 
 class ScopeRule(Section):
-    """When a text belongs to none of the classes: fitted on validation texts, kept in a checkpoint's config.json."""
+    """When a text is out of scope; fitted on validation rows, stored in a checkpoint's config.json."""
 
     score: Literal["max_probability", "energy"]
-    """What is compared: the winner's probability, or log sum exp of the logits (Liu et al. 2020, "energy")."""
+    """The score: the highest calibrated probability, or log sum exp of the logits (Liu et al. 2020, "energy")."""
     threshold: float
-    """Texts that score below it belong to no class."""
+    """Texts with a lower score are out of scope."""
 
 
 class RunConfig(Section):
-    """A whole run: what a preset file holds and a checkpoint's config.json repeats."""
+    """All settings of a run: the contents of a preset file, repeated in a checkpoint's config.json."""
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     """Name of the preset, and of the checkpoint folder unless `--out` says otherwise."""
     title: str = ""
-    """What it classifies, in a few words, for people."""
+    """What it classifies, in a few words, for display."""
     objective: Literal["classify", "masked", "replaced", "causal"] = "classify"
-    """What `train` (classify) or `pretrain` makes the model learn: masked tokens, which tokens were replaced, or
-    (causal) the next token."""
+    """The training objective: class labels (`train`), or for `pretrain` masked tokens, replaced tokens (ELECTRA), or
+    the next token (causal)."""
     stored_tables: StoredTables = "float16"
-    """How a checkpoint holds tables of 16 and more columns: float16 like all weights, or int8, half as large."""
+    """How tables of 16 or more columns are stored: float16 like all weights, or int8, half as large."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
-
-    @model_validator(mode="after")
-    def _start_texts_fit(self) -> Self:
-        names = self.train.start_texts
-        if names and self.train.start_vectors != "company":
-            raise ValueError('train.start_texts: nothing counts them unless train.start_vectors is "company"')
-        if self.data.dataset in names or len(set(names)) < len(names):
-            raise ValueError(
-                f"train.start_texts: {', '.join(names)}: wanted each once, and not {self.data.dataset}, whose texts "
-                "are counted anyway"
-            )
-        return self
 
     @model_validator(mode="after")
     def _phrases_fit(self) -> Self:
@@ -335,30 +310,22 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _teacher_fits(self) -> Self:
-        if self.train.teacher != "none" and self.train.class_weights != "none":
-            raise ValueError("train.teacher: its share of the loss knows no class weights; wanted one or the other")
-        if self.train.teacher != "none" and self.objective != "classify":
-            raise ValueError("train.teacher: it says classes, and language models learn none; wanted none")
-        return self
-
-    @model_validator(mode="after")
     def _objective_fits(self) -> Self:
         if self.objective == "replaced" and self.train.monitor == "accuracy":
             raise ValueError(
-                "train.monitor: replaced tokens get harder to find as training goes on, so that the best accuracy is "
-                "an early one; wanted last or loss"
+                "train.monitor: accuracy falls during replaced-token training, because the generator improves; "
+                "wanted last or loss"
             )
         if (self.objective == "causal") != self.model.causal and self.objective != "classify":
             raise ValueError(
                 f"objective: {self.objective} needs model.causal = {str(self.objective == 'causal').lower()}, "
-                "or the tokens asked for could be seen, or those after a masked one could not"
+                "or the model could see the tokens it predicts, or not those after a masked one"
             )
         return self
 
     @property
     def reads_class_token(self) -> bool:
-        """Whether every text begins with the class token: where it is pooled, and for language models."""
+        """Whether every text begins with the class token: for class-token pooling and for language models."""
         return self.model.pooling == "class_token" or self.objective in ("masked", "causal")
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
@@ -400,7 +367,8 @@ def _explain(error: ValidationError) -> str:
         elif item["type"] == "value_error":
             problems.append(f"{where + '.' if where else ''}{item['ctx']['error']}")
         else:
-            problems.append(f"{where}: {item['msg'][0].lower()}{item['msg'][1:]}, got {item['input']!r}")
+            message = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {item['input']!r}"
+            problems.append(f"{where}: {message}" if where else message)
     return "; ".join(problems)
 
 

@@ -1,16 +1,16 @@
-"""The errors txcls raises on purpose; every message says what came, what was wanted and what to do next."""
+"""The errors that txcls raises; each message says what was found, what was expected and what to do next."""
 
 import re
 import reprlib
 
 LONGEST_VALUE = 200
-"""Characters of a value (a label, a file's name, a cell) that are shown in a message."""
+"""Most characters of a value (a label, a file name, a cell) that a message shows."""
 LONGEST_MESSAGE = 2000
-"""Characters of a whole message."""
+"""Most characters of a message."""
 
-# Control characters, which move a terminal's cursor or colour its text; line and paragraph separators; marks that turn
-# the direction of what follows; tags and the like, which are invisible; halves of surrogate pairs. The two joiners
-# (U+200C, U+200D), which emoji and Persian need, are harmless.
+# Control characters, which move a terminal's cursor or colour its text; line and paragraph separators; marks that
+# change the text direction; invisible tags and the like; lone surrogates. The two joiners (U+200C, U+200D), which emoji
+# and Persian need, are harmless.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -20,7 +20,7 @@ _OUTLINE.maxlevel = 4
 
 
 def shown(value: object, *, limit: int = LONGEST_VALUE) -> str:
-    """A value as a message or a terminal may show it: at most `limit` characters, unseen ones as their escapes."""
+    """A value for a message or a terminal: at most `limit` characters, invisible ones escaped."""
     if not isinstance(value, str):
         value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
     escaped = _UNSEEN.sub(_escape, value[: limit + 1])
@@ -28,9 +28,9 @@ def shown(value: object, *, limit: int = LONGEST_VALUE) -> str:
 
 
 def one_line(message: str) -> str:
-    """A message as one line without unseen characters, of LONGEST_MESSAGE characters at most; its end is kept.
+    """A message as one line of at most LONGEST_MESSAGE characters, invisible ones escaped.
 
-    What came stands at the beginning and what to do at the end, so it is cut between the two.
+    A longer one is cut in the middle: it begins with the problem and ends with what to do.
     """
     if len(message) > 2 * LONGEST_MESSAGE:
         message = f"{message[:LONGEST_MESSAGE]} … {message[-LONGEST_MESSAGE:]}"
@@ -47,9 +47,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class TxclsError(Exception):
-    """Base of every error that txcls raises on purpose; the command line prints it as one line and exits with 2.
+    """Base of all errors of txcls; the command line prints it as one line and exits with 2.
 
-    Its text is safe to show whatever file name, label or cell stands in it: see `one_line`.
+    Its text is safe to print, whatever file name, label or cell it quotes: see `one_line`.
     """
 
     def __str__(self) -> str:
@@ -57,28 +57,32 @@ class TxclsError(Exception):
 
 
 class ConfigError(TxclsError):
-    """A setting is unknown, of the wrong type, out of range, or at odds with another one."""
+    """A setting is unknown, of the wrong type, out of range, or in conflict with another one."""
 
 
 class DataError(TxclsError):
-    """A data file is missing, in another format than expected, or holds nothing to learn from."""
+    """A data file is missing, in an unexpected format, or has nothing to learn from."""
 
 
 class DownloadError(DataError):
-    """A published data set could not be fetched, or what arrived is not what was published."""
+    """A published data set could not be downloaded, or its checksum is wrong."""
 
 
 class CheckpointError(TxclsError):
-    """A checkpoint folder is missing, incomplete, damaged, or written by something else."""
+    """A checkpoint folder is missing, incomplete, damaged, or not a txcls checkpoint."""
 
 
 class TrainingError(TxclsError):
-    """Training cannot start or go on (not-a-number loss, nothing to resume from, …)."""
+    """Training cannot start or continue (loss is not a number, nothing to resume from, …)."""
 
 
 class StoppedError(TxclsError):
-    """Work was stopped on purpose (Ctrl-C, SIGTERM); what was done so far is kept, and can be gone on from."""
+    """Work was interrupted (Ctrl-C, SIGTERM); what was finished is kept and can be resumed."""
+
+
+class LostProcessError(TrainingError):
+    """Another process of a torchrun training run died or cannot be reached."""
 
 
 class TraceError(TxclsError):
-    """A trace named a point that the model does not have, or recorded nothing."""
+    """A trace named a tap that the model does not have, or recorded nothing."""

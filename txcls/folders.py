@@ -1,11 +1,10 @@
-"""Checkpoint folders on disk: where they are, how one takes another's place at once, what a killed save left.
+"""Checkpoint folders on disk: where they are, how one is replaced atomically, and recovery after a killed save.
 
-A save writes a hidden folder beside the checkpoint's and renames it twice: from `.NAME.saving-X`, which may be half
-written, to `.NAME.saved-X`, which is whole, and from there to NAME, after the older one went to `.NAME.old-X`. A
-process that is writing holds a lock (flock) on its hidden folder, which ends with the process, so that anyone can tell
-what a kill left from what is being written. Whoever renames holds a lock on the parent folder, and so does whoever
-reads, who therefore finds a checkpoint before or after it is replaced, and never between. Where the file system knows
-no such locks, none are held.
+A save writes a hidden folder beside the checkpoint's and renames it twice: from `.NAME.saving-X`, possibly incomplete,
+to `.NAME.saved-X`, complete, and from there to NAME, after the older checkpoint was renamed to `.NAME.old-X`. The
+writing process holds a lock (flock) on its hidden folder; the lock ends with the process, which tells the remains of a
+killed save from one in progress. Renaming and reading both lock the parent folder, so a reader finds a checkpoint
+either before or after it is replaced, never in between. On file systems without such locks, none are held.
 """
 
 import errno
@@ -26,13 +25,13 @@ if sys.platform != "win32":
     import fcntl
 
 FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
-"""What a checkpoint holds, beside its README.md."""
+"""The files of a checkpoint, besides its README.md."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
-"""What a published GPT-2 holds."""
+"""The files of a published GPT-2."""
 LONGEST_WAIT = 10.0
-"""Seconds that reading, listing and replacing wait for each other; a stopped process holds nobody up for longer."""
+"""Seconds that reading, listing and replacing wait for each other's lock before going ahead without it."""
 A_WHILE = 3600.0
-"""Seconds after which an unfinished save counts as left by a kill where there are no locks to tell."""
+"""Age in seconds after which an unfinished save counts as killed where there are no locks to tell."""
 
 _WATCHED = tuple(dict.fromkeys((*FILES, *GPT2_FILES, "README.md")))
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<state>saving|saved|old)-[0-9a-f]{16}", re.DOTALL)
@@ -48,7 +47,7 @@ def checkpoint_root() -> Path:
 
 
 def fingerprint(path: Path) -> str:
-    """What changes whenever a file of the checkpoint folder is replaced, by one with an older date too.
+    """A hash that changes whenever a file of the checkpoint folder is replaced, even by one with an older date.
 
     Raises:
         CheckpointError: there is no such folder.
@@ -69,36 +68,36 @@ def fingerprint(path: Path) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What an error of the operating system says without the path that it is about."""
+    """The message of an operating system error without its path."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a folder of that name is none of a person's: unfinished saves, an editor's files, …"""
+    """Whether the name marks a hidden folder: unfinished saves, editors' files, …"""
     return name.startswith(".")
 
 
 @contextmanager
 def reading(root: Path) -> Iterator[None]:
-    """While this is open, no folder directly below `root` is replaced by another process of txcls."""
+    """Inside this block, no other txcls process replaces a folder directly below `root`."""
     with _locked(root, shared=True):
         yield
 
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """An empty folder to write; at the end it takes the place of `target`, unless something was raised.
+    """An empty folder to write to, which replaces `target` at the end of the block unless an exception is raised.
 
-    A kill at any point leaves the older folder, or the new one, whole: see `settle`.
+    A kill at any point leaves either the older or the new folder complete: see `settle`.
 
     Raises:
-        OSError: it cannot be made, written to the disk, or put there; what was there before is still there.
+        OSError: it cannot be created, flushed or renamed; the older folder is unchanged.
     """
     target = target.resolve() if target.is_symlink() else target
     root = target.parent
     root.mkdir(parents=True, exist_ok=True)
     if target.exists() and not target.is_dir():
-        raise FileExistsError(errno.EEXIST, "a file stands there")
+        raise FileExistsError(errno.EEXIST, "a file with that name exists")
     settle(root)
     temporary, handle = _own_folder(target)
     try:
@@ -107,7 +106,7 @@ def new_folder(target: Path) -> Iterator[Path]:
         with _locked(root):
             whole = _hidden(target, "saved")
             temporary.rename(whole)
-            temporary = whole  # from here on `settle` puts it in place where this process cannot
+            temporary = whole  # from here on `settle` can complete the save if this process cannot
             _put(whole, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -119,7 +118,7 @@ def _hidden(target: Path, state: str) -> Path:
 
 
 def _own_folder(target: Path) -> tuple[Path, int]:
-    """A new folder beside `target`, and the handle by which this process holds it."""
+    """A new hidden folder beside `target`, and the handle that keeps it locked."""
     while True:
         temporary = _hidden(target, "saving")
         temporary.mkdir()
@@ -127,14 +126,14 @@ def _own_folder(target: Path) -> tuple[Path, int]:
             temporary.chmod(0o755)  # a server may run as another user
             handle = os.open(temporary, os.O_RDONLY)
         except FileNotFoundError:
-            continue  # `settle` elsewhere took it for what a kill left, before it was held
+            continue  # another process's `settle` removed it before it was locked
         if _hold(handle) is not False and temporary.is_dir():
             return temporary, handle
         os.close(handle)
 
 
 def _put(new: Path, target: Path) -> None:
-    """Put folder `new` in the place of `target`; if that fails, the old folder comes back."""
+    """Replace `target` by the folder `new`; if that fails, restore the old folder."""
     old = None
     if target.is_dir():
         old = _hidden(target, "old")
@@ -151,7 +150,7 @@ def _put(new: Path, target: Path) -> None:
 
 
 def _flush(folder: Path) -> None:
-    """Have the operating system put the files on disk now, so that a full disk shows before the old folder goes."""
+    """Flush the files to disk, so that a full disk is noticed before the old folder is replaced."""
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
@@ -159,7 +158,7 @@ def _flush(folder: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """The same for which names a folder holds, where the system lets folders be opened."""
+    """Flush a folder's entries to disk, where the system allows opening folders."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -171,7 +170,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def names_in(root: Path) -> list[str]:
-    """What stands in a folder, sorted; nothing where it is missing or cannot be listed."""
+    """The names in a folder, sorted; empty if it is missing or cannot be listed."""
     try:
         return sorted(entry.name for entry in root.iterdir())
     except (OSError, ValueError):
@@ -179,18 +178,18 @@ def names_in(root: Path) -> list[str]:
 
 
 def settle(root: Path) -> None:
-    """Finish or remove what killed saves left below `root`; saves that are still running are let be.
+    """Complete or remove what killed saves left below `root`; saves in progress are not touched.
 
-    A whole new folder takes its place, a half-written one goes, an old one comes back where nothing took its place.
-    Where this process may not write there, all stays as it is.
+    A complete new folder is put in place, an incomplete one removed, and an old one restored if nothing replaced it.
+    Without write permission nothing changes.
     """
     if not any(map(_HIDDEN.fullmatch, names_in(root))):
         return
     with _locked(root):
         found = [match for match in map(_HIDDEN.fullmatch, names_in(root)) if match]
-        order = ("saved", "old", "saving")  # an old folder is wanted only where no new one is whole
+        order = ("saved", "old", "saving")  # an old folder is restored only if there is no complete new one
         for match in sorted(found, key=lambda one: order.index(one["state"])):
-            with suppress(OSError):  # not ours to write, or gone meanwhile
+            with suppress(OSError):  # no permission, or removed in the meantime
                 _settle_one(match["state"], root / match[0], root / match["name"])
 
 
@@ -199,7 +198,7 @@ def _settle_one(state: str, entry: Path, target: Path) -> None:
     try:
         held = _hold(handle)
         if held is False or (held is None and time.time() - os.fstat(handle).st_ctime < A_WHILE):
-            return  # somebody is writing it, or there is no telling
+            return  # being written, or unknown
         if state == "saved":
             _put(entry, target)
         elif state == "old" and not target.exists():
@@ -211,7 +210,7 @@ def _settle_one(state: str, entry: Path, target: Path) -> None:
 
 
 def _hold(handle: int, *, shared: bool = False) -> bool | None:
-    """Lock an open file or folder until it is closed: False where another holds it, None where locks are unknown."""
+    """Lock an open file or folder until it is closed: False if it is locked already, None without lock support."""
     if sys.platform == "win32":
         return None
     try:
@@ -225,7 +224,7 @@ def _hold(handle: int, *, shared: bool = False) -> bool | None:
 
 @contextmanager
 def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold a folder alone or with others, after waiting for those who hold it otherwise."""
+    """Lock a folder, exclusively or shared, waiting for conflicting locks up to `LONGEST_WAIT`."""
     try:
         handle = os.open(root, os.O_RDONLY)
     except (OSError, ValueError):
@@ -242,7 +241,7 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
 
 @contextmanager
 def alone(file: Path) -> Iterator[bool]:
-    """Whether nobody else holds `file`, which is there and held meanwhile; always True where locks are unknown.
+    """Whether this process got the lock on `file`, which exists during the block; always True without lock support.
 
     Raises:
         OSError: it cannot be written.
@@ -252,11 +251,11 @@ def alone(file: Path) -> Iterator[bool]:
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
-            continue  # who held it before has just removed the folder
+            continue  # its previous holder has just removed the folder
         held = _hold(handle) is not False
         if not held or _is_at(handle, file):
             break
-        os.close(handle)  # who held it before has just removed it
+        os.close(handle)  # its previous holder has just removed it
     try:
         yield held
     finally:
@@ -268,7 +267,7 @@ def alone(file: Path) -> Iterator[bool]:
 
 
 def _is_at(handle: int, file: Path) -> bool:
-    """Whether an open file is the one of that name."""
+    """Whether an open file is still the one with that name."""
     try:
         return os.path.samestat(os.fstat(handle), file.stat())
     except FileNotFoundError:

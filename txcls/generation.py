@@ -1,4 +1,4 @@
-"""Continue a text: the ranked next tokens of a causal language model, and sampling from them."""
+"""Text generation: next-token probabilities of a causal language model, and sampling from them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from txcls.model import LanguageModel
 from txcls.text.encoder import Encoding, Token
 
 END_OF_TEXT = "<|endoftext|>"
-"""Stands between the texts that the published GPT-2 models were trained on."""
+"""Separates the texts that the published GPT-2 models were trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Sampling:
     """How the next token is chosen.
 
     Attributes:
-        temperature: logits are divided by it; below 1 sharper, above 1 flatter, 0 always takes the most probable.
-        top_k: only the k most probable tokens take part; None for all (Fan et al. 2018).
-        top_p: only the fewest tokens that together reach this probability take part (Holtzman et al. 2020).
+        temperature: divisor of the logits; below 1 sharper, above 1 flatter, 0 always takes the most probable token.
+        top_k: sample from the k most probable tokens; None for all (Fan et al. 2018).
+        top_p: sample from the smallest set of tokens that together reach this probability (Holtzman et al. 2020).
         seed: the same seed gives the same continuation.
     """
 
@@ -44,18 +44,18 @@ class Sampling:
 
 @dataclass(frozen=True)
 class TextModel:
-    """A language model with what turns text into its tokens and ids back into text.
+    """A language model with its tokenizer.
 
     Attributes:
         name: its folder's name.
-        title: what it says of which texts, in a few words.
+        title: what it predicts, in a few words.
         model: causal or not, as `model.config.causal` says.
-        read: a typed text as its tokens, as many as the model reads.
-        decode: ids to text, special tokens left out.
-        tokens: the V tokens by id, as the vocabulary holds them.
-        kind: what a token is, as `text.tokenizer` says; published GPT-2 models read byte pairs too.
-        start: the tokens that a text begins with even where nothing was typed.
-        perplexity: on validation texts, None where it was not measured here.
+        read: a text to its tokens, at most as many as the model reads.
+        decode: ids to text, without special tokens.
+        tokens: the V tokens by id.
+        kind: the kind of tokens, as in `text.tokenizer`; "bpe" for published GPT-2 models.
+        start: the tokens that every text begins with, even an empty one.
+        perplexity: on validation texts; None if it was not measured here.
     """
 
     name: str
@@ -73,7 +73,7 @@ class TextModel:
         """A checkpoint made by `pretrain`, or (causal) a folder with a published GPT-2.
 
         Raises:
-            CheckpointError: it is missing or damaged, or no language model of that objective.
+            CheckpointError: it is missing or damaged, or not a language model with that objective.
         """
         folder = find_checkpoint(path_or_name)
         if objective == "causal" and (folder / "merges.txt").is_file():
@@ -100,31 +100,31 @@ class TextModel:
 
     @property
     def n_parameters(self) -> int:
-        """Trained numbers in the model."""
+        """Number of trained parameters."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; where it is empty, of what texts begin with."""
+        """The ids of a text; of an empty one, those of the start tokens."""
         return self.read(text).ids or [token.id for token in self.start]
 
     def written(self, ids: Sequence[int], added: Sequence[int]) -> str:
-        """What the ids `added` after `ids` write behind the text so far, with the space before it if there is one."""
+        """The text that the ids `added` append to that of `ids`, including a space between them if there is one."""
         if self.kind != "bpe":
             return "".join(f" {self.tokens[index]}" for index in added)
-        # Bytes of one character may lie on both sides, and a space belongs to the word after it: so all is decoded.
+        # A character's bytes may be split between the two, and a space belongs to the next word: so decode everything.
         before, whole = self.decode(ids), self.decode([*ids, *added])
         return whole[len(before) :] if whole.startswith(before) else self.decode(added)
 
 
 def _published(folder: Path) -> TextModel:
-    """A published GPT-2 folder; it was trained on texts with `<|endoftext|>` between them, which can begin one."""
+    """A published GPT-2 folder; texts start with `<|endoftext|>`, which separated its training texts."""
     decoder = load_gpt2(folder)
     tokenizer, model = decoder.tokenizer, decoder.model
     most = model.config.max_length
     end = tokenizer.token_to_id(END_OF_TEXT)
 
     def read(text: str) -> Encoding:
-        # Of long texts a prefix that holds enough tokens, unless they are uncommonly long.
+        # For long texts, first try a prefix that normally holds enough tokens.
         for prefix in (text[: 32 * most], text):
             encoding = tokenizer.encode(prefix)
             if len(encoding.ids) > most or len(prefix) == len(text):
@@ -151,7 +151,7 @@ def _published(folder: Path) -> TextModel:
 
 @dataclass(frozen=True)
 class Step:
-    """One new token: its id, its probability after filtering, and the unfiltered probabilities (V,) it came from."""
+    """One new token: its id, its probability after filtering, and the unfiltered probabilities (V,)."""
 
     id: int
     probability: float
@@ -159,7 +159,7 @@ class Step:
 
 
 def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Probabilities (V,) of the next token from its logits (V,): temperature first, then top-k, then top-p."""
+    """Next-token probabilities (V,) from logits (V,): temperature first, then top-k, then top-p."""
     if sampling.temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).to(logits.dtype)  # V
     probabilities = torch.softmax(logits / sampling.temperature, dim=-1)  # V
@@ -168,7 +168,7 @@ def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
     if sampling.top_k is not None:
         kept[sampling.top_k :] = False
         ranked = ranked * kept / (ranked * kept).sum()
-    # A token stays while those before it have not yet reached top_p, so that the first always does.
+    # Keep a token while the more probable ones have not reached top_p; the first is always kept.
     kept &= ranked.cumsum(-1) - ranked < sampling.top_p
     filtered = torch.zeros_like(probabilities)  # V
     filtered[order[kept]] = ranked[kept]
@@ -185,18 +185,18 @@ def generate(
     stop_id: int | None = None,
     drawn: int = 0,
 ) -> Iterator[Step]:
-    """Continue `ids` token by token, at most `n` of them; what would pass the model's max_length ends it.
+    """Continue `ids` token by token, by at most `n` tokens and up to the model's max_length.
 
     Args:
         model: a causal language model.
         ids: the prompt, at least one token.
         n: how many tokens to add.
         sampling: how to choose; None samples from the plain softmax.
-        use_cache: keep keys and values of earlier tokens; without, all are read again for each new token, to the same
-            effect.
-        stop_id: end after this token.
-        drawn: how many tokens at the end of `ids` were drawn before with this seed: chance goes on after theirs, so
-            that one token at a time gives the same text as all at once.
+        use_cache: cache keys and values of earlier tokens; without, all are recomputed for each token, with the same
+            result.
+        stop_id: stop after this token.
+        drawn: how many tokens at the end of `ids` were already drawn with this seed; the random numbers continue after
+            theirs, so that one token at a time gives the same text as all at once.
 
     Raises:
         ValueError: the prompt is empty or longer than the model reads, or the model is not causal.
@@ -206,7 +206,7 @@ def generate(
         raise ValueError(f"got a prompt of {len(ids)} tokens; wanted 1 to {model.config.max_length}")
     cache = model.new_cache()
     random = torch.Generator().manual_seed(chosen.seed)
-    for _ in range(drawn):  # a draw takes as many random numbers as there are tokens, whatever their probabilities
+    for _ in range(drawn):  # a draw uses V random numbers, whatever the probabilities
         torch.multinomial(torch.ones(model.embeddings.token.num_embeddings), 1, generator=random)
     text = list(ids)
     for _ in range(min(n, model.config.max_length - len(ids) + 1)):

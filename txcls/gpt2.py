@@ -1,8 +1,7 @@
-"""Weights from elsewhere: a published GPT-2 folder, read into this project's own language model.
+"""Load a published GPT-2 folder into this project's own language model.
 
 GPT-2 (Radford et al. 2019) is a causal pre-norm Transformer with learned positions, tied output and the tanh form of
-GELU: nothing that `txcls.model` does not have. What differs is names, and that its matrices are stored transposed and
-Q, K, V in one.
+GELU, all of which `txcls.model` has. Only names differ, matrices are stored transposed, and Q, K, V are one matrix.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from txcls.config import ModelConfig, RunConfig
 from txcls.errors import CheckpointError, ConfigError
 from txcls.folders import GPT2_FILES as FILES
 from txcls.record import one_line, read_json, read_text
-from txcls.stored import described
+from txcls.weights import read_shapes
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -35,16 +34,15 @@ class ImportedDecoder:
 
 
 def fetch_gpt2(source: str) -> Path:
-    """The folder of that path, or the hub's copy of that name (`gpt2`, `distilgpt2`, `owner/name`), downloaded if
-    needed.
+    """The folder at that path, or the hub's model of that name (`gpt2`, `distilgpt2`, `owner/name`), downloaded once.
 
     Raises:
-        CheckpointError: there is no such folder, and the hub has no such model or cannot be reached.
+        CheckpointError: there is no such folder, and the hub has no such model or is not reachable.
     """
     folder = Path(source)
     if folder.is_dir():
         return folder
-    from huggingface_hub import hf_hub_download  # comes with tokenizers, caches and resumes
+    from huggingface_hub import hf_hub_download
 
     for name in FILES:
         try:
@@ -52,7 +50,7 @@ def fetch_gpt2(source: str) -> Path:
         except Exception as error:  # noqa: BLE001  # the hub's client raises a dozen kinds, and its transport more
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise CheckpointError(
-                f"cannot get {name} of {source!r}: it is no folder here, and the hub did not give it ({reason}); "
+                f"cannot get {name} of {source!r}: there is no such folder, and the hub did not provide it ({reason}); "
                 f"a GPT-2 folder holds {', '.join(FILES)}"
             ) from None
     return folder
@@ -62,7 +60,7 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
     """Read a folder with config.json, model.safetensors, vocab.json and merges.txt as its publishers write them.
 
     Raises:
-        CheckpointError: a file is missing or damaged, it is not a GPT-2, or it uses a variant this model does not have.
+        CheckpointError: a file is missing or damaged, it is not a GPT-2, or it is an unsupported variant.
     """
     try:
         if missing := [name for name in FILES if not (folder / name).is_file()]:
@@ -72,7 +70,7 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
             )
         published = _read_config(folder / "config.json")
         config = _model_config(folder, published)
-        on_paper = _rename_checked(folder, config, described(folder / "model.safetensors"))
+        on_paper = _rename_checked(folder, config, read_shapes(folder / "model.safetensors"))
         tokenizer = _read_tokenizer(folder, vocab_size=on_paper["embeddings.token.weight"].shape[0])
         return ImportedDecoder(_read_model(folder, config), tokenizer)
     except CheckpointError as error:
@@ -84,7 +82,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     if values.get("model_type") != "gpt2":
         raise CheckpointError(f"{path}: model_type is {values.get('model_type')!r:.100}; wanted 'gpt2'")
     if odd := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
-        raise CheckpointError(f"{path}: {', '.join(odd)} is set in a way that this model does not have")
+        raise CheckpointError(f"{path}: {', '.join(odd)} has an unsupported value")
     if values.get("layer_norm_epsilon", 1e-5) != 1e-5:
         raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r:.100}; wanted 1e-05")
     if str(values.get("activation_function", "gelu_new")) not in _ACTIVATIONS:
@@ -101,7 +99,7 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
     ids = read_json(path, dict)
     if odd := next((token for token, one in ids.items() if type(one) is not int or not 0 <= one < vocab_size), None):
         raise CheckpointError(f"{path}: {odd!r:.100} is {ids[odd]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}")
-    read_text(folder / "merges.txt")  # as large as it may be
+    read_text(folder / "merges.txt")  # checks its size
     try:
         wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
     except Exception as error:  # noqa: BLE001  # the library raises bare Exception for any damage
@@ -111,7 +109,7 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
 
 
 def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor]") -> "dict[str, Tensor]":
-    """Published weights by our names; CheckpointError where they are not those of a GPT-2 of this config."""
+    """The published weights under our names; CheckpointError if they do not fit this config."""
     import torch
 
     from txcls.model import LanguageModel
@@ -127,8 +125,10 @@ def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor
         weights = _rename(stored, n_layers=config.n_layers)
     except KeyError as error:
         raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
-    except (ValueError, RuntimeError):  # three pieces that are not three
-        raise CheckpointError(f"{path} does not fit config.json: its attention is no Q, K and V in one") from None
+    except (ValueError, RuntimeError):  # not divisible into three
+        raise CheckpointError(
+            f"{path} does not fit config.json: its attention matrix is not Q, K and V combined"
+        ) from None
     if odd := [
         f"{n} is {tuple(t.shape)}, wanted {wanted[n]}" for n, t in weights.items() if wanted[n] != tuple(t.shape)
     ]:
@@ -147,7 +147,7 @@ def _read_model(folder: Path, config: ModelConfig) -> "LanguageModel":
     try:
         stored = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a whole safetensors file ({error!s:.200})") from None
+        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
     weights = _rename_checked(folder, config, {name: tensor.float() for name, tensor in stored.items()})
     with torch.device("meta"):
         model = LanguageModel(config, vocab_size=weights["embeddings.token.weight"].shape[0])
@@ -182,7 +182,7 @@ def _model_config(folder: Path, published: dict[str, Any]) -> ModelConfig:
 
 
 def _rename(stored: dict[str, "Tensor"], *, n_layers: int) -> dict[str, "Tensor"]:
-    """Published names to ours; matrices turned, since GPT-2 multiplies from the other side, and Q, K, V parted."""
+    """Published names to ours; matrices transposed, since GPT-2 multiplies from the other side, and Q, K, V split."""
     weights = {"embeddings.token.weight": stored["wte.weight"], "embeddings.positional": stored["wpe.weight"]}
     weights |= {f"norm.{part}": stored[f"ln_f.{part}"] for part in ("weight", "bias")}
     for layer in range(n_layers):
@@ -190,7 +190,7 @@ def _rename(stored: dict[str, "Tensor"], *, n_layers: int) -> dict[str, "Tensor"
         for part in ("weight", "bias"):
             weights[f"{ours}.norm_attn.{part}"] = stored[f"{theirs}.ln_1.{part}"]
             weights[f"{ours}.norm_ff.{part}"] = stored[f"{theirs}.ln_2.{part}"]
-            together = _turned(stored[f"{theirs}.attn.c_attn.{part}"])  # 3D D, or 3D
+            together = _transposed(stored[f"{theirs}.attn.c_attn.{part}"])  # 3D D, or 3D
             for name, piece in zip(("query", "key", "value"), together.chunk(3), strict=True):
                 weights[f"{ours}.attn.{name}.{part}"] = piece
             for name, source in (
@@ -198,10 +198,10 @@ def _rename(stored: dict[str, "Tensor"], *, n_layers: int) -> dict[str, "Tensor"
                 ("ff.expand", "mlp.c_fc"),
                 ("ff.contract", "mlp.c_proj"),
             ):
-                weights[f"{ours}.{name}.{part}"] = _turned(stored[f"{theirs}.{source}.{part}"])
+                weights[f"{ours}.{name}.{part}"] = _transposed(stored[f"{theirs}.{source}.{part}"])
     return weights
 
 
-def _turned(tensor: "Tensor") -> "Tensor":
-    """A matrix transposed, a bias as it is."""
+def _transposed(tensor: "Tensor") -> "Tensor":
+    """A matrix transposed, a bias unchanged."""
     return tensor.mT.contiguous() if tensor.ndim == 2 else tensor

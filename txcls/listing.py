@@ -1,4 +1,4 @@
-"""Which checkpoints there are and what they are for, from their small files alone; a bad folder hurts no other."""
+"""List the available checkpoints from their small files; a bad folder does not affect the others."""
 
 import os
 import threading
@@ -7,20 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.errors import CheckpointError, ConfigError
+from txcls.errors import CheckpointError
 from txcls.folders import FILES, GPT2_FILES, checkpoint_root, fingerprint, is_hidden, names_in, reading, reason, settle
-from txcls.record import one_line, read_history, read_json, read_labels, read_metrics
+from txcls.record import checked_config, one_line, read_history, read_json, read_labels, read_metrics
 
-FORMAT_VERSION = 1
 LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a checkpoint is for, as far as its small files tell.
+    """A checkpoint's name, purpose and main figure.
 
-    `accuracy` is of the test texts, else of the validation texts, None where neither was measured; `perplexity` is a
+    `accuracy` is on the test rows, or else on the validation rows, None if neither was measured; `perplexity` is a
     language model's on validation texts.
     """
 
@@ -37,8 +35,8 @@ class Summary:
 class Listing:
     """All checkpoints under a folder, each kind sorted by name.
 
-    Published GPT-2 folders are language models of the objective "causal". `left_out` says in one line for each folder
-    that is meant to be a checkpoint and cannot be read, why.
+    Published GPT-2 folders are language models with the objective "causal". `left_out` gives the reason, in one line,
+    for each checkpoint folder that cannot be read.
     """
 
     classifiers: tuple[Summary, ...] = ()
@@ -48,14 +46,14 @@ class Listing:
 
 _lock = threading.Lock()
 _known: dict[Path, tuple[str, Summary | str]] = {}
-"""What was found in each folder, and the fingerprint of the files that said so."""
+"""The last result for each folder, with the fingerprint of its files."""
 
 
 def list_checkpoints() -> Listing:
-    """What is under `checkpoint_root()`, cheap to ask again: only folders that changed are read.
+    """The checkpoints under `checkpoint_root()`; only folders that changed since the last call are read.
 
-    Folders without a config.json are no checkpoints, nor are hidden ones; a link that leads nowhere is left out with
-    its reason. Whatever a folder holds, nothing is raised. What killed saves left is finished or removed first.
+    Hidden folders and folders without a config.json are ignored; a broken link is reported in `left_out`. No folder's
+    contents make this raise. Remains of killed saves are completed or removed first.
     """
     root = checkpoint_root().absolute()
     settle(root)
@@ -82,7 +80,7 @@ def list_checkpoints() -> Listing:
 
 
 def _written_out(name: str) -> str:
-    """A name that is not UTF-8, which no page or file can hold, with its bytes written out; "" for any other."""
+    """A name that is not valid UTF-8, with the offending bytes escaped; "" for any other name."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -91,10 +89,10 @@ def _written_out(name: str) -> str:
 
 
 def _look(path: Path) -> Summary | str | None:
-    """What a folder holds, or why it cannot be read; None where it is not meant to be a checkpoint."""
+    """A folder's summary, or why it cannot be read; None if it is not a checkpoint folder."""
     try:
         if path.is_symlink() and not path.exists():
-            return "a link that leads nowhere"
+            return "a broken link"
         if not path.is_dir() or not os.path.lexists(path / "config.json"):
             return None
         state = fingerprint(path)
@@ -106,7 +104,7 @@ def _look(path: Path) -> Summary | str | None:
         with _lock:
             _known[path] = (state, found)
         return found
-    except (CheckpointError, OSError, ValueError) as error:  # gone meanwhile, or not ours to read
+    except (CheckpointError, OSError, ValueError) as error:  # removed in the meantime, or not readable
         return one_line(reason(error), limit=LONGEST_REASON)
 
 
@@ -144,32 +142,7 @@ def _check_whole(path: Path, files: tuple[str, ...]) -> None:
         raise CheckpointError(f"it lacks {', '.join(missing)}")
 
 
-def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
-    """The settings that a config.json holds, with the calibration and the rule of scope that stand beside them.
-
-    Raises:
-        CheckpointError: it is of another format, or a setting is unknown or invalid; the field is named.
-    """
-    values = dict(values)
-    version = values.pop("format_version", None)
-    if version != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{source}: format_version is {version!r:.100}; this txcls reads {FORMAT_VERSION}. "
-            "Is it a txcls checkpoint?"
-        )
-    # Until 0.1.0 there was a temperature alone.
-    calibration = values.pop("calibration", None) or {"temperature": values.pop("temperature", None)}
-    scope = values.pop("scope", None)
-    try:
-        fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
-        rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
-        return RunConfig.from_mapping(values, source=source), fitted, rule
-    except ConfigError as error:
-        raise CheckpointError(one_line(str(error))) from None
-
-
 def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
-    """Names of the classifiers (or of the language models) under `checkpoint_root()`, sorted; without those that
-    cannot be read."""
+    """Names of the readable classifiers (or language models) under `checkpoint_root()`, sorted."""
     listing = list_checkpoints()
     return tuple(one.name for one in (listing.language_models if language_models else listing.classifiers))

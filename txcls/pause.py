@@ -1,8 +1,7 @@
-"""Points at which a long computation may be held up, or given up, by whoever asked for it.
+"""Pause points: a long computation can be delayed or cancelled by its caller.
 
-Computations call `may_pause` between pieces of at most about a quarter of a second. Whoever starts one decides what
-happens there: the app lets other visitors go first, and ends the work when its visitor has left. Without that, the
-call does nothing.
+Computations call `may_pause` between pieces of at most about a quarter of a second, and `pausing` sets what happens
+there: the app lets other visitors go first, and cancels the work of a visitor who has left. By default nothing happens.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,14 +12,14 @@ _between: ContextVar[Callable[[], None] | None] = ContextVar("txcls_between_piec
 
 
 def may_pause() -> None:
-    """Call what `pausing` named, in this thread; whatever it raises ends the computation."""
+    """Call the function that `pausing` set in this thread; an exception from it ends the computation."""
     if (between := _between.get()) is not None:
         between()
 
 
 @contextmanager
 def pausing(between: Callable[[], None]) -> Iterator[None]:
-    """Have every `may_pause` inside the block, in this thread, call `between`."""
+    """Inside the block, every `may_pause` in this thread calls `between`."""
     token = _between.set(between)
     try:
         yield

@@ -1,23 +1,27 @@
-"""The small files of a checkpoint: how large they may be, and what metrics.json and history.jsonl may say.
+"""The JSON files of a checkpoint: size limits, and the validated contents of config, labels, metrics and history.
 
-They may come from anyone, so a file is measured before it is read, values are counted before they are parsed, and what
-code or cards read is validated. Keys that this version does not know are kept as they are, since a record is written to
-by later versions and by people too; they may hold plain values only, few levels deep.
+They are untrusted: a file's size is checked before it is read, the number of values before it is parsed, and everything
+that code or cards use is validated. Unknown keys are kept, since later versions and people add some; they may hold
+plain values only, a few levels deep.
 """
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
-from txcls.errors import CheckpointError
+from txcls.config import Calibration, RunConfig, ScopeRule
+from txcls.errors import CheckpointError, ConfigError
 from txcls.folders import reason
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
 
+FORMAT_VERSION = 1
+"""Of config.json."""
 MOST_BYTES = {
     "config.json": 200_000,
     "labels.json": 4_000_000,
@@ -27,7 +31,7 @@ MOST_BYTES = {
     "vocab.json": 12_000_000,
     "merges.txt": 12_000_000,
 }
-"""The largest file of each name that is read."""
+"""Largest size of each file."""
 MOST_VALUES = {
     "config.json": 2_000,
     "labels.json": 20_000,
@@ -36,7 +40,7 @@ MOST_VALUES = {
     "tokenizer.json": 2_000_000,
     "vocab.json": 1_000_000,
 }
-"""How many values a file may hold: a parsed one takes far more memory than its character or two in the file."""
+"""Most values in each file: parsed, a value takes far more memory than its few characters."""
 MOST_CONTAINERS = {
     "config.json": 2_000,
     "labels.json": 20_000,
@@ -45,12 +49,12 @@ MOST_CONTAINERS = {
     "tokenizer.json": 2_000_000,
     "vocab.json": 1_000_000,
 }
-"""How many of these may be lists and objects, which take longest; tokens may hold brackets themselves."""
+"""Most lists and objects among them, which are slowest to parse; tokens may contain brackets themselves."""
 MOST_CLASSES = 10_000
 MOST_LABEL_CHARACTERS = 1_000_000
 """Of all class names together."""
 MOST_CLASSES_OF_A_MATRIX = 600
-"""Up to so many classes metrics.json keeps the whole confusion matrix."""
+"""Most classes for which metrics.json keeps the whole confusion matrix."""
 MOST_ROWS = 100_000
 """Of history.jsonl."""
 _DEEPEST = 8
@@ -58,7 +62,7 @@ _LONGEST = 1000
 
 
 def one_line(text: str, *, limit: int = _LONGEST) -> str:
-    """A text of whatever origin as one line of printable characters, its middle left out where it is longer."""
+    """An untrusted text as one line of printable characters, cut in the middle if it is longer than `limit`."""
     text = text if len(text) <= 20 * limit else text[: 10 * limit] + text[-10 * limit :]
     text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
     if len(text) <= limit:
@@ -68,14 +72,14 @@ def one_line(text: str, *, limit: int = _LONGEST) -> str:
 
 
 def read_text(path: Path) -> str:
-    """A small file's text.
+    """The text of one of the files above.
 
     Raises:
-        CheckpointError: it cannot be read, is no UTF-8, or is larger or holds more values than files of its name may.
+        CheckpointError: it cannot be read, is not UTF-8, or exceeds the limits for its name.
     """
     most, values = MOST_BYTES[path.name], MOST_VALUES.get(path.name)
     try:
-        if not path.is_file():  # a device or a pipe would be read for ever
+        if not path.is_file():  # a device or a pipe could be read forever
             raise CheckpointError(f"{path}: missing, or not a plain file")
         with path.open("rb") as file:
             content = file.read(most + 1)
@@ -95,10 +99,10 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path, kind: type[Json]) -> Json:
-    """A small JSON file: an object (dict) or a list.
+    """The contents of a JSON file: an object (dict) or a list.
 
     Raises:
-        CheckpointError: as for `read_text`, or it is no JSON of that kind.
+        CheckpointError: as for `read_text`, or it is not JSON of that kind.
     """
     return _parsed(read_text(path), kind, where=str(path))
 
@@ -115,11 +119,42 @@ def _parsed(text: str, kind: type[Json], *, where: str) -> Json:
     return value
 
 
+def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
+    """Write a value as UTF-8 JSON with a final newline; lists of numbers, such as matrix rows, take one line each."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if indent is not None:  # JSON strings contain no line breaks, so none is changed
+        text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
+    """The settings, calibration and out-of-scope rule in the values of a config.json.
+
+    Raises:
+        CheckpointError: the format version is different, or a setting is unknown or invalid; the field is named.
+    """
+    values = dict(values)
+    version = values.pop("format_version", None)
+    if version != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{source}: format_version is {version!r:.100}; this txcls reads {FORMAT_VERSION}. "
+            "Is it a txcls checkpoint?"
+        )
+    calibration = values.pop("calibration", None)
+    scope = values.pop("scope", None)
+    try:
+        fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
+        rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
+        return RunConfig.from_mapping(values, source=source), fitted, rule
+    except ConfigError as error:
+        raise CheckpointError(one_line(str(error))) from None
+
+
 def read_labels(path: Path) -> tuple[str, ...]:
     """The class names of labels.json, in the order of the logits.
 
     Raises:
-        CheckpointError: it is no list of at least two class names, each once.
+        CheckpointError: it is not a list of at least two different class names.
     """
     values = read_json(path, list)
     if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
@@ -130,23 +165,23 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 
 def labels_problem(labels: Sequence[str]) -> str | None:
-    """Why these cannot be the class names of a checkpoint; None where they can."""
+    """Why these cannot be a checkpoint's class names; None if they can."""
     if len(labels) > MOST_CLASSES:
         return f"{len(labels):,} classes; wanted at most {MOST_CLASSES:,}"
     if (length := sum(map(len, labels))) > MOST_LABEL_CHARACTERS:
         return f"class names of {length:,} characters together; wanted at most {MOST_LABEL_CHARACTERS:,}"
     if len(set(labels)) != len(labels):
-        return "a class name stands there twice"
+        return "a class name occurs twice"
     if odd := next((label for label in labels if not _is_text(label)), None):
         return f"the class name {odd!r:.200} holds half a character (a lone surrogate)"
     return None
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """The validated record of metrics.json, as it stands there.
+    """The validated contents of metrics.json, unchanged.
 
     Raises:
-        CheckpointError: it cannot be read, or a field holds something else than wanted; the field is named.
+        CheckpointError: it cannot be read, or a field is invalid; the field is named.
     """
     values = read_json(path, dict)
     _check(Record, values, where=str(path))
@@ -154,7 +189,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:
-    """The validated rows of history.jsonl, as they stand there.
+    """The validated rows of history.jsonl, unchanged.
 
     Raises:
         CheckpointError: as for `read_metrics`; the line is named.
@@ -169,7 +204,7 @@ def read_history(path: Path) -> list[dict[str, Any]]:
         try:
             row = _parsed(line, dict, where=where)
         except CheckpointError as error:
-            raise CheckpointError(f"{error}; wanted one JSON object a line") from None
+            raise CheckpointError(f"{error}; wanted one JSON object per line") from None
         _check(HistoryLine, row, where=where)
         rows.append(row)
     return rows
@@ -210,7 +245,7 @@ def _is_text(value: str) -> bool:
 
 
 def _is_plain(value: Any, levels: int = _DEEPEST) -> bool:
-    """Whether a value of an unknown key may be kept: finite, whole characters, not nested deep."""
+    """Whether the value of an unknown key may be kept: finite, valid Unicode, not deeply nested."""
     if isinstance(value, dict):
         return bool(levels) and all(_is_text(key) and _is_plain(one, levels - 1) for key, one in value.items())
     if isinstance(value, list):
@@ -221,7 +256,7 @@ def _is_plain(value: Any, levels: int = _DEEPEST) -> bool:
 
 
 class _Part(BaseModel):
-    """Validated without being changed: the values stay plain JSON."""
+    """A part that is validated but not converted: the values stay plain JSON."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False, protected_namespaces=())
 
@@ -243,11 +278,11 @@ Correlation = Annotated[float, Field(ge=-1.000001, le=1.000001)]
 Text = Annotated[str, Field(max_length=20_000)]
 Item = TypeVar("Item")
 Many = Annotated[list[Item], FailFast()]
-"""A list whose first fault is enough: a million of them would take a gigabyte to say."""
+"""A list of which only the first invalid item is reported: reporting a million would take a gigabyte."""
 
 
 _ABSENT: Any = None
-"""Where a part of the record is missing; null itself is refused."""
+"""Default of parts that may be missing; null is refused."""
 
 
 def _vector_or_matrix(values: list[Any]) -> list[Any]:
@@ -284,10 +319,6 @@ class _Training(_Part):
     software: Text = ""
 
 
-class _Refit(_Training):
-    rows: Count
-
-
 class _OneClass(_Part):
     label: str = Field(max_length=MOST_LABEL_CHARACTERS)
     precision: Share
@@ -312,7 +343,7 @@ class _Slice(_Part):
 
 
 class _Figures(_Part):
-    """Of the validation or the test rows."""
+    """Figures on the validation or the test rows."""
 
     n: Count
     accuracy: Share
@@ -353,7 +384,7 @@ class _Phrases(_Part):
 class _Language(_Part):
     loss: Positive
     perplexity: Annotated[float, Field(ge=0.0)] | None = None
-    """Of language models; the loss of replaced-token detection is no log-probability of tokens."""
+    """For language models; the loss of replaced-token detection is not a log-probability of tokens."""
     accuracy: Share
 
 
@@ -393,11 +424,10 @@ class _Explanations(_Part):
 
 
 class Record(_Part):
-    """metrics.json: what was measured, and how the model was made; each part only where it was."""
+    """metrics.json: what was measured and how the model was made; every part is optional."""
 
     data: _Data = _Data()
     training: _Training = _Training()
-    refit: _Refit = _ABSENT
     validation: _Figures = _ABSENT
     test: _Figures = _ABSENT
     scope: dict[str, _Scope] = Field({}, max_length=100)
@@ -409,7 +439,7 @@ class Record(_Part):
 
 
 class HistoryLine(_Part):
-    """A line of history.jsonl: one validation while training."""
+    """A line of history.jsonl: one validation during training."""
 
     epoch: Count = 0
     step: Count = 0

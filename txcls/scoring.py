@@ -1,10 +1,11 @@
-"""Classify the rows of a file of any size, in memory that does not grow, and go on after being stopped.
+"""Classify the rows of a file of any size in constant memory, and resume after an interruption.
 
     score_file(Classifier.load("checkpoints/ag_news"), Path("big.csv"), Path("scored.csv"))
 
-The rows are worked off in parts. A part is a file of its own in a folder beside the output, written whole or not at
-all; the output appears at the end, when all parts are joined. So whatever ends the work, SIGKILL included, leaves no
-half row, and `resume` does the parts that are missing. Several processes that torchrun started share the parts.
+Rows are processed in parts. Each part is written atomically to its own file in a folder beside the output; the output
+appears at the end, when the parts are joined. An interruption at any point, SIGKILL included, therefore leaves no
+partial row, and `resume` processes only the missing parts. For more than one process, use Ray Data:
+examples/ray_predict.py.
 """
 
 import csv
@@ -21,13 +22,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from txcls.checkpoint import FILES
+from txcls.classifier import Classifier
 from txcls.config import Precision
 from txcls.data.parquet import Row
 from txcls.data.stream import TableStream
 from txcls.data.table import is_json, table_suffix
 from txcls.errors import DataError, StoppedError
-from txcls.predict import Classifier
+from txcls.folders import FILES
+from txcls.interrupts import stop_requests
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,16 +37,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PART_ROWS = 8192
-"""Rows of a part: what is done again at most after a stop."""
-TOGETHER = 2048
-"""Rows that are classified in one go, and how often a stop is looked for."""
+"""Rows per part: the most that is repeated after an interruption."""
+CHUNK_ROWS = 2048
+"""Rows classified in one call; between calls, stop requests are checked."""
 LABEL, PROBABILITY = "predicted_label", "probability"
-"""The columns that are added; those of the file with the same names are replaced."""
+"""The columns added to the output; input columns of the same name are replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """How far the work on a file is: `done` of `rows`."""
+    """Progress on a file: `done` of `rows` rows are scored."""
 
     done: int
     rows: int
@@ -52,7 +54,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What all parts have in common; work that was begun with another plan is not gone on with."""
+    """What every part depends on; a run with a different plan cannot be resumed."""
 
     input_bytes: int
     input_sha256: str
@@ -77,31 +79,27 @@ def score_file(
     resume: bool = False,
     on_progress: Callable[[Scored], None] | None = None,
 ) -> Scored:
-    """Write the rows of `source` with label and calibrated probability to `target`; both formats by their suffixes.
+    """Write the rows of `source` with label and calibrated probability to `target`; suffixes determine both formats.
 
-    Rows without a word to classify get an empty label and no probability. Probabilities have six decimals.
+    Rows without any word get an empty label and no probability. Probabilities are rounded to six decimals.
 
     Args:
-        classifier: what classifies.
-        source: CSV, TSV, JSON Lines or Parquet, text formats also gzipped.
-        target: the file to write; until it is complete, an older one stays as it is.
-        text_column: the column with the texts; found by its name where None.
-        precision: "float32" writes what the app says of the same text, on every processor; "auto" and "bfloat16" are
-            those of `Classifier.probabilities`, which save time on some processors.
-        spreadsheet_safe: write CSV and TSV so that a spreadsheet takes no field for a formula: see `as_plain_text`.
-        resume: go on with the work that was stopped, with the same input, checkpoint and precision.
-        on_progress: told how far it is, at the beginning and after each part.
+        classifier: the model to apply.
+        source: CSV, TSV, JSON Lines or Parquet; text formats may be gzipped.
+        target: the file to write; an existing one is replaced only once the new one is complete.
+        text_column: the column with the texts; None looks for a usual name.
+        precision: "float32" gives the same probabilities as the app, on every processor; "auto" and "bfloat16" are
+            those of `Classifier.probabilities`, which are faster on some processors.
+        spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
+        resume: continue an interrupted run with the same input, checkpoint and precision.
+        on_progress: called at the start and after each part.
 
     Raises:
-        DataError: the table is damaged or has a row without a text (said before any work is done), the target cannot be
-            written, is the source itself or knows no `spreadsheet_safe`, or there is unfinished work (without
-            `resume`), none, or other work (with it).
-        StoppedError: Ctrl-C or SIGTERM; the parts done are kept.
-        LostProcessError: another of several processes was lost; the same.
+        DataError: the table is damaged or a row has no text (checked before any row is scored); the target cannot be
+            written, is the source itself, or its format does not support `spreadsheet_safe`; or there is an unfinished
+            run (without `resume`), no run or a different one (with it).
+        StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
     """
-    from txcls.training.distributed import LostProcessError, here
-    from txcls.training.loop import stop_requests
-
     folder = target.with_name(f"{target.name}.parts")
     _refuse_overwriting(source, target, folder)
     table = TableStream(source)
@@ -122,54 +120,47 @@ def score_file(
         spreadsheet_safe=spreadsheet_safe,
     )
     form = _Form(suffix, columns, survey.schema, spreadsheet_safe)
-    processes = here()
-    try:
-        processes.from_first(lambda: _begin(folder, plan, resume=resume))
-        n_parts = -(-survey.rows // PART_ROWS)
-        files = [folder / f"{number:08}" for number in range(n_parts)]
+    _begin(folder, plan, resume=resume)
+    files = [folder / f"{number:08}" for number in range(-(-survey.rows // PART_ROWS))]
 
-        def progress() -> Scored:
-            return Scored(min(sum(file.exists() for file in files) * PART_ROWS, survey.rows), survey.rows)
+    def progress() -> Scored:
+        return Scored(min(sum(file.exists() for file in files) * PART_ROWS, survey.rows), survey.rows)
 
-        def mine(number: int) -> bool:
-            return number % processes.size == processes.rank and number < n_parts and not files[number].exists()
+    def is_missing(number: int) -> bool:
+        return number < len(files) and not files[number].exists()
 
-        with stop_requests() as stop_requested:
+    with stop_requests() as stop_requested:
+        if on_progress is not None:
+            on_progress(progress())
+        for number, rows in table.parts(PART_ROWS, wanted=is_missing):
+            texts = [row[survey.text_column] for row in rows]
+            for start in range(0, len(rows), CHUNK_ROWS):
+                if stop_requested():
+                    state = progress()
+                    raise StoppedError(
+                        f"stopped after {state.done:,} of {state.rows:,} rows, which are kept in {folder}; "
+                        "continue with --resume"
+                    )
+                found = _labels(classifier, texts[start : start + CHUNK_ROWS], precision)
+                for row, (label, probability) in zip(rows[start : start + CHUNK_ROWS], found, strict=True):
+                    row[LABEL], row[PROBABILITY] = label, probability
+            with _written(files[number]) as file:
+                form.write(rows, file)
             if on_progress is not None:
                 on_progress(progress())
-            for number, rows in table.parts(PART_ROWS, wanted=mine):
-                texts = [row[survey.text_column] for row in rows]
-                for start in range(0, len(rows), TOGETHER):
-                    if stop_requested():
-                        state = progress()
-                        raise StoppedError(
-                            f"stopped after {state.done:,} of {state.rows:,} rows; they are kept in {folder}, "
-                            "--resume goes on from there"
-                        )
-                    found = _labels(classifier, texts[start : start + TOGETHER], precision)
-                    for row, (label, probability) in zip(rows[start : start + TOGETHER], found, strict=True):
-                        row[LABEL], row[PROBABILITY] = label, probability
-                with _written(files[number]) as file:
-                    form.write(rows, file)
-                if on_progress is not None:
-                    on_progress(progress())
-        processes.any()  # until all are done
-    except LostProcessError as error:
-        raise LostProcessError(f"{error}; the rows done are kept in {folder}, --resume goes on from there") from error
-    if not processes.rank:
-        with _written(target, via=folder / "joined") as file:
-            form.join(files, file)
-        shutil.rmtree(folder)
+    with _written(target, via=folder / "joined") as file:
+        form.join(files, file)
+    shutil.rmtree(folder)
     return Scored(survey.rows, survey.rows)
 
 
 class BatchClassifier:
-    """Classifies batches of columns, for `ray.data.Dataset.map_batches` and others of that form.
+    """A callable that classifies batches of columns, for `ray.data.Dataset.map_batches` and similar interfaces.
 
         dataset.map_batches(BatchClassifier, fn_constructor_kwargs={"checkpoint": "checkpoints/ag_news"},
                             compute=ray.data.ActorPoolStrategy(size=4))
 
-    Each worker loads the checkpoint once; examples/ray_predict.py is the whole recipe. This class itself needs no Ray.
+    Each worker loads the checkpoint once; see examples/ray_predict.py. The class itself does not need Ray.
 
     Args:
         checkpoint: folder of the checkpoint, on every machine.
@@ -185,10 +176,10 @@ class BatchClassifier:
         self.text_column, self.precision = text_column, precision
 
     def __call__(self, batch: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[np.generic]]":
-        """The columns (N,) of a batch with label and probability added: "" and not-a-number where there is no word.
+        """The columns (N,) of a batch with label and probability added; "" and nan for texts without any word.
 
         Raises:
-            DataError: there is no such column, or it holds something else than texts.
+            DataError: there is no such column, or it holds anything but texts.
         """
         import numpy as np
 
@@ -204,7 +195,7 @@ class BatchClassifier:
 
 
 def _labels(classifier: Classifier, texts: Sequence[str], precision: Precision) -> list[tuple[str, float | None]]:
-    """The best class of each text and its probability; "" and None for texts without a word."""
+    """The best class of each text and its probability; "" and None for texts without any word."""
     rows = classifier.probabilities(texts, precision=precision)  # N C
     best = rows.argmax(axis=1)  # N
     return [
@@ -214,7 +205,7 @@ def _labels(classifier: Classifier, texts: Sequence[str], precision: Precision) 
 
 
 def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
-    """Make the folder of the parts, or check that what is there may be gone on with."""
+    """Create the folder of the parts, or check that the run in it can be resumed with this plan."""
     file, own = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
     if not folder.exists():
         if resume:
@@ -227,22 +218,23 @@ def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
             raise DataError(f"cannot write {folder}: {error.strerror or error}; choose another file") from None
         return
     if not resume:
-        raise DataError(f"{folder} holds unfinished work; go on with it by --resume, or remove it to start again")
+        raise DataError(
+            f"{folder} holds an unfinished run; continue it with --resume, or remove the folder to start again"
+        )
     try:
         there = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
     if differing := [name for name in own if not isinstance(there, dict) or there.get(name) != own[name]]:
         raise DataError(
-            f"{folder} holds work on another input, by another checkpoint or in another precision "
-            f"({', '.join(differing)} differ); repeat the command it was begun with, or remove it and start without "
-            "--resume"
+            f"{folder} is from a run with different settings, which cannot be resumed ({', '.join(differing)} differ); "
+            "repeat the original command, or remove the folder and start without --resume"
         )
 
 
 @dataclass(frozen=True)
 class _Form:
-    """How rows become bytes, and parts a file."""
+    """How rows are written to parts, and parts joined."""
 
     suffix: str
     columns: tuple[str, ...]
@@ -250,11 +242,11 @@ class _Form:
     spreadsheet_safe: bool
 
     def write(self, rows: Sequence[Row], file: IO[bytes]) -> None:
-        """One part."""
+        """Write one part."""
         if self.suffix == ".parquet":
             self._write_parquet(rows, file)
             return
-        # A lone half of a surrogate pair, as JSON can hold, is written as its escape: JSON reads that back.
+        # A lone surrogate, which JSON can contain, is written as its escape, which JSON reads back.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         if is_json(self.suffix):
             for row in rows:
@@ -266,7 +258,7 @@ class _Form:
         text.detach()
 
     def join(self, parts: Iterable[Path], file: IO[bytes]) -> None:
-        """All parts in their order, with a header where the format has one."""
+        """Join all parts in order, with a header if the format has one."""
         if self.suffix == ".parquet":
             import pyarrow.parquet as pq
 
@@ -284,7 +276,7 @@ class _Form:
 
     def _table(self, text: "io.TextIOBase") -> Any:
         delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
-        if self.spreadsheet_safe:  # quoted, a field is one whatever separator a spreadsheet's country has
+        if self.spreadsheet_safe:  # quoted, so that it works with any locale's separator
             return csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
         return csv.writer(text, delimiter=delimiter, lineterminator="\n")
 
@@ -312,15 +304,15 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 
 
 def as_plain_text(value: str) -> str:
-    """A field that no spreadsheet takes for a formula: an apostrophe before = + - @, tab and line ends, numbers apart.
+    """Prefix a field that starts with = + - @, tab or a line end, unless it is a number, with an apostrophe.
 
-    OWASP, CSV Injection: such a field can run commands or send the sheet's contents elsewhere when the file is opened.
+    A spreadsheet would run it as a formula, which can execute commands or leak data (OWASP, CSV Injection).
     """
     return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
 
 
 def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
-    """Raise DataError where writing would destroy what is read, also by another name of the same file."""
+    """Raise DataError if writing would destroy the input, also under another name of the same file."""
     try:
         same = target.exists() and source.exists() and target.samefile(source)
         same = same or target.resolve() == source.resolve()
@@ -330,17 +322,17 @@ def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
     if same:
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
     if inside:
-        raise DataError(f"{source}: lies in {folder}, which is removed when the work is done; move it first")
+        raise DataError(f"{source}: lies in {folder}, which is removed at the end of the run; move it first")
 
 
 def _present(value: Any) -> Any:
-    """None for not-a-number, which JSON cannot say and a table leaves empty."""
+    """None in place of nan, which JSON lacks and tables leave empty."""
     return None if isinstance(value, float) and value != value else value
 
 
 @contextmanager
 def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
-    """A file that is there whole or not at all; gzipped where its name says so.
+    """Write a file atomically; gzipped if its name ends in .gz.
 
     Raises:
         DataError: it cannot be written.
@@ -349,7 +341,7 @@ def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
     try:
         with temporary.open("wb") as raw:
             if path.name.lower().endswith(".gz"):
-                # No name and no time in it: the same rows are the same bytes.
+                # Without name and time, so that the same rows give the same bytes.
                 with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
                     yield cast("IO[bytes]", packed)
             else:

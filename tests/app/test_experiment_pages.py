@@ -12,6 +12,7 @@ from tests.app.test_pages import charts_of, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.classifier import Classifier
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts
@@ -35,7 +36,6 @@ from txcls.inspection import (
 )
 from txcls.inspection.ablation import ablate_on_rows
 from txcls.inspection.attribution import average_explanations
-from txcls.predict import Classifier
 
 TEXT = "banks signed a deal after the election"
 ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank raised its rates again " * 30}

@@ -216,7 +216,7 @@ def test_a_damaged_language_model_is_named_not_raised(
     shutil.copytree(tiny_checkpoints / FILLS, tmp_path / "hurt")
     (tmp_path / "hurt" / "model.safetensors").write_bytes(b"x")
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    assert "not a whole safetensors file" in open_language().error[0].value
+    assert "not a complete safetensors file" in open_language().error[0].value
 
 
 def test_a_published_gpt2_folder_continues_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

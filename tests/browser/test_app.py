@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Download, Page, expect
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN, SAYS, SAYS_WORDS
 from tests.browser.conftest import Server, Watch
 from txcls.app.examples import EXAMPLES
-from txcls.predict import Classifier
+from txcls.classifier import Classifier
 
 CHART = ".js-plotly-plot"
 

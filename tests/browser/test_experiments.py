@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.test_app import CHART, answers, settle, visit
+from txcls.classifier import Classifier
 from txcls.inspection import (
     METHODS,
     Change,
@@ -23,7 +24,6 @@ from txcls.inspection import (
     rank_correlations,
     trace_text,
 )
-from txcls.predict import Classifier
 
 __all__ = ["answers"]  # a fixture
 TEXT = "the bank raised its rates after the report"

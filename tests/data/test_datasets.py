@@ -97,9 +97,9 @@ def test_every_download_has_a_checksum_of_its_kind_and_a_secure_address() -> Non
 @pytest.mark.parametrize(
     "name, settings, problem",
     [
-        ("imdb", {"split": "date"}, "data.split = 'date' changes nothing for imdb; it is for huffpost"),
-        ("sample", {"joiner": " - "}, "data.joiner = ' - ' changes nothing for sample; it is for huffpost"),
-        ("table", {"remove": ["headers"]}, "data.remove = ('headers',) changes nothing for table; it is for 20news"),
+        ("imdb", {"split": "date"}, "data.split = 'date' has no effect for imdb, only for huffpost"),
+        ("sample", {"joiner": " - "}, "data.joiner = ' - ' has no effect for sample, only for huffpost"),
+        ("table", {"remove": ["headers"]}, "data.remove = ('headers',) has no effect for table, only for 20news"),
     ],
 )
 def test_setting_that_would_change_nothing_is_refused(

@@ -118,7 +118,7 @@ def test_a_look_at_a_table_reads_its_first_rows_alone(tmp_path: Path, name: str)
     dataset = open_dataset(DataConfig(dataset="table"), path=path, sampled=True)
     read = dataset.load("train")
     assert 10 < len(read) <= limits.SAMPLE_ROWS and dataset.classes == ("x", "y")
-    assert dataset.description == f"a sample: the first {len(read):,} rows, there are more"
+    assert dataset.description == f"a sample: the first {len(read):,} rows; the file has more"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_table_of_too_many_rows_to_hold_is_refused_and_a_look_is_not(
     pq.write_table(table, tmp_path / "t.parquet")
     (tmp_path / "t.csv").write_text("text,label\n" + "a,x\nb,y\n" * 15, encoding="utf-8")
     for name, rows_there in (("t.parquet", "30 rows, wanted 20 at most"), ("t.csv", "more than 20 rows")):
-        with pytest.raises(DataError, match=rf"{name}: {rows_there}.*take a part of them"):
+        with pytest.raises(DataError, match=rf"{name}: {rows_there}.*use a part of them"):
             open_dataset(DataConfig(dataset="table"), path=tmp_path / name)
         assert TableStream(tmp_path / name).survey().rows == 30
 

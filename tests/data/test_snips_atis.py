@@ -100,7 +100,7 @@ def test_published_files_hold_the_published_rows(published_data: Path) -> None:
     assert [len(snips.load(split)) for split in snips.splits] == [13_084, 700, 700]
     assert [len(atis.load(split)) for split in atis.splits] == [4_478, 500, 893]
     assert len(snips.classes) == 7 and len(atis.classes) == 18
-    assert atis.description == "in no training row, so that nobody can learn it: atis_day_name"
+    assert atis.description == "not in the training rows, so it cannot be learned: atis_day_name"
     counts = Counter(atis.classes[label] for label in atis.load("train").labels)
     assert len(counts) == 17 and counts["atis_flight"] == 3_309 + 19 and counts["atis_aircraft"] == 70 + 1
     assert not any("#" in name for name in atis.classes)

@@ -92,7 +92,7 @@ def test_types_of_json_are_those_that_fit_all_rows(tmp_path: Path) -> None:
         ("t.csv", b"", "empty; wanted a header"),
         ("t.csv", b"text,label\n", "no rows"),
         ("t.csv", b"foo,bar\n1,2\n", "which column holds the text"),
-        ("t.csv", b"text,text,label\n1,2,3\n", "column 'text' comes twice"),
+        ("t.csv", b"text,text,label\n1,2,3\n", "column 'text' occurs twice"),
         ("t.csv", b"text,label\na,x\nb,y,z\n", "line 3: 3 fields, but the header has 2"),
         ("t.csv", b'text,label\na,x\n"b,y\n', "line 3: unexpected end of data"),
         ("t.csv", b"text,label\n" + b"a,x\n" * 50_000 + b"caf\xe9,x\n", "line 50002: byte 0xe9 is not utf-8; save"),
@@ -105,7 +105,7 @@ def test_types_of_json_are_those_that_fit_all_rows(tmp_path: Path) -> None:
         ("t.jsonl", b'{"text": "a"}\n{"text": 5}', r"line 2: column 'text' holds '5' \(int\)"),
         ("t.json", b'[{"text": "a"', "line 1: not JSON"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
-        ("t.xlsx", b"", r"format not known by its name; wanted \.csv"),
+        ("t.xlsx", b"", r"unknown format; wanted a name that ends in \.csv"),
     ],
 )
 def test_a_bad_table_is_refused_with_file_and_place_named(

@@ -106,7 +106,7 @@ def test_numbers_and_truth_values_are_labels_in_natural_order(tmp_path: Path) ->
         ("t.csv", "foo,bar,baz\n1,2,3\n", "which column holds the text.*'foo', 'bar', 'baz'.*text_column"),
         ("t.csv", "text,bar,baz\n1,2,3\n", "which column holds the label.*label_column"),
         ("t.csv", "just one column\nx\n", "which column holds the text"),
-        ("t.csv", "text,text,label\n1,2,3\n", "column 'text' comes twice"),
+        ("t.csv", "text,text,label\n1,2,3\n", "column 'text' occurs twice"),
         ("t.csv", "text,label\na,x\nb,y,z\n", "line 3: 3 fields, but the header has 2"),
         ("t.csv", 'text,label\n"a\nb",x\nc\n', "line 4: 1 fields"),
         ("t.csv", 'text,label\na,x\n"b,y\n', "line 3: unexpected end of data"),
@@ -126,8 +126,8 @@ def test_numbers_and_truth_values_are_labels_in_natural_order(tmp_path: Path) ->
         ("t.jsonl", "{}\n" + '{"text":' * 100_000, "line 2: not JSON"),
         ("t.json", "[]", "no rows"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
-        ("t.xlsx", b"", r"format not known by its name; wanted \.csv"),
-        ("table", b"", "format not known"),
+        ("t.xlsx", b"", r"unknown format; wanted a name that ends in \.csv"),
+        ("table", b"", "unknown format"),
     ],
 )  # fmt: skip
 def test_bad_table_is_refused_with_file_and_place_named(
@@ -142,7 +142,7 @@ def test_missing_file_and_missing_column_are_named(tmp_path: Path) -> None:
         open_file(tmp_path / "t.csv")
     with pytest.raises(DataError, match="no column 'body' for the text; there are 'text', 'label'"):
         open_file(tmp_path / "t.csv", QUOTED.lower(), text_column="body")
-    with pytest.raises(DataError, match="column 'text' was to be both"):
+    with pytest.raises(DataError, match="column 'text' cannot be both"):
         open_file(tmp_path / "t.csv", QUOTED.lower(), label_column="text")
 
 

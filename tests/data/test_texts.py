@@ -106,11 +106,11 @@ def test_a_mixture_of_nothing_or_of_what_is_no_data_set_is_refused(news: Path) -
     ):
         with pytest.raises(ValueError, match=problem):
             mixture(sources=sources)
-    with pytest.raises(ValueError, match="they are for dataset = mixture, got sample"):
+    with pytest.raises(ValueError, match="only for dataset = mixture, got sample"):
         DataConfig(sources=("sample",))
     with pytest.raises(DataError, match="no data set named 'nowhere'"):
         open_texts(mixture(sources=["nowhere"]))
-    with pytest.raises(DataError, match="data set `mixture` has no labels to learn from"):
+    with pytest.raises(DataError, match="data set `mixture` has no labels; it is for pre-training"):
         open_dataset(mixture())
 
 
@@ -149,5 +149,5 @@ def test_missing_places_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_plain_text_is_no_set_to_classify() -> None:
     with pytest.raises(DataError, match="no labels"):
         open_dataset(plain())
-    with pytest.raises(DataError, match=r"data\.joiner = ' - ' changes nothing for text; it is for huffpost"):
+    with pytest.raises(DataError, match=r"data\.joiner = ' - ' has no effect for text, only for huffpost"):
         open_texts(plain(joiner=" - "))

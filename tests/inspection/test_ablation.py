@@ -9,6 +9,7 @@ import torch
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.checkpoint import load_checkpoint
+from txcls.classifier import Classifier
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
 from txcls.inspection import (
@@ -22,7 +23,6 @@ from txcls.inspection import (
     trace_text,
 )
 from txcls.inspection.ablation import _edits
-from txcls.predict import Classifier
 from txcls.tap import trace
 
 MODELS = [

@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, with_metrics
+from txcls.classifier import Classifier
 from txcls.config import Calibration
 from txcls.errors import TraceError
 from txcls.inspection import (
@@ -28,7 +29,6 @@ from txcls.inspection import (
     rank_correlations,
     trace_text,
 )
-from txcls.predict import Classifier
 from txcls.text.vocabulary import UNK
 
 

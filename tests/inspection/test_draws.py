@@ -3,10 +3,10 @@
 import pytest
 
 from tests.conftest import CLASSES, TEXTS
+from txcls.classifier import Classifier, Prediction, Score
 from txcls.data.datasets import LabelledTexts
 from txcls.errors import DataError
 from txcls.inspection import DrawnText, draw_texts
-from txcls.predict import Classifier, Prediction, Score
 
 ROWS = LabelledTexts(TEXTS, [n % 4 for n in range(len(TEXTS))], CLASSES)
 

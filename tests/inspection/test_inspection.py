@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection import position_encoding, position_products, shuffle_words, sinusoids, trace_text
-from txcls.predict import Classifier
 
 
 @pytest.mark.parametrize(

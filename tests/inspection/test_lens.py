@@ -8,9 +8,9 @@ import torch
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
+from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection import class_lens, trace_text
-from txcls.predict import Classifier
 
 
 @pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean", "ngram_buckets": 32, "d_ngram": 4}])

@@ -7,6 +7,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection import (
     nearest_tokens,
@@ -17,7 +18,6 @@ from txcls.inspection import (
     trace_text,
     vocabulary_plane,
 )
-from txcls.predict import Classifier
 
 
 @pytest.mark.parametrize("shape", [(50, 8), (5, 30), (3, 2)])

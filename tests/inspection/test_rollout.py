@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS
+from txcls.classifier import Classifier
 from txcls.inspection import attention_rollout, head_statistics, query_key, trace_text
-from txcls.predict import Classifier
 
 
 def test_rollout_of_three_tokens_computed_by_hand() -> None:

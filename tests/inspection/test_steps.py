@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection import Step, Walk, walk_through
 from txcls.inspection.arithmetic import number, softmax_share, summed_products
 from txcls.inspection.steps import snippet, which
-from txcls.predict import Classifier
 
 ROOT = Path(__file__).parents[2]
 RECIPES: dict[str, dict[str, object]] = {

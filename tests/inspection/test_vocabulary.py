@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import TEXTS
+from txcls.classifier import Classifier
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
 from txcls.inspection import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
-from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
 
 WORDS = ("<pad>", "<unk>", "<mask>", "<cls>", "the", "then", "other", "bathe", "2004", "tehn")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection import align_tokens, compare_texts, nearest_tokens, search_flips
-from txcls.predict import Classifier
 
 
 def words(before: str, after: str) -> list[tuple[str | None, str | None, str]]:

@@ -42,11 +42,3 @@ def test_vocabulary_depends_on_counts_alone(counts: dict[str, int], size: int, l
 def test_wrong_order_and_repeats_are_refused(tokens: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"first, got|comes twice"):
         Vocabulary(tokens)
-
-
-def test_other_texts_tokens_fill_what_room_is_left_behind_the_own() -> None:
-    own = Vocabulary.from_counts({"b": 1, "a": 1}, max_size=9, min_frequency=1)
-    others = {"a": 9, "rare": 1, "common": 5, "also": 1, "<unk>": 7}
-    assert own.extended(others, max_size=8).tokens == (*SPECIAL_TOKENS, "a", "b", "common", "also")
-    assert own.extended(others, max_size=3) == own
-    assert own.extended({}, max_size=9) == own

@@ -1,5 +1,4 @@
 import re
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,8 @@ from nltk.tokenize.destructive import NLTKWordTokenizer
 
 from tests.text.strategies import texts
 from txcls.data.ag_news import read_rows
-from txcls.text.words import _rules, by_all_rules, separate_full_stops, tokenize_words, words
+from txcls.text import treebank
+from txcls.text.words import by_all_rules, separate_full_stops, tokenize_words, words
 
 
 @pytest.mark.parametrize(
@@ -80,39 +80,24 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=400)
 @given(st.one_of(texts, MARKS, st.lists(PIECES, max_size=12).map("".join), st.lists(PIECES, max_size=9).map(" ".join)))
-def test_looking_stretches_up_gives_what_all_rules_give(text: str) -> None:
+def test_cached_runs_give_what_all_rules_give(text: str) -> None:
     assert words(text) == by_all_rules(text)
 
 
-def test_the_rules_read_without_importing_nltk_are_nltks() -> None:
-    ours, theirs = _rules(), NLTKWordTokenizer
-    assert ours is not theirs
+def test_the_rules_are_those_of_the_installed_nltk() -> None:
     for table in ("STARTING_QUOTES", "PUNCTUATION", "ENDING_QUOTES"):
-        for (rule, by), (wanted, wanted_by) in zip(getattr(ours, table), getattr(theirs, table), strict=True):
-            assert (rule.pattern, rule.flags & re.IGNORECASE, by) == (
-                wanted.pattern,
-                wanted.flags & re.IGNORECASE,
-                wanted_by,
-            )
+        theirs = [(rule.pattern, replacement) for rule, replacement in getattr(NLTKWordTokenizer, table)]
+        assert list(getattr(treebank, table)) == theirs
     for single in ("PARENS_BRACKETS", "DOUBLE_DASHES"):
-        (rule, by), (wanted, wanted_by) = getattr(ours, single), getattr(theirs, single)
-        assert (rule.pattern, by) == (wanted.pattern, wanted_by)
+        rule, replacement = getattr(NLTKWordTokenizer, single)
+        assert getattr(treebank, single) == (rule.pattern, replacement)
     for table in ("CONTRACTIONS2", "CONTRACTIONS3"):
-        assert [rule.pattern for rule in getattr(ours, table)] == [rule.pattern for rule in getattr(theirs, table)]
+        assert list(getattr(treebank, table)) == [rule.pattern for rule in getattr(NLTKWordTokenizer, table)]
 
 
-@pytest.mark.parametrize("source", [None, "class Changed: pass", "class NLTKWordTokenizer(Elsewhere): pass", "def ("])
-def test_an_nltk_written_otherwise_is_imported(
-    source: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if source is not None:
-        (tmp_path / "tokenize").mkdir()
-        (tmp_path / "tokenize" / "destructive.py").write_text(source)
-    spec = None if source is None else ModuleSpec("nltk", None, is_package=True)
-    if spec is not None and spec.submodule_search_locations is not None:
-        spec.submodule_search_locations.append(str(tmp_path))
-    monkeypatch.setattr("txcls.text.words.find_spec", lambda name: spec)
-    assert _rules() is NLTKWordTokenizer
+@given(st.text(alphabet="abcdnotsz ABTS0159.,:;!?'()[]<>$%&*-–—…\n“”«»`\"é", max_size=80))
+def test_one_sentence_is_tokenized_as_nltk_does(text: str) -> None:
+    assert treebank.tokenize(text) == NLTKWordTokenizer().tokenize(text)
 
 
 def test_fast_tokens_are_those_with_places_and_nltks_on_ag_news(published_data: Path) -> None:

@@ -59,11 +59,11 @@ def test_one_option_is_enough_on_the_command_line(
 def test_a_setting_asked_for_that_is_taken_over_is_refused(other: Checkpoint, assignment: str) -> None:
     key = assignment.partition("=")[0]
     config = run_config("classify").with_settings([assignment])
-    with pytest.raises(TrainingError, match=rf"--set {assignment}: {key} is \w+ in other, which the run starts from"):
+    with pytest.raises(TrainingError, match=rf"--set {assignment}: {key} is \w+ in other, from which the run starts"):
         settings_from(other, config, assignments=["train.epochs=9", assignment])
 
 
-def test_settings_of_ones_own_or_equal_to_those_taken_over_may_be_asked_for(other: Checkpoint) -> None:
+def test_settings_of_ones_own_or_equal_to_those_taken_over_may_be_token_outcome(other: Checkpoint) -> None:
     asked = ["model.d_model=24", "model.dropout=0.4", "train.epochs=9", "data.split_seed=1"]
     config = run_config("classify").with_settings(asked)
     taken = settings_from(other, config, assignments=asked)

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.training.test_start import texts
+from tests.training.test_start_vectors import texts
 from txcls.checkpoint import load_checkpoint
 from txcls.config import RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
@@ -180,7 +180,7 @@ def test_a_preset_with_phrases_trains_and_its_card_says_so(tmp_path: Path) -> No
     settings = load_preset("sample").with_settings(["model.phrases=500", "model.phrase_length=2"])
     told: list[str] = []
     made = train(settings, out=tmp_path / "wide", max_steps=2, on_stage=told.append)
-    assert "fitting how 500 phrases vote" in told
+    assert "fitting the votes of 500 phrases" in told
     network = made.model
     assert isinstance(network, TextClassifier) and network.phrases is not None
     record = made.metrics["phrases"]

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.checkpoint import checkpoint_names, load_checkpoint
+from txcls.checkpoint import load_checkpoint
+from txcls.classifier import Classifier
 from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError, ConfigError, TrainingError
 from txcls.generation import TextModel, generate
+from txcls.listing import checkpoint_names
 from txcls.model import LanguageModel, TextClassifier
-from txcls.predict import Classifier
 from txcls.text.vocabulary import CLS, MASK
 from txcls.training import pretrain, train
 from txcls.training.from_pretrained import start_from
-from txcls.training.objectives import FillMasked, SayNext, mask_tokens
+from txcls.training.objectives import FillMasked, PredictNext, mask_tokens
 
 VOCAB = 30
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 16, "positions": "learned"}
@@ -59,7 +60,7 @@ def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
     ids = torch.tensor([[3, 5, 6, 7], [3, 9, 0, 0]])
     losses = []
     with torch.no_grad():
-        outcome = SayNext().batch(model, ids, torch.zeros(2), torch.arange(2))
+        outcome = PredictNext().batch(model, ids, torch.zeros(2))
         for row in rows:
             for place in range(1, len(row)):
                 scores = model(torch.tensor([row[:place]]))[0, -1]
@@ -80,10 +81,10 @@ def test_masked_validation_repeats_itself_and_leaves_chance_alone() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("objective", [FillMasked(VOCAB), SayNext()])
-def test_texts_too_short_to_ask_for_anything_do_no_harm(objective: FillMasked | SayNext) -> None:
-    model = language_model(causal=isinstance(objective, SayNext))
-    outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2), torch.arange(2))
+@pytest.mark.parametrize("objective", [FillMasked(VOCAB), PredictNext()])
+def test_texts_too_short_to_ask_for_anything_do_no_harm(objective: FillMasked | PredictNext) -> None:
+    model = language_model(causal=isinstance(objective, PredictNext))
+    outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2))
     outcome.loss.backward()
     assert outcome.n == 0 and outcome.loss.item() == 0.0
 
@@ -99,7 +100,7 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
     assert losses[-1] < losses[0] < np.log(400)
     assert made.metrics["language"]["perplexity"] == pytest.approx(np.exp(min(losses)), rel=1e-3)
     card = (tmp_path / "lm" / "README.md").read_text(encoding="utf-8")
-    assert "A language model trained from scratch" in card and "perplexity" in card
+    assert "language model trained from scratch" in card and "perplexity" in card
     assert (checkpoint_names(), checkpoint_names(language_models=True)) == ((), ("lm",))
     with pytest.raises(CheckpointError, match="lm is a language model and has no classes"):
         Classifier.load(tmp_path / "lm")
@@ -143,7 +144,7 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ConfigError, match=r"objective: causal needs model\.causal = true"):
         run_config("causal", model=SMALL)
-    with pytest.raises(TrainingError, match="small classifies; give --set objective=masked"):
+    with pytest.raises(TrainingError, match="small is a classifier preset; use one for pre-training"):
         pretrain(run_config("classify"), out=tmp_path / "x")
     with pytest.raises(TrainingError, match="use `pretrain small`"):
         train(run_config("masked"), out=tmp_path / "x")
@@ -152,7 +153,7 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pyte
     wider = TextClassifier(
         ModelConfig.model_validate({**SMALL, "d_ff": 64}), vocab_size=made.encoder.vocab_size, n_classes=2
     )
-    with pytest.raises(TrainingError, match="its model has another form: layers"):
+    with pytest.raises(TrainingError, match="its model has a different shape: layers"):
         start_from(wider, made)
 
 

@@ -118,7 +118,7 @@ def test_it_learns_to_tell_the_token_that_was_replaced() -> None:
 
 def test_texts_too_short_to_ask_for_anything_do_no_harm() -> None:
     model = detector()
-    outcome = DetectReplaced().batch(model, torch.tensor([[3], [1]]), torch.zeros(2), torch.arange(2))
+    outcome = DetectReplaced().batch(model, torch.tensor([[3], [1]]), torch.zeros(2))
     outcome.loss.backward()
     assert outcome.n == 0 and outcome.loss.item() == 0.0
 
@@ -152,7 +152,7 @@ def test_only_the_encoder_is_kept_and_a_classifier_starts_from_it(
     assert [row["best"] for row in made.history] == [True] * 3, "the last weights are kept"
     assert set(made.metrics["language"]) == {"loss", "accuracy"}
     card = (tmp_path / "encoder" / "README.md").read_text(encoding="utf-8")
-    assert "pre-trained from scratch with txcls to find replaced tokens" in card and "perplexity" not in card
+    assert "pre-trained from scratch with txcls by replaced-token detection" in card and "perplexity" not in card
     frozen = run_config("classify").with_settings(["train.learning_rate=1e-12"])
     started = train(frozen, out=tmp_path / "classifier", init=made)
     theirs = made.model.state_dict()
@@ -162,5 +162,5 @@ def test_only_the_encoder_is_kept_and_a_classifier_starts_from_it(
 
 
 def test_an_early_validation_is_never_taken_for_the_best() -> None:
-    with pytest.raises(ConfigError, match=r"train\.monitor: replaced tokens get harder to find"):
+    with pytest.raises(ConfigError, match=r"train\.monitor: accuracy falls during replaced-token training"):
         run_config("masked").with_settings(["objective=replaced"])

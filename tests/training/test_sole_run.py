@@ -11,8 +11,8 @@ from tests.training.test_loop import TRAIN, VALIDATION, config, model
 from txcls.config import RunConfig, load_preset
 from txcls.errors import TrainingError, TxclsError
 from txcls.folders import alone
-from txcls.training import fit, pretrain, refit, train
-from txcls.training.setup import state_file
+from txcls.training import fit, pretrain, train
+from txcls.training.run_folder import state_file
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -26,26 +26,28 @@ def quick() -> RunConfig:
 def test_a_second_training_into_one_folder_is_refused(tmp_path: Path, quick: RunConfig, run: object) -> None:
     with alone(state_file(tmp_path / "out").with_name("lock")) as free:
         assert free
-        with pytest.raises(TrainingError, match=r"another training that will write .* is running; wait for it"):
+        with pytest.raises(TrainingError, match=r"another training run is writing .*; wait for it"):
             run(quick, out=tmp_path / "out")  # type: ignore[operator]
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("run", [train, pretrain, refit])
-def test_a_stopped_training_is_replaced_only_where_that_is_asked_for(
+@pytest.mark.parametrize("run", [train, pretrain])
+def test_a_stopped_training_is_replaced_only_where_that_is_token_outcome(
     tmp_path: Path, quick: RunConfig, run: object
 ) -> None:
     state = state_file(tmp_path / "out")
     state.parent.mkdir()
     state.write_bytes(b"hours of work")
-    with pytest.raises(TrainingError, match="by --resume, or begin anew by --overwrite, or by --out DIR") as caught:
+    with pytest.raises(
+        TrainingError, match="continue it with --resume, discard it with --overwrite, or choose another folder"
+    ) as caught:
         run(quick, out=tmp_path / "out")  # type: ignore[operator]
     assert str(state) in str(caught.value) and "\n" not in str(caught.value)
     assert state.read_bytes() == b"hours of work"
     assert [entry.name for entry in state.parent.iterdir()] == ["state.pt"], "and the lock is gone"
 
 
-def test_a_stopped_training_is_replaced_where_that_is_asked_for(tmp_path: Path, quick: RunConfig) -> None:
+def test_a_stopped_training_is_replaced_where_that_is_token_outcome(tmp_path: Path, quick: RunConfig) -> None:
     state = state_file(tmp_path / "out")
     state.parent.mkdir()
     state.write_bytes(b"hours of work")

@@ -11,7 +11,7 @@ from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 
 if TYPE_CHECKING:
-    from txcls.predict import Classifier
+    from txcls.classifier import Classifier
 
 LINKS = (page.TOKENS, page.STEPS, page.ATTENTION, page.POSITIONS, page.WHAT_IF, page.LANGUAGE)
 
@@ -165,11 +165,6 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
             "validation texts",
             file_name="training",
         )
-        if refit := metrics.get("refit"):
-            st.caption(
-                f"So the settings were chosen. The model that answers here was then trained anew, as long, on all "
-                f"{refit['rows']:,} texts, those of validation among them; it was measured on test texts alone."
-            )
     split = "test" if "test" in metrics else "validation"
     per_class = metrics.get(split, {}).get("per_class", [])
     if per_class:

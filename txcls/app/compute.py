@@ -30,6 +30,7 @@ from txcls.pause import may_pause, pausing
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
+    from txcls.classifier import Classifier, Prediction
     from txcls.data.datasets import Dataset, LabelledTexts
     from txcls.generation import Sampling, TextModel
     from txcls.inspection import (
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     )
     from txcls.inspection.ablation import How, Off
     from txcls.inspection.attribution import Baseline, Target
-    from txcls.predict import Classifier, Prediction
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -89,10 +89,7 @@ _importing = threading.Lock()
 def _import_what_computes() -> None:
     """Import torch and what uses it, all by one thread: no other may find a module that is half imported."""
     with _importing:
-        import txcls.generation
-        import txcls.inspection
-        import txcls.model
-        import txcls.predict  # noqa: F401
+        pass
 
 
 def _shared(
@@ -241,7 +238,7 @@ def _size_of_model(n_parameters: int, n_tokens: int) -> int:
 @_shared(size=_size_of_classifier)
 def classifier(source: Source) -> "Classifier":
     """The loaded checkpoint, shared by all sessions."""
-    from txcls.predict import Classifier
+    from txcls.classifier import Classifier
 
     loaded = Classifier.load(source.name)
     loaded.predict(["warm up"])  # the first prediction of a process is slow: not the visitor's

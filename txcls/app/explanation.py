@@ -15,7 +15,7 @@ from txcls.inspection import METHODS, SIGNED, ExplanationAverages
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
-    from txcls.predict import Classifier
+    from txcls.classifier import Classifier
 
 LINKS = (page.ATTENTION, page.SWITCHBOARD, page.LENS, page.WHAT_IF)
 N_TEXTS = 200

@@ -12,7 +12,7 @@ from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
-    from txcls.predict import Classifier
+    from txcls.classifier import Classifier
 
 N_TEST_TEXTS = 300
 MOST_WORDS = 30

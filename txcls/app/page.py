@@ -18,8 +18,8 @@ from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
+    from txcls.classifier import Classifier, Prediction
     from txcls.model import Encoder
-    from txcls.predict import Classifier, Prediction
 
 ICON = str(Path(__file__).parent / "icon.png")
 """The browser tab's picture: a local file, because a named icon would be fetched from the network."""
@@ -299,8 +299,7 @@ def facts(classifier: "Classifier") -> str:
     for split in ("test", "validation"):
         if split in checkpoint.metrics:
             figures = checkpoint.metrics[split]
-            learned = ", before it learned them" if split == "validation" and checkpoint.is_refitted else ""
-            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts{learned}"
+            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts"
             parts.append(right.replace("%", " %"))
             break
     parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")

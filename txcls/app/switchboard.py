@@ -10,7 +10,7 @@ from txcls.figures import FEED_FORWARD, effect_board, label, moved_bars, percent
 from txcls.inspection import AccuracyEffects, Change, Means
 
 if TYPE_CHECKING:
-    from txcls.predict import Classifier
+    from txcls.classifier import Classifier
     from txcls.text.encoder import Token
 
 LINKS = (page.STEPS, page.ATTENTION, page.EXPLANATION, page.LENS)

@@ -28,10 +28,10 @@ _TEST_FILES = ("test.csv", "test.csv.gz")
 
 
 def open_ag_news(config: DataConfig, path: Path) -> Dataset:
-    """The folder with train.csv or train_subset.csv and test.csv (gzipped or not), or one of these files alone.
+    """The folder with train.csv or train_subset.csv and test.csv (gzipped or not), or one of these files.
 
     Raises:
-        DataError: nothing of that kind is there.
+        DataError: there are no such files.
     """
     if path.is_dir():
         train = next((path / name for name in _TRAIN_FILES if (path / name).is_file()), None)
@@ -62,7 +62,7 @@ def read_rows(path: Path) -> LabelledTexts:
     """The rows of one file; a text is title, space, description, stripped.
 
     Raises:
-        DataError: the file cannot be read, or a row is not of the published form.
+        DataError: the file cannot be read, or a row is not in the published format.
     """
     texts, labels = [], []
     with open_text(path) as file:

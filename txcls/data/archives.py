@@ -1,7 +1,7 @@
-"""Files out of a folder or a tar archive that is read as it streams by: nothing is ever unpacked to disk.
+"""Files from a folder or a streamed tar archive; nothing is unpacked to disk.
 
-An archive comes from somewhere else, so it is not trusted: whatever it holds beside plain files and folders under
-plain relative names, and whatever would unpack to more than MAX_BYTES or MAX_FILES, is refused as a whole.
+Archives are untrusted: one that contains anything but plain files and folders with plain relative names, or that
+unpacks to more than MAX_BYTES or MAX_FILES, is refused.
 """
 
 import bz2
@@ -20,20 +20,20 @@ from txcls.data.rows import refuse_swollen
 from txcls.errors import DataError
 
 MAX_FILES = 250_000
-"""Entries of an archive or folder (IMDB's has 100,000)."""
+"""Most entries of an archive or folder (IMDB's has 100,000)."""
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
 
 _DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 
 
 def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> Path:
-    """The unpacked folder or the archive that `path` is or holds.
+    """The unpacked folder or the archive at or in `path`.
 
     Args:
         path: what the user named.
-        folders: names, any of which marks a folder as the one to read.
-        archive: the archive's name before its suffix.
-        wanted: what should have been there, for the message.
+        folders: subfolder names, any of which identifies the folder to read.
+        archive: the archive's name without suffix.
+        wanted: what was expected, for the message.
 
     Raises:
         DataError: there is neither.
@@ -52,10 +52,10 @@ def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> 
 
 
 def matching_files(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
-    """(match, contents) of the files whose relative name, with `/` between its parts, fits the whole pattern.
+    """(match, contents) of the files whose relative path, with `/` as separator, fully matches the pattern.
 
     Raises:
-        DataError: the archive is damaged or not to be trusted, or the folder cannot be read.
+        DataError: the archive is damaged or unsafe, or the folder cannot be read.
     """
     return _in_folder(path, pattern) if path.is_dir() else _in_archive(path, pattern)
 
@@ -89,7 +89,7 @@ def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match
             stream = _Limited(unpacked, raw, path)
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for entry in archive:
-                    archive.members.clear()  # type: ignore[attr-defined]  # or it keeps them all
+                    archive.members.clear()  # type: ignore[attr-defined]  # it would keep them all in memory
                     count += 1
                     size += entry.size
                     _check(entry, path, count=count, size=size)
@@ -114,9 +114,9 @@ def _too_long(where: str) -> DataError:
 def _check(entry: tarfile.TarInfo, path: Path, *, count: int, size: int) -> None:
     name = PurePosixPath(entry.name)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.name:
-        problem = f"{entry.name[:80]!r} leads out of the archive"
+        problem = f"{entry.name[:80]!r} points outside the archive"
     elif not (entry.isreg() or entry.isdir()) or entry.issparse():
-        problem = f"{entry.name[:80]!r} is a link, a device or the like, wanted files and folders alone"
+        problem = f"{entry.name[:80]!r} is not a plain file or folder"
     elif count > MAX_FILES:
         problem = f"it holds more than {MAX_FILES:,} entries"
     elif entry.size < 0 or size > MAX_BYTES:
@@ -127,7 +127,7 @@ def _check(entry: tarfile.TarInfo, path: Path, *, count: int, size: int) -> None
 
 
 def _decompressed(raw: io.BufferedReader) -> io.BufferedIOBase:
-    """What the file holds, by its first bytes rather than by its name."""
+    """The unpacked contents; the format is detected from the first bytes, not the name."""
     magic = raw.read(6)
     raw.seek(0)
     if magic[:2] == b"\x1f\x8b":
@@ -140,7 +140,7 @@ def _decompressed(raw: io.BufferedReader) -> io.BufferedIOBase:
 
 
 class _Limited(io.RawIOBase):
-    """The unpacked stream, which gives up after MAX_BYTES, or where it unpacks to more than texts do."""
+    """The unpacked stream, which fails after MAX_BYTES or beyond the compression ratio of texts."""
 
     def __init__(self, unpacked: io.BufferedIOBase, packed: io.BufferedReader, path: Path) -> None:
         self._unpacked = unpacked
@@ -159,9 +159,9 @@ class _Limited(io.RawIOBase):
         return chunk
 
     def finish(self, offset: int) -> None:
-        """Read on to the end, so that checksums are checked: from `offset`, where tarfile stopped, it must be zeros.
+        """Read to the end, which verifies checksums; everything after `offset`, where tarfile stopped, must be zeros.
 
-        tarfile itself takes a damaged header, or nothing at all, for the end.
+        tarfile itself treats a damaged header, or a missing one, as the end.
         """
         rest = self._tail[len(self._tail) - (self._read - offset) :] if self._read > offset else b""
         is_end = len(rest) >= tarfile.BLOCKSIZE and not rest.strip(b"\0")

@@ -1,4 +1,4 @@
-"""Token ids of a whole data set, and batches of texts of similar length."""
+"""The token ids of a data set, and batches of texts of similar length."""
 
 import contextlib
 import hashlib
@@ -20,7 +20,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 CACHED_SETS = 32
-"""How many tokenised sets a cache folder keeps."""
+"""Most tokenised sets in a cache folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class TokenisedTexts:
     """The ids of N texts in one flat array: text i is `ids[offsets[i]:offsets[i + 1]]`."""
 
     ids: Int32
-    """All ids in a row."""
+    """All ids, concatenated."""
     offsets: Int64
-    """(N + 1,): where each text begins, and the end of the last."""
+    """(N + 1,): start of each text, and the end of the last."""
     labels: Int64
     """(N,): class index of each text."""
 
@@ -54,11 +54,11 @@ class TokenisedTexts:
         return _flatten([self[int(row)] for row in rows], self.labels[rows])
 
     def windows(self, length: int, *, first: int | None = None) -> "TokenisedTexts":
-        """Texts of more than `length` tokens in pieces of nearly equal length, each with the label of its text.
+        """Texts of more than `length` tokens split into pieces of nearly equal length, each with its text's label.
 
         Args:
-            length: tokens of a piece at most, `first` included.
-            first: the id that every piece begins with, such as the class token's; None adds nothing.
+            length: most tokens of a piece, `first` included.
+            first: an id to prepend to every piece, such as the class token's; None for none.
 
         Raises:
             ValueError: `length` leaves no room for a token.
@@ -78,13 +78,13 @@ class TokenisedTexts:
 
     @classmethod
     def encode(cls, encoder: TextEncoder, data: LabelledTexts, *, cache: Path | None = None) -> "TokenisedTexts":
-        """Tokenise once.
+        """Tokenise texts, or read their ids from the cache.
 
         Args:
-            encoder: what turns text into ids.
+            encoder: turns text into ids.
             data: the texts and labels.
-            cache: folder in which the ids are kept and found again, by the contents of both; None keeps nothing. A
-                cache that cannot be read or written only costs the time to tokenise again.
+            cache: folder for cached ids, keyed by encoder and texts; None for no cache. If it cannot be read or
+                written, texts are tokenised again.
         """
         labels = np.asarray(data.labels, dtype=np.int64)
         if cache is None:
@@ -116,7 +116,7 @@ def _read(file: Path, labels: Int64) -> TokenisedTexts | None:
     if not (fits and offsets[0] == 0 and offsets[-1] == len(ids) and (np.diff(offsets) >= 0).all()):
         return None
     with contextlib.suppress(OSError):
-        file.touch()  # the least recently used go first
+        file.touch()  # for removing the least recently used
     return TokenisedTexts(ids, offsets, labels)
 
 
@@ -136,7 +136,7 @@ def _write(file: Path, tokenised: TokenisedTexts) -> None:
 
 
 def _never_empty(rows: Iterable[Int32]) -> list[Int32]:
-    """Rows without any token as one unknown token: they have a label, so an evaluation must count them."""
+    """Replace rows without tokens by one unknown token: they have a label, so evaluation must count them."""
     nothing = np.array([UNK], dtype=np.int32)
     return [row if len(row) else nothing for row in rows]
 
@@ -149,16 +149,16 @@ def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:
 
 
 def length_bucketed_batches(lengths: Iterable[int], *, batch_size: int, seed: int, epoch: int) -> list[Int64]:
-    """Every row once, in batches of similar length; the same (seed, epoch) gives the same batches in the same order.
+    """All rows in random batches of similar length; (seed, epoch) determines batches and order.
 
-    Rows are shuffled, cut into chunks of fifty batches, sorted by length inside each chunk, and the batches shuffled:
-    little padding, and yet other company for every row in every epoch.
+    Rows are shuffled, split into chunks of fifty batches, sorted by length within each chunk, and the batches shuffled:
+    little padding, and different batches in every epoch.
 
     Args:
         lengths: tokens of each row.
-        batch_size: rows of a batch; the last batch of the last chunk may be smaller.
-        seed: of the run.
-        epoch: counted from zero.
+        batch_size: rows per batch; the last batch of the last chunk may be smaller.
+        seed: the run's seed.
+        epoch: from zero.
     """
     of_row = np.fromiter(lengths, dtype=np.int64)
     rng = np.random.default_rng((seed, epoch))
@@ -172,21 +172,21 @@ def length_bucketed_batches(lengths: Iterable[int], *, batch_size: int, seed: in
 
 
 MOST_TOKENS = 16_384
-"""Tokens of a batch that is only read: what a layer makes of more falls out of the processor's caches."""
+"""Most tokens of an inference batch; the activations of more do not fit the processor's caches."""
 
 
 def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[Int64]:
-    """Every row once, the shortest first, in batches of similar length: fewer rows in a batch where they are long.
+    """All rows, shortest first, in batches of similar length; batches of long rows are smaller.
 
     Args:
         lengths: tokens of each row.
-        batch_size: the most rows of a batch; one of more than one row pads to at most `MOST_TOKENS`.
+        batch_size: most rows per batch; a batch of several rows has at most `MOST_TOKENS` tokens, padding included.
     """
     of_row = np.fromiter(lengths, dtype=np.int64)
     order = np.argsort(of_row, kind="stable")
     end = len(order)
     batches = []
-    while end:  # from the longest on: its length is what the batch is padded to
+    while end:  # from the longest: the batch is padded to its length
         n_rows = max(1, min(batch_size, MOST_TOKENS // max(1, int(of_row[order[end - 1]])), end))
         batches.append(order[end - n_rows : end])
         end -= n_rows

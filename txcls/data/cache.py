@@ -1,4 +1,4 @@
-"""Where downloads and other things that can be made again are kept."""
+"""Where downloads and other reproducible files are cached."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from txcls.data.types import DatasetInfo
 
 
 def cache_folder() -> Path:
-    """$TXCLS_CACHE, or the platform's folder for caches."""
+    """$TXCLS_CACHE, or the platform's cache folder."""
     if named := os.environ.get("TXCLS_CACHE"):
         return Path(named).expanduser()
     import pooch
@@ -16,6 +16,6 @@ def cache_folder() -> Path:
 
 
 def fetched_folder(info: DatasetInfo, *, cache: Path | None = None) -> Path | None:
-    """Where the data set was downloaded to; None if not all of it is there."""
+    """The folder with the downloaded data set; None if it is missing or incomplete."""
     folder = (cache or cache_folder()) / info.name
     return folder if info.files and all((folder / file.name).is_file() for file in info.files) else None

@@ -1,4 +1,4 @@
-"""CLINC150 (Larson et al. 2019): what people ask an assistant, in 150 intents, and queries that are none of them."""
+"""CLINC150 (Larson et al. 2019): queries to an assistant in 150 intents, and out-of-scope queries."""
 
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ KEYS: dict[SplitName, str] = {
     "oos_validation": "oos_val",
     "oos_test": "oos_test",
 }
-"""What the published file calls each split."""
+"""The name of each split in the published file."""
 
 _FILES = ("data_full.json", "data_full.json.gz")
 
@@ -42,7 +42,7 @@ _FILES = ("data_full.json", "data_full.json.gz")
 def open_clinc150(config: DataConfig, path: Path) -> Dataset:
     """The folder with data_full.json, or a file of that form (data_small, data_oos_plus, …), gzipped or not.
 
-    Queries out of scope are kept apart, in `oos` splits: no classifier is trained on them unless it asks for them.
+    Out-of-scope queries are in separate `oos` splits, on which classifiers are not trained.
 
     Raises:
         DataError: no such file, or it is not of the published form.
@@ -67,7 +67,7 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
         classes=classes,
         source=path.name,
         splits=tuple(rows),
-        description=f"{len(rows['oos_test']):,} more test queries are of no class; they are kept apart",
+        description=f"{len(rows['oos_test']):,} more test queries are out of scope and kept separate",
         readers={split: partial(rows.__getitem__, split) for split in rows},
     )
 

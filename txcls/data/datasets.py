@@ -1,4 +1,4 @@
-"""The data sets by name, and the one way to open them: `open_dataset`."""
+"""The data sets by name, and `open_dataset`, which opens them."""
 
 import os
 from collections.abc import Callable
@@ -36,16 +36,16 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
 _INFOS = {info.name: info for info in (sample.INFO, *(info for info, _ in _PUBLISHED))}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
 _SPECIAL = ("split", "joiner", "remove")
-"""Fields of DataConfig that some sets alone read: elsewhere they would change nothing, so they are refused."""
+"""Fields of DataConfig that only some sets use; for others they are refused, since they would have no effect."""
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Names of the data sets that txcls knows; `table`, `text` and `mixture` are none of them."""
+    """Names of the known data sets, without `table`, `text` and `mixture`."""
     return tuple(_INFOS)
 
 
 def dataset_info(name: str) -> DatasetInfo:
-    """What is known of a data set without opening it.
+    """A data set's description, without opening it.
 
     Raises:
         DataError: there is none of that name.
@@ -62,23 +62,23 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
     """Open the configured data set.
 
     Args:
-        config: its name, for `table` the columns, and what else some sets let one choose.
+        config: its name, for `table` the columns, and set-specific settings.
         path: folder or file in the published format (or the table); None finds it: `sample` in the package, published
             sets in $TXCLS_DATA/<name> or in the download cache.
-        sampled: read the first rows alone of a `table`, to look at.
+        sampled: read only the first rows of a `table`.
 
     Raises:
-        DataError: there is no such data set, it is not on this machine, a setting is not for it, or its files are not
-            what they should be.
+        DataError: there is no such data set, it is not on this machine, a setting does not apply to it, or its files
+            are not as published.
     """
     if path is not None:
         refuse_unreachable(path)
     if config.dataset in ("text", "mixture"):
-        raise DataError(f"data set `{config.dataset}` has no labels to learn from: it is for pre-training")
+        raise DataError(f"data set `{config.dataset}` has no labels; it is for pre-training")
     check_settings(config)
     if config.dataset == "table":
         if path is None:
-            raise DataError("data set `table` is a file of your own: say which with --data PATH")
+            raise DataError("data set `table` is your own file; give it with --data PATH")
         return open_table(config, path, sampled=sampled)
     info = dataset_info(config.dataset)
     if info.is_shipped:
@@ -87,10 +87,10 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
 
 
 def check_settings(config: DataConfig) -> None:
-    """Refuse settings that would change nothing.
+    """Refuse settings that would have no effect.
 
     Raises:
-        DataError: a setting for some data sets is given for another one, or there is no such data set.
+        DataError: a setting does not apply to this data set, or there is no such data set.
     """
     own = () if config.dataset in ("table", "text", "mixture") else dataset_info(config.dataset).settings
     for field in _SPECIAL:
@@ -98,7 +98,7 @@ def check_settings(config: DataConfig) -> None:
         if field not in own and value != DataConfig.model_fields[field].default:
             readers = ", ".join(info.name for info in _INFOS.values() if field in info.settings)
             raise DataError(
-                f"data.{field} = {value!r} changes nothing for {config.dataset}; it is for {readers}: leave it out"
+                f"data.{field} = {value!r} has no effect for {config.dataset}, only for {readers}; leave it out"
             )
 
 
@@ -122,5 +122,5 @@ def _folder_of(info: DatasetInfo) -> Path | None:
 def _find(info: DatasetInfo) -> Path:
     if (folder := _folder_of(info)) is not None:
         return folder
-    how = info.by_hand or f"download it with `txcls data fetch {info.name}`, or say where it is with --data PATH"
+    how = info.by_hand or f"download it with `txcls data fetch {info.name}`, or give its location with --data PATH"
     raise DataError(f"{info.name} is not on this machine: {how}")

@@ -1,4 +1,4 @@
-"""Published data sets from their publishers, into a cache: whole and with the published checksum, or not at all."""
+"""Download published data sets into the cache, verified by checksum."""
 
 import http.client
 import time
@@ -14,14 +14,14 @@ from txcls.data.types import DatasetInfo, RemoteFile
 from txcls.errors import DownloadError
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with a file's name, the bytes that are here, and how many there are in all (None if unknown)."""
+"""Called with a file's name, the bytes received, and its total size (None if unknown)."""
 
 ATTEMPTS = 5
-"""How often a broken transfer is taken up again before giving up."""
+"""How often a broken transfer is resumed before giving up."""
 PAUSE = 0.5
-"""Seconds before the second attempt; twice that before the third, and so on."""
+"""Seconds before the second attempt; doubled before each further one."""
 TIMEOUT = 30.0
-"""Seconds without a byte after which a transfer counts as broken."""
+"""Seconds without data after which a transfer counts as broken."""
 
 _CHUNK = 1 << 16
 _WORTH_ANOTHER_TRY = (408, 416, 429, 500, 502, 503, 504)
@@ -30,21 +30,21 @@ _WORTH_ANOTHER_TRY = (408, 416, 429, 500, 502, 503, 504)
 def fetch(
     name: str, *, cache: Path | None = None, base_url: str | None = None, progress: Progress | None = None
 ) -> Path:
-    """Download what is not in the cache yet, and return the folder.
+    """Download what is not yet cached, and return the folder.
 
-    A transfer that breaks is taken up where it broke, or begun again where the server cannot do that. A file appears in
-    the folder only when it is complete and its checksum is right; else nothing is left behind.
+    A broken transfer is resumed, or restarted if the server does not support that. A file appears in the folder only
+    when it is complete and its checksum is correct.
 
     Args:
         name: as `txcls data list` shows it.
-        cache: folder to keep it in, under its name; `cache_folder()` unless given.
-        base_url: another server's folder to take the files from, such as a mirror.
-        progress: told as bytes arrive.
+        cache: parent folder; `cache_folder()` unless given.
+        base_url: folder on another server, such as a mirror.
+        progress: called as data arrive.
 
     Raises:
         DataError: there is no data set of that name.
-        DownloadError: it has nothing to download, the server or the connection failed, what came is not what was
-            published, or the cache cannot be written.
+        DownloadError: it has nothing to download, the server or the connection failed, a checksum is wrong, or the
+            cache cannot be written.
     """
     return fetch_files(dataset_info(name), cache=cache, base_url=base_url, progress=progress)
 
@@ -52,14 +52,14 @@ def fetch(
 def fetch_files(
     info: DatasetInfo, *, cache: Path | None = None, base_url: str | None = None, progress: Progress | None = None
 ) -> Path:
-    """`fetch` for a data set that is described rather than named."""
+    """`fetch` for a data set given by its description."""
     import pooch
 
     if info.by_hand:
-        raise DownloadError(f"{info.name} cannot be downloaded from here: {info.by_hand}")
+        raise DownloadError(f"{info.name} cannot be downloaded automatically: {info.by_hand}")
     if not info.files:
         raise DownloadError(f"{info.name} has nothing to download: it ships with txcls")
-    pooch.get_logger().setLevel("ERROR")  # what to say on the way is the caller's business
+    pooch.get_logger().setLevel("ERROR")  # progress is reported by the caller
     folder = (cache or cache_folder()) / info.name
     for file in info.files:
         url = f"{base_url.rstrip('/')}/{file.name}" if base_url else file.url
@@ -69,12 +69,12 @@ def fetch_files(
             pooch.retrieve(url, file.checksum, fname=file.name, path=folder, downloader=_Transfer(file, progress))
         except ValueError:
             raise DownloadError(
-                f"{url}: what came is not the published file (its checksum is not {file.checksum}); nothing was kept. "
-                "Try again later, or get the file by hand and say where it is with --data PATH"
+                f"{url}: not the published file (its checksum is not {file.checksum}); nothing was kept. "
+                "Try again later, or get the file by hand and give its location with --data PATH"
             ) from None
         except OSError as error:
             raise DownloadError(
-                f"cannot write to {folder} ({error.strerror or error}); set TXCLS_CACHE to a folder that can be written"
+                f"cannot write to {folder} ({error.strerror or error}); set TXCLS_CACHE to a writable folder"
             ) from None
     return folder
 
@@ -84,7 +84,7 @@ class _BrokenError(Exception):
 
 
 class _Transfer:
-    """One file's download, as pooch calls it: with a temporary file that pooch removes unless all goes well."""
+    """The download of one file, called by pooch with a temporary file that pooch removes on failure."""
 
     def __init__(self, file: RemoteFile, progress: Progress | None) -> None:
         self._file = file
@@ -109,7 +109,7 @@ class _Transfer:
         raise DownloadError(f"{url}: {problem}; nothing was kept. Check the address and the connection, then try again")
 
     def _receive(self, url: str, target: BinaryIO) -> None:
-        """Take the transfer up at the target's end."""
+        """Continue the transfer at the target's end."""
         here = target.tell()
         request = urllib.request.Request(url, headers={"Range": f"bytes={here}-"} if here else {})
         try:

@@ -21,7 +21,7 @@ CLASSES = (
     *("U.S. NEWS", "WEDDINGS", "WEIRD NEWS", "WELLNESS", "WOMEN", "WORLD NEWS", "WORLDPOST"),
 )
 TEST_SHARE = 0.1
-"""Of the rows, those of the newest days, in the split by date."""
+"""Share of rows, from the newest days, that is the test part of the split by date."""
 
 _HOMEPAGE = "https://www.kaggle.com/datasets/rmisra/news-category-dataset"
 
@@ -31,7 +31,7 @@ INFO = DatasetInfo(
     homepage=_HOMEPAGE,
     terms="CC BY 4.0 as stated by the publisher; headlines belong to HuffPost",
     citation="R. Misra: News Category Dataset, arXiv:2209.11429, 2022",
-    by_hand=f"its publisher asks for a login. Get {FILE} from {_HOMEPAGE} and say where it is with --data PATH "
+    by_hand=f"its publisher asks for a login. Get {FILE} from {_HOMEPAGE} and give its location with --data PATH "
     "(the file, plain or gzipped, or its folder)",
     settings=("split", "joiner"),
 )
@@ -42,7 +42,7 @@ class NewsItem:
     """One row."""
 
     key: str
-    """Headline, space, description, stripped: what decides on repeats and on the standard split."""
+    """Headline, space, description, stripped; determines duplicates and the standard split."""
     text: str
     """The same with the configured joiner."""
     label: int
@@ -50,15 +50,15 @@ class NewsItem:
 
     @property
     def is_test(self) -> bool:
-        """Whether the row is in the standard split's test part; lone surrogates count as they stand."""
+        """Whether the row is in the standard split's test part; lone surrogates are hashed as they are."""
         return zlib.crc32(self.key.encode("utf-8", "surrogatepass")) % 10 == 9
 
 
 def open_huffpost(config: DataConfig, path: Path) -> Dataset:
-    """The published file, plain or gzipped, or the folder that holds it.
+    """The published file, plain or gzipped, or its folder.
 
-    No split is published. The standard one tests on the rows with `zlib.crc32(key) % 10 == 9`; the one by date on the
-    newest tenth, and validates on the newest `validation_fraction` of the rest, each from the start of a day.
+    No split is published. The standard test rows are those with `zlib.crc32(key) % 10 == 9`; by date they are the
+    newest tenth, and the newest `validation_fraction` of the rest is for validation, each from the start of a day.
 
     Raises:
         DataError: the file is not there.
@@ -91,18 +91,18 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
         classes=CLASSES,
         source=path.name,
         splits=splits,
-        description="split by date: tested on the newest tenth"
+        description="split by date; the test rows are the newest tenth"
         if config.split == "date"
-        else "no split is published: tested on the tenth of the rows that a checksum of their text picks",
+        else "no split is published; the test rows are a tenth, chosen by a checksum of their text",
         readers={split: (lambda split=split: rows()[split]) for split in splits},  # type: ignore[misc]
     )
 
 
 def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
-    """The rows that have text, each text once, in the published order.
+    """The rows with text, without duplicates, in the published order.
 
     Raises:
-        DataError: the file cannot be read, or a line is not of the published form.
+        DataError: the file cannot be read, or a line is not in the published format.
     """
     places = {name: index for index, name in enumerate(CLASSES)}
     items: dict[str, NewsItem] = {}
@@ -141,7 +141,7 @@ def _by_date(
 
 
 def _newest(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[NewsItem], list[NewsItem]]:
-    """(older, newest) items: the newest days that hold at least this share of them, but never all days."""
+    """(older, newest) items; newest are the last days with at least this share of the items, but not all days."""
     days = sorted(item.day for item in items)
     first = days[min(int(len(days) * (1.0 - share)), len(days) - 1)] if days else date.min
     if not days or first == days[0]:

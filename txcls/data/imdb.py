@@ -34,7 +34,7 @@ _SPLITS: tuple[SplitName, ...] = ("train", "test")
 
 
 def open_imdb(config: DataConfig, path: Path) -> Dataset:
-    """The folder aclImdb or the one above it, or the archive or the folder that holds it, which is read as it streams.
+    """The folder aclImdb or its parent, or the archive (streamed) or its folder.
 
     Raises:
         DataError: nothing of that kind is there.
@@ -45,7 +45,7 @@ def open_imdb(config: DataConfig, path: Path) -> Dataset:
 
 
 def read_reviews(path: Path, split: str) -> LabelledTexts:
-    """One split's reviews: the negative ones, then the positive ones, each by number; stripped.
+    """One split's reviews, stripped: first negative, then positive, each by number.
 
     Raises:
         DataError: there are none of either class, or a file cannot be read, is not UTF-8, or is empty.

@@ -1,4 +1,4 @@
-"""A user's own table as a data set: one column of texts and one of labels, in CSV, TSV, JSON Lines or Parquet.
+"""The user's own table as a data set: a text and a label column in CSV, TSV, JSON Lines or Parquet.
 
 Every problem is a DataError that names the file, the line (or row) and the column.
 """
@@ -18,17 +18,17 @@ from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError, shown
 
 _TO_KNOW_COLUMNS = 10_000
-"""Rows of a JSON file whose keys are its columns."""
+"""Rows of a JSON file whose keys determine its columns."""
 
 
 def open_table(config: DataConfig, path: Path, *, sampled: bool = False) -> Dataset:
-    """A table file as training rows, or a folder that holds one named train.* and perhaps one named test.*.
+    """A table file as training rows, or a folder with a train.* and optionally a test.* file.
 
-    `sampled` reads the first SAMPLE_ROWS rows of each file alone, to look at: the other rows may have other labels.
+    `sampled` reads only the first SAMPLE_ROWS rows of each file; the others may have further labels.
 
     Raises:
-        DataError: no such file, a format not known, columns not found, a row without text or label, one class only, or
-            more than MAX_ROWS rows.
+        DataError: no such file, unknown format, columns not found, a row without text or label, only one class, or more
+            than MAX_ROWS rows.
     """
     files = _split_files(path) if path.is_dir() else {"train": path}
     train, is_whole = _labelled(files["train"], config, sampled=sampled)
@@ -36,7 +36,7 @@ def open_table(config: DataConfig, path: Path, *, sampled: bool = False) -> Data
     if len(names) < 2 and is_whole:
         raise DataError(
             f"{files['train']}: all {len(train):,} rows have the label '{shown(next(iter(names)), limit=40)}'; "
-            "wanted at least two classes to tell apart"
+            "wanted at least two classes"
         )
     readers: dict[SplitName, Callable[[], LabelledTexts]] = {}
     if "test" not in files:
@@ -55,7 +55,7 @@ def open_table(config: DataConfig, path: Path, *, sampled: bool = False) -> Data
         classes=classes,
         source=", ".join(file.name for file in files.values()),
         splits=tuple(readers),
-        description="" if is_whole else f"a sample: the first {len(train):,} rows, there are more",
+        description="" if is_whole else f"a sample: the first {len(train):,} rows; the file has more",
         readers=readers,
     )
 
@@ -82,7 +82,7 @@ def _split_files(folder: Path) -> dict[SplitName, Path]:
 
 @dataclass
 class _Missing:
-    """Rows in which something is missing: the first, and how many."""
+    """Counts rows with a missing value and remembers the first."""
 
     what: str
     column: str
@@ -104,7 +104,7 @@ class _Missing:
 
 
 def _labelled(path: Path, config: DataConfig, *, sampled: bool = False) -> tuple[list[tuple[str, str]], bool]:
-    """(text, label) of every row, and whether these are all rows."""
+    """(text, label) of the rows read, and whether these are all rows."""
     table = TableStream(path)
     text, label, numbered = _columns(table, config)
     where = f"{path}, {table.places}"
@@ -138,7 +138,7 @@ def _labelled(path: Path, config: DataConfig, *, sampled: bool = False) -> tuple
 
 
 def _columns(table: TableStream, config: DataConfig) -> tuple[str, str, Iterator[tuple[int, Row]]]:
-    """Names of the text and the label column, and all rows with these at least."""
+    """Names of the text and the label column, and the rows with at least these columns."""
     if table.suffix == ".parquet":
         file = open_parquet(table.path)
         if file.metadata.num_rows > MAX_ROWS:
@@ -159,12 +159,12 @@ def _columns(table: TableStream, config: DataConfig) -> tuple[str, str, Iterator
 def _too_many(path: Path, rows: int | None) -> DataError:
     there = f"more than {MAX_ROWS:,} rows" if rows is None else f"{rows:,} rows, wanted {MAX_ROWS:,} at most"
     return DataError(
-        f"{path}: {there}, since they are held in memory; take a part of them (`predict --input` reads any number)"
+        f"{path}: {there}, since training holds them in memory; use a part of them (`predict --input` reads any number)"
     )
 
 
 def _label(value: object) -> str:
-    """A label as a name: 3.0 (what an integer column with gaps reads as) is "3", no value is ""."""
+    """A label as a name: 3.0 (from an integer column with gaps) is "3", a missing value is ""."""
     if isinstance(value, str):
         return value.strip()
     if value is None or value != value:
@@ -177,7 +177,7 @@ def _label(value: object) -> str:
 
 
 def _natural(label: str) -> tuple[int, int, str]:
-    """Whole numbers by size, before names by alphabet."""
+    """Sort key: whole numbers by value, then names alphabetically."""
     is_number = label.isascii() and label.removeprefix("-").isdigit() and len(label) < 19
     return (0, int(label), label) if is_number else (1, 0, label)
 

@@ -1,30 +1,30 @@
-"""How much a file may make this program read or hold; whatever is larger is refused while it is read."""
+"""Limits on what is read from a file; larger files are refused while reading."""
 
 MAX_BYTES = 1 << 30
-"""What a file or archive may hold once it is unpacked."""
+"""Largest unpacked size of a file or archive."""
 MAX_RATIO = 100
-"""How many times its packed size a stream may unpack to; texts reach 10 or so."""
+"""Largest ratio of unpacked to packed size; texts reach about 10."""
 RATIO_FROM = 1 << 20
-"""Unpacked bytes, and decoded Parquet bytes, up to which MAX_RATIO does not matter."""
+"""Unpacked (or decoded Parquet) bytes up to which MAX_RATIO is not checked."""
 LONGEST_FIELD = 1 << 20
-"""Characters of a field, such as a text; the longest of the published data sets have some 160,000."""
+"""Most characters of a field, such as a text; the published data sets reach about 160,000."""
 LONGEST_ROW = 4 << 20
-"""Characters of a row or line, all its fields together."""
+"""Most characters of a row or line, all fields together."""
 MOST_EMPTY = 100_000
-"""Empty lines one after another in a table."""
+"""Most consecutive empty lines in a table."""
 LONGEST_FILE = 4 << 20
-"""Bytes of one text in a folder or archive that has a file for each."""
+"""Most bytes of one text in a folder or archive with one file per text."""
 LONGEST_JSON = 16 << 20
-"""Characters of a JSON document that is read as a whole (CLINC150 has 2.5 million); arrays of rows are not."""
+"""Most characters of a JSON document that is read whole (CLINC150 has 2.5 million); arrays of rows are streamed."""
 DEEPEST = 100
-"""Levels of nesting in JSON."""
+"""Most levels of nesting in JSON."""
 MAX_COLUMNS = 10_000
-"""Columns of a table."""
+"""Most columns of a table."""
 MAX_ROWS = 5_000_000
-"""Rows of a table that is held in memory, which training does; `predict` reads a table of any length."""
+"""Most rows of a table for training, which holds them in memory; `predict` reads tables of any length."""
 CELLS_PER_BYTE = 20
-"""Values that a byte of a Parquet file may stand for, beyond a million of them."""
+"""Most values per byte of a Parquet file with more than a million values."""
 SAMPLE_ROWS = 100_000
-"""Rows of a table of one's own that `data show` reads."""
+"""Rows of the user's own table that `data show` reads."""
 SAMPLE_CHARACTERS = 20_000_000
-"""Characters of their texts after which it reads no more."""
+"""Characters of their texts after which it stops."""

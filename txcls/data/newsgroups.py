@@ -39,7 +39,7 @@ _QUOTED = re.compile(r"(writes in|writes:|wrote:|says:|said:|^In article|^Quoted
 
 
 def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
-    """The folder that holds 20news-bydate-train and -test, or the archive or its folder, which is read as it streams.
+    """The folder with 20news-bydate-train and -test, or the archive (streamed) or its folder.
 
     Raises:
         DataError: nothing of that kind is there.
@@ -54,16 +54,16 @@ def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
         splits=_SPLITS,
         description=f"posts without {parts}"
         if parts
-        else "headers, signatures and quotes give the group away; data.remove takes them out",
+        else "headers, signatures and quotes reveal the group; remove them with data.remove",
         readers={split: partial(read_posts, source, split, remove=config.remove) for split in _SPLITS},
     )
 
 
 def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> LabelledTexts:
-    """One split's posts by group and number; a post of which nothing is left keeps its row, with an empty text.
+    """One split's posts by group and number; a post with nothing left keeps its row, with an empty text.
 
     Raises:
-        DataError: there are none, a group is none of the twenty, or a file cannot be read.
+        DataError: there are none, a group is unknown, or a file cannot be read.
     """
     pattern = re.compile(rf"(?:20news-bydate/)?20news-bydate-{split}/([^/]+)/([0-9]{{1,9}})")
     places = {name: index for index, name in enumerate(CLASSES)}
@@ -81,8 +81,8 @@ def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> 
 def strip_post(post: str, remove: Collection[PostPart]) -> str:
     """The post without these parts, by the rules of scikit-learn's `fetch_20newsgroups`, and stripped.
 
-    Headers end at the first empty line; a signature is what follows the last line that is empty or of hyphens alone
-    (often, then, a last paragraph that is none); quotes are lines that begin with `>` or `|` or lead up to one.
+    Headers end at the first empty line; a signature is everything after the last line that is empty or only hyphens
+    (which is often just the last paragraph); quotes are lines that start with `>` or `|` or introduce a quote.
     """
     if "headers" in remove:
         post = post.partition("\n\n")[2]

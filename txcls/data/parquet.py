@@ -1,4 +1,4 @@
-"""Parquet files, row by row, in memory that neither a damaged nor a hostile one makes grow."""
+"""Parquet files, row by row, in bounded memory even if the file is damaged or hostile."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,18 +11,18 @@ from txcls.errors import DataError, shown
 Row = dict[str, Any]
 _AT_ONCE = 1024
 _BATCH_BYTES = 32 << 20
-"""What the values of a batch may take: a dictionary's longest value could stand in each of its rows."""
+"""Most bytes of a batch's values, assuming that every row holds a dictionary's longest value."""
 _FEW_CELLS, _FEW_BYTES = 1_000_000, 32 << 20
-"""So many values or bytes are read however small the file is."""
+"""Values or bytes that are always read, however small the file is."""
 _DAMAGED = (OSError, ValueError, OverflowError, LookupError, MemoryError)
-"""What reading a damaged file raises beside Arrow's own: texts that are no UTF-8, dates and zones that are none."""
+"""Errors from damaged files besides Arrow's own: invalid UTF-8, dates and time zones."""
 
 
 def open_parquet(path: Path) -> Any:
-    """The Parquet file, to be read in pieces.
+    """Open a Parquet file for reading in pieces.
 
     Raises:
-        DataError: it is none, or it says of itself that it holds far more than its size allows.
+        DataError: it is not a Parquet file, or its metadata claim far more than its size allows.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -38,7 +38,7 @@ def open_parquet(path: Path) -> Any:
         raise DataError(f"{path}: not a readable Parquet file ({_first_line(error)})") from None
     if cells > max(_FEW_CELLS, CELLS_PER_BYTE * size):
         raise DataError(
-            f"{path}: refused, since its {size:,} bytes stand for {meta.num_rows:,} rows with {cells:,} values, more "
+            f"{path}: refused, since its {size:,} bytes claim {meta.num_rows:,} rows with {cells:,} values, more "
             f"than {CELLS_PER_BYTE} a byte; write the rows that differ into a new file"
         )
     if unpacked > max(_FEW_BYTES, MAX_RATIO * size):
@@ -50,7 +50,7 @@ def open_parquet(path: Path) -> Any:
 
 
 def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Row]]:
-    """(number from 1, its values) of each row, those of the named columns alone.
+    """(number from 1, values) of each row, restricted to the named columns.
 
     Raises:
         DataError: the file is damaged, or holds far more than its size allows.
@@ -83,7 +83,7 @@ def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[t
 
 
 def too_long(length: int, where: str, column: str) -> DataError:
-    """The error for a field that is longer than LONGEST_FIELD."""
+    """The error for a field longer than LONGEST_FIELD."""
     return DataError(
         f"{where}: {length:,} characters in column '{shown(column, limit=40)}', wanted {LONGEST_FIELD:,} at most; cut "
         "the text or remove the row"
@@ -95,7 +95,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _batch_rows(file: Any, raw: Any, group: int) -> int:
-    """How many rows of a group to read at once, so that they fit even if each holds the longest values there are."""
+    """Rows of a group to read at once, so that they fit in memory even if all hold the longest values."""
     chunks = [file.metadata.row_group(group).column(c) for c in range(file.metadata.num_columns)]
     longest = sum(_dictionary_bytes(raw, chunk) for chunk in chunks if chunk.dictionary_page_offset is not None)
     return min(max(_BATCH_BYTES // max(longest, 1), 1), _AT_ONCE)
@@ -104,8 +104,8 @@ def _batch_rows(file: Any, raw: Any, group: int) -> int:
 def _dictionary_bytes(raw: Any, chunk: Any) -> int:
     """The unpacked size of a column chunk's dictionary.
 
-    It is the second field of the page header, as Thrift's compact protocol writes it: 0x15 and a zigzag integer for
-    each of the first two. What reads otherwise counts as the whole chunk.
+    It is the second field of the page header in Thrift's compact protocol: 0x15 and a zigzag integer for each of the
+    first two. If it cannot be parsed, the whole chunk is counted.
     """
     raw.seek(chunk.dictionary_page_offset)
     match = re.match(rb"\x15[\x80-\xff]*[\x00-\x7f]\x15([\x80-\xff]*[\x00-\x7f])", raw.read(16))

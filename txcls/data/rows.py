@@ -36,7 +36,7 @@ def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str
     """The file's text, in the first encoding that fits; a byte-order mark is dropped.
 
     Raises:
-        DataError: the file is missing, not readable, damaged, larger than MAX_BYTES, or in none of the encodings.
+        DataError: the file is missing, unreadable, damaged, larger than MAX_BYTES, or in none of the encodings.
     """
     with _readable(path), _unpacked(path) as file:
         raw = file.read(MAX_BYTES + 1)
@@ -55,18 +55,18 @@ def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str
 
 
 def refuse_unreachable(path: Path) -> None:
-    """Raise DataError where the path can be no file's: too long a name, a folder that must not be entered, …"""
+    """Raise DataError if the path cannot be accessed: a name too long, a folder without permission, …"""
     try:
         path.stat()
     except FileNotFoundError:
-        return  # who reads it says what was wanted there
+        return  # the reader will say what it wanted
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot read it ({getattr(error, 'strerror', None) or error})") from None
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turns what goes wrong while the file is read into a DataError."""
+    """Turn errors while reading the file into DataError."""
     try:
         yield
     except FileNotFoundError:
@@ -78,10 +78,10 @@ def _readable(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_text(path: Path, *, newline: str = "") -> Iterator[TextIO]:
-    """A text file of any size to be read piece by piece: UTF-8, or what its byte-order mark says, plain or gzipped.
+    """Open a text file of any size for reading in pieces: UTF-8 or as its byte-order mark says, plain or gzipped.
 
     Raises:
-        DataError: the file is missing, not readable, damaged, or in another encoding; also while it is read.
+        DataError: the file is missing, unreadable, damaged, or in another encoding; also while reading.
     """
     with _readable(path):
         try:
@@ -92,14 +92,14 @@ def open_text(path: Path, *, newline: str = "") -> Iterator[TextIO]:
 
 
 def _unpacked(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked where it is gzipped, whatever its name says."""
+    """The file's bytes, unpacked if it is gzipped, whatever its name."""
     file = path.open("rb")
     is_gzip = file.peek(2)[:2] == _GZIP
     return io.BufferedReader(_Unpacked(file, path), 1 << 16) if is_gzip else file
 
 
 class _Sips:
-    """A file that is never read far ahead, so that `tell` says what was unpacked."""
+    """A file that is never read far ahead, so that `tell` reflects what was unpacked."""
 
     def __init__(self, file: io.BufferedReader) -> None:
         self._file = file
@@ -109,7 +109,7 @@ class _Sips:
 
 
 class _Unpacked(io.RawIOBase):
-    """A gzipped file, which gives up where it unpacks to more than texts do."""
+    """A gzipped file, which fails beyond the compression ratio of texts."""
 
     def __init__(self, file: io.BufferedReader, path: Path) -> None:
         self._file, self._path = file, path
@@ -132,7 +132,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
-    """Raise DataError where so many bytes came out of so few that it can be no text."""
+    """Raise DataError if the compression ratio is too high for a text."""
     if unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed:
         raise DataError(
             f"{path}: refused, since it unpacks to more than {MAX_RATIO} times its size, which texts do not; unpack it "
@@ -159,10 +159,10 @@ def _first_bad_byte(path: Path) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """The value that the text holds; `where` (the file) leads the message.
+    """The value of a JSON text; messages start with `where` (the file).
 
     Raises:
-        DataError: it is not JSON, nested too deeply to be data, or longer than LONGEST_JSON.
+        DataError: it is not JSON, nested too deeply, or longer than LONGEST_JSON.
     """
     if len(text) > LONGEST_JSON:
         raise DataError(f"{where}: {len(text):,} characters of JSON, wanted {LONGEST_JSON:,} at most; split the file")
@@ -175,7 +175,7 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def _shallow(value: Any, text: str) -> Any:
-    """The value, read from the text, unless it is nested too deeply: what writes it would overflow the stack.
+    """The value, unless it is nested so deeply that writing it would overflow the stack.
 
     Raises:
         ValueError: it is.
@@ -201,7 +201,7 @@ def _reason(error: Exception) -> str:
 
 
 def json_lines(text: str | TextIO, path: Path) -> Iterator[tuple[int, Any]]:
-    """(line, its value) of JSON Lines, a whole text or line by line, without empty lines.
+    """(line number, value) of JSON Lines, without empty lines.
 
     Raises:
         DataError: a line is not JSON, nested too deeply, or longer than LONGEST_ROW.
@@ -218,7 +218,7 @@ def json_lines(text: str | TextIO, path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _lines(text: str | TextIO, path: Path, *, newline: str) -> Iterator[str]:
-    """Lines with their ends, none of them longer than LONGEST_ROW."""
+    """Lines with their line ends, none longer than LONGEST_ROW."""
     file = io.StringIO(text, newline=newline) if isinstance(text, str) else text
     empty = 0
     for number in itertools.count(1):
@@ -235,7 +235,7 @@ def _lines(text: str | TextIO, path: Path, *, newline: str) -> Iterator[str]:
 
 
 def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
-    """(number from 1, value) of the items of a file that is one JSON array, read piece by piece.
+    """(number from 1, value) of the items of a JSON array, read in pieces.
 
     Raises:
         DataError: it is not JSON, or an item is nested too deeply or longer than LONGEST_ROW.
@@ -253,7 +253,7 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
         buffer, at, ended = buffer[at:] + more, 0, not more
 
     def next_mark() -> str:
-        """The next character that is no white space, "" at the end."""
+        """The next character that is not white space, or "" at the end."""
         nonlocal at
         while True:
             at = _BLANK.match(buffer, at).end()  # type: ignore[union-attr]  # it matches anywhere
@@ -296,9 +296,9 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
 def csv_rows(
     text: str | TextIO, path: Path, *, delimiter: str = ",", quoted: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
-    """(line on which the row begins, its fields) of a whole text or of its lines, without empty lines.
+    """(number of its first line, fields) of each row, without empty lines.
 
-    `quoted=False` takes quotes as they stand.
+    With `quoted=False`, quotes are ordinary characters.
 
     Raises:
         DataError: a quoted field is never closed, or is not followed by a delimiter, or a field is longer than
@@ -319,7 +319,7 @@ def csv_rows(
     line = 1
     try:
         while True:
-            csv.field_size_limit(LONGEST_FIELD)  # one for the whole process, which others set too
+            csv.field_size_limit(LONGEST_FIELD)  # a process-wide setting, which other code may have changed
             row = next(reader, None)
             if row is None:
                 return

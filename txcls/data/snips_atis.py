@@ -1,4 +1,4 @@
-"""SNIPS and ATIS as split by Goo et al. (2018): `seq.in` with an utterance per line, `label` with its intent."""
+"""SNIPS and ATIS in the split of Goo et al. (2018): `seq.in` with one utterance per line, `label` with its intent."""
 
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from txcls.errors import DataError
 
 _URL = "https://raw.githubusercontent.com/MiuLab/SlotGated-SLU/master/data"
 FOLDERS: dict[SplitName, str] = {"train": "train", "validation": "valid", "test": "test"}
-"""What the published folder calls each split."""
+"""The name of each split's published folder."""
 
 
 def _files(name: str, *facts: tuple[str, int, str]) -> tuple[RemoteFile, ...]:
@@ -54,19 +54,19 @@ ATIS = DatasetInfo(
 
 
 def open_snips(config: DataConfig, path: Path) -> Dataset:
-    """The folder with train, valid and test, each of which holds `label` and `seq.in`, gzipped or not.
+    """The folder with train, valid and test, each with `label` and `seq.in`, gzipped or not.
 
     Raises:
-        DataError: a file is missing or empty, the two differ in lines, or a line is empty.
+        DataError: a file is missing or empty, the two have different numbers of lines, or a line is empty.
     """
     return _open(SNIPS, path)
 
 
 def open_atis(config: DataConfig, path: Path) -> Dataset:
-    """As `open_snips`. Some utterances carry several intents (`atis_flight#atis_airfare`): the first one counts.
+    """Like `open_snips`. Of several intents (`atis_flight#atis_airfare`) the first is used.
 
-    That leaves 17 intents in the training rows. An intent that occurs only in other rows is a class too, though nobody
-    can learn it: its rows stay and count as mistakes.
+    That leaves 17 intents in the training rows. Intents that occur only in other rows are classes too; they cannot be
+    learned, and their rows count as errors.
 
     Raises:
         DataError: as for `open_snips`.
@@ -86,13 +86,13 @@ def _open(info: DatasetInfo, path: Path) -> Dataset:
         classes=classes,
         source=path.name,
         splits=tuple(pairs),
-        description=f"in no training row, so that nobody can learn it: {', '.join(unseen)}" if unseen else "",
+        description=f"not in the training rows, so it cannot be learned: {', '.join(unseen)}" if unseen else "",
         readers={split: partial(_labelled, rows, classes) for split, rows in pairs.items()},
     )
 
 
 def _pairs(folder: Path) -> list[tuple[str, str]]:
-    """(utterance, intent) of each line; of a combined intent the first."""
+    """(utterance, intent) of each line; the first of combined intents."""
     texts, labels = _lines(folder, "seq.in"), _lines(folder, "label")
     if len(texts) != len(labels):
         raise DataError(
@@ -107,7 +107,7 @@ def _pairs(folder: Path) -> list[tuple[str, str]]:
 
 
 def _lines(folder: Path, name: str) -> list[str]:
-    """Stripped lines; an empty one after the last line break is none."""
+    """Stripped lines, without an empty one after the last line break."""
     file = next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
     if file is None:
         raise DataError(

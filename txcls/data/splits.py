@@ -14,7 +14,7 @@ Indices = npt.NDArray[np.int64]
 
 
 def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
-    """The published training and validation rows, or the training rows split in two; the same ones at each call.
+    """The published training and validation rows, or a deterministic split of the training rows.
 
     Raises:
         DataError: there are no training rows, or they cannot be split.
@@ -22,15 +22,6 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
     rows = dataset.load("train")
     if dataset.has_validation:
         return rows, dataset.load("validation")
-    return split_rows(rows, config)
-
-
-def split_rows(rows: LabelledTexts, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
-    """Training rows split into those to learn and those held out for validation; the same ones at each call.
-
-    Raises:
-        DataError: they cannot be split.
-    """
     kept, held_out = stratified_split(
         rows.labels, fraction=config.validation_fraction, seed=config.split_seed, classes=rows.classes
     )
@@ -47,18 +38,18 @@ def stratified_split(
     Args:
         labels: class index of each row.
         fraction: share of the rows for validation, between 0 and 1.
-        seed: of the random choice.
-        classes: names of the classes, for the message.
+        seed: random seed.
+        classes: class names, for the message.
 
     Raises:
-        DataError: there is but one class, or a class has but one row.
+        DataError: there is only one class, or a class has only one row.
         ValueError: `fraction` is not between 0 and 1.
     """
     if not 0.0 < fraction < 1.0:
         raise ValueError(f"fraction: wanted more than 0 and less than 1, got {fraction}")
     counts = Counter(labels)
     if len(counts) < 2:
-        raise DataError(f"{len(labels)} rows of {len(counts)} class: wanted at least two classes to tell apart")
+        raise DataError(f"{len(labels)} rows of {len(counts)} class: wanted at least two classes")
     single = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
     if single:
         names = ", ".join(f"'{shown(name)}'" for name in single[:5]) + (", …" if len(single) > 5 else "")

@@ -1,6 +1,6 @@
-"""A table of any size, read a few rows at a time: CSV, TSV, JSON Lines or Parquet, in memory that does not grow.
+"""CSV, TSV, JSON Lines and Parquet tables of any size, read a few rows at a time in constant memory.
 
-A first pass, `survey`, counts the rows and checks each of them, so that a bad one is named before any work is done.
+A first pass, `survey`, counts and checks all rows, so that a bad one is reported before any work is done.
 """
 
 import itertools
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SNIFFED = 100_000
-"""Characters from which the delimiter is guessed."""
+"""Characters used to guess the delimiter."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a table holds, after all of it was looked at once."""
+    """The result of one pass over a table."""
 
     rows: int
     columns: tuple[str, ...]
     text_column: str
     schema: "pa.Schema"
-    """Arrow types of the columns: those of a Parquet file, strings for CSV and TSV, for JSON those of its values."""
+    """Arrow types of the columns: as in a Parquet file, strings for CSV and TSV, inferred from the values for JSON."""
 
 
 class TableStream:
-    """The rows of one file, from its beginning as often as they are asked for."""
+    """The rows of one file; every iteration starts from the beginning."""
 
     def __init__(self, path: Path) -> None:
-        """Open it as far as its columns.
+        """Open the file and detect its dialect.
 
         Raises:
-            DataError: no such file, a format not known, or no header.
+            DataError: no such file, unknown format, or no header.
         """
         self.path = path
         self.suffix = table_suffix(path)
@@ -58,7 +58,7 @@ class TableStream:
             raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
         self._read: Callable[[], Iterator[tuple[int, Row]]]
         self.places = "line"
-        """What the numbers of rows count in this file."""
+        """The unit of row numbers in messages for this file."""
         if self.suffix == ".parquet":
             self.places, self._read = "row", self._parquet_rows
         elif is_json(self.suffix):
@@ -75,19 +75,19 @@ class TableStream:
 
     @property
     def is_json(self) -> bool:
-        """Whether the rows are JSON objects, each of which may have other columns."""
+        """Whether the rows are JSON objects, whose columns may differ."""
         return is_json(self.suffix)
 
     def numbered_rows(self, columns: list[str] | None = None) -> Iterator[tuple[int, Row]]:
-        """(line, item or row number, values) of all rows; `columns` spares reading the others of a Parquet file."""
+        """(line, item or row number, values) of all rows; of a Parquet file only the named columns are read."""
         return self._parquet_rows(columns) if self.suffix == ".parquet" else self._read()
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
-        """Raise DataError where two columns have the same name, or there are too many of them."""
+        """Raise DataError if two columns have the same name, or there are too many."""
         refuse_columns(columns, self.path)
 
     def parts(self, size: int, *, wanted: Callable[[int], bool]) -> Iterator[tuple[int, list[Row]]]:
-        """(number, rows) of those pieces of `size` rows, counted from 0, that are wanted; the last may be shorter."""
+        """(number from 0, rows) of the wanted pieces of `size` rows; the last piece may be shorter."""
         rows = self.rows()
         for number in itertools.count():
             if wanted(number):
@@ -98,11 +98,11 @@ class TableStream:
                 return
 
     def survey(self, *, text_column: str | None = None, typed: bool = False) -> Survey:
-        """Look at every row once.
+        """Count and check all rows.
 
         Args:
-            text_column: the column with the texts; found by its name where None.
-            typed: also find out the Arrow types of JSON values, which takes longer.
+            text_column: the column with the texts; None looks for a usual name.
+            typed: also infer the Arrow types of JSON values, which takes longer.
 
         Raises:
             DataError: a damaged or ragged row, a row without a text, no rows, or no column that looks like texts.
@@ -118,7 +118,7 @@ class TableStream:
                 self._check_text(place, row, column)
                 counted = place
             return self._not_empty(Survey(counted, tuple(file.schema_arrow.names), column, file.schema_arrow))
-        columns: dict[str, None] = {}  # in the order in which they are first met
+        columns: dict[str, None] = {}  # in order of first occurrence
         schema = pa.schema([])
         numbered = self._read()
         counted, column = 0, ""
@@ -146,7 +146,7 @@ class TableStream:
         check_text(row.get(column), f"{self.path}, {self.places} {place}", column)
 
     def _widened(self, schema: "pa.Schema", rows: list[Row], place: int) -> "pa.Schema":
-        """The types that fit both those so far and these rows."""
+        """The common types of the columns so far and of these rows."""
         import pyarrow as pa
 
         try:
@@ -159,7 +159,7 @@ class TableStream:
             ) from None
 
     def _dialect(self) -> tuple[str, bool]:
-        """The delimiter, and whether quotes quote (in TSV they need not: then they are taken as they stand)."""
+        """The delimiter, and whether quotes are special (in TSV they may be ordinary characters)."""
         if self.suffix not in (".tsv", ".tab"):
             with open_text(self.path) as text:
                 return sniff_delimiter(text.read(SNIFFED)), True

@@ -1,4 +1,4 @@
-"""The columns of a user's own table: which formats there are, which column holds the texts, which the labels.
+"""The user's own table: file formats, and finding the text and label columns.
 
 Every problem is a DataError that names the file, the line (or row) and the column.
 """
@@ -19,12 +19,12 @@ TEXT_NAMES = (
     *("text", "sentence", "message", "content", "utterance", "comment", "review", "body", "document", "headline"),
     *("title", "description", "question", "query", "input", "tweet"),
 )
-"""Usual names of a text column, the likeliest first; case does not matter."""
+"""Usual names of a text column, the most likely first, compared without case."""
 LABEL_NAMES = (
     *("label", "class", "category", "target", "intent", "sentiment", "topic", "section", "tag", "output", "y"),
     *("labels", "label_text", "class_name", "rating", "stars"),
 )
-"""Usual names of a label column, the likeliest first."""
+"""Usual names of a label column, the most likely first."""
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet")
 ENDINGS = (*SUFFIXES, *(f"{suffix}.gz" for suffix in SUFFIXES))
@@ -32,18 +32,18 @@ _DELIMITERS = ",;\t|"
 
 
 def refuse_columns(columns: Sequence[str], path: Path) -> None:
-    """Raise DataError where two columns have the same name, or there are more than MAX_COLUMNS."""
+    """Raise DataError if two columns have the same name, or there are more than MAX_COLUMNS."""
     if len(columns) > MAX_COLUMNS:
         raise DataError(f"{path}: {len(columns):,} columns, wanted {MAX_COLUMNS:,} at most; is it a table?")
     if repeated := sorted(name for name, n in Counter(columns).items() if n > 1):
-        raise DataError(f"{path}: column '{shown(repeated[0], limit=40)}' comes twice; rename one of them")
+        raise DataError(f"{path}: column '{shown(repeated[0], limit=40)}' occurs twice; rename one of them")
 
 
 def find_text_column(columns: Sequence[str], *, path: Path, text_column: str | None) -> str:
-    """The name of the column with the texts: the one asked for, or the one with a usual name, or the only one.
+    """The name of the text column: the given one, one with a usual name, or the only one.
 
     Raises:
-        DataError: there is no such column, or none looks like it.
+        DataError: there is no such column, or none with a usual name.
     """
     found = _find_column(columns, text_column, TEXT_NAMES, path=path, what="text")
     if found is None:
@@ -54,10 +54,10 @@ def find_text_column(columns: Sequence[str], *, path: Path, text_column: str | N
 
 
 def find_columns(columns: Sequence[str], *, path: Path, config: DataConfig) -> tuple[str, str]:
-    """The names of the text and the label column: those configured, or usual names, or the other one of two.
+    """The names of the text and the label column: configured, with usual names, or the other of two columns.
 
     Raises:
-        DataError: a column asked for is not there, or none looks like it.
+        DataError: a configured column does not exist, or none has a usual name.
     """
     text = _find_column(columns, config.text_column, TEXT_NAMES, path=path, what="text")
     label = _find_column(columns, config.label_column, LABEL_NAMES, path=path, what="label")
@@ -69,7 +69,7 @@ def find_columns(columns: Sequence[str], *, path: Path, config: DataConfig) -> t
     if label is None:
         raise _unclear(columns, path=path, what="label")
     if text == label:
-        raise DataError(f"{path}: column {text!r} was to be both text and label; wanted two columns")
+        raise DataError(f"{path}: column {text!r} cannot be both text and label; name two columns")
     return text, label
 
 
@@ -92,20 +92,22 @@ def _unclear(columns: Sequence[str], *, path: Path, what: str) -> DataError:
 
 
 def listed(columns: Iterable[str]) -> str:
-    """Names for a message, those of many or long ones cut."""
+    """Names for a message, shortened if they are many or long."""
     names = [repr(column if len(column) <= 40 else column[:40] + "…") for column in columns]
     return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
 def table_suffix(path: Path) -> str:
-    """The format that the file's name says, as one of the suffixes in lower case.
+    """The file's format by its name, as one of the suffixes in lower case.
 
     Raises:
-        DataError: a format not known.
+        DataError: unknown format.
     """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in SUFFIXES:
-        raise DataError(f"{path}: format not known by its name; wanted {', '.join(SUFFIXES)} (text formats also .gz)")
+        raise DataError(
+            f"{path}: unknown format; wanted a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
+        )
     return suffix
 
 
@@ -115,7 +117,7 @@ def is_json(suffix: str) -> bool:
 
 
 def check_text(value: object, where: str, column: str) -> None:
-    """Raise DataError where a text column's value is no string or too long a one; `where` names file and line."""
+    """Raise DataError if a text column's value is not a string or too long; `where` names file and line."""
     name = f"column '{shown(column, limit=40)}'"
     if isinstance(value, str):
         if len(value) > LONGEST_FIELD:
@@ -130,10 +132,10 @@ def check_text(value: object, where: str, column: str) -> None:
 
 
 def delimited_rows(numbered: Iterable[tuple[int, list[str]]], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line, fields) of header and rows, checked to be of one width.
+    """(line, fields) of header and rows, checked to have the same number of fields.
 
     Raises:
-        DataError: there is no header, or a row has another number of fields.
+        DataError: there is no header, or a row has a different number of fields.
     """
     header: list[str] | None = None
     for line, fields in numbered:
@@ -151,7 +153,7 @@ def delimited_rows(numbered: Iterable[tuple[int, list[str]]], path: Path) -> Ite
 
 
 def sniff_delimiter(text: str) -> str:
-    """The delimiter by which most of the first rows have as many fields as the header, more than one."""
+    """The delimiter for which most of the first rows have as many fields as the header, and more than one."""
 
     def agreement(delimiter: str) -> tuple[int, int]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -167,10 +169,10 @@ def sniff_delimiter(text: str) -> str:
 
 
 def json_objects(numbered: Iterable[tuple[int, Any]], path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same, checked to be objects; `where` says what the numbers count.
+    """The same pairs, checked to be objects; `where` is the unit of the numbers.
 
     Raises:
-        DataError: a value is no object.
+        DataError: a value is not an object.
     """
     for number, value in numbered:
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Texts without labels, for pre-training: plain text files, or the training texts of one data set or of several."""
+"""Unlabelled texts for pre-training: plain text files, or the training texts of one or several data sets."""
 
 import re
 from collections.abc import Sequence
@@ -14,35 +14,35 @@ from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
 
 HELD_OUT = 100
-"""Of a mixture's training texts every so-many-th is held out to measure the loss on."""
+"""Of a mixture's training texts, one in this many is held out for validation."""
 _ENDINGS = (".txt", ".txt.gz")
 
 
 @dataclass(frozen=True)
 class UnlabelledTexts:
-    """Texts to learn from, and others to measure the loss on; never a data set's test texts."""
+    """Training and validation texts; never a data set's test texts."""
 
     info: DatasetInfo
     source: str
-    """Where they are read from, for people: a file's name, never a whole path."""
+    """The source for display: a file name, never a whole path."""
     training: Sequence[str]
     validation: Sequence[str]
 
 
 def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTexts:
-    """The texts of a plain text file or folder (data set `text`), or those of any other set without their labels.
+    """The texts of a plain text file or folder (data set `text`), or of any other set without labels.
 
-    Plain text is cut into `config.unit`, in the order of the files' names; the last `validation_fraction` of them is
-    for validation. Other sets give the same training and validation rows as they do to a classifier; a mixture gives
-    the training texts of its sources, every `HELD_OUT`-th of them for validation, and none of their validation texts.
+    Plain text is split into `config.unit`, in order of the files' names; the last `validation_fraction` is for
+    validation. Other sets have the same training and validation rows as for a classifier; a mixture has the training
+    texts of its sources, one in `HELD_OUT` of them for validation, and none of their validation texts.
 
     Args:
         config: the data set; for `text` the unit, for `mixture` its sources.
-        path: the .txt (or .txt.gz) file, or the folder with such files at any depth; for `mixture` a folder that holds
-            each source under its name; for other sets as `open_dataset`.
+        path: the .txt (or .txt.gz) file, or a folder with such files at any depth; for `mixture` a folder with each
+            source under its name; for other sets as for `open_dataset`.
 
     Raises:
-        DataError: there is nothing of that kind, a file cannot be read, or there are fewer than two texts.
+        DataError: there are no such files, one cannot be read, or there are fewer than two texts.
     """
     if config.dataset == "mixture":
         return _mixture(config, path)
@@ -52,12 +52,12 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
         return UnlabelledTexts(dataset.info, dataset.source, rows.texts, held_out.texts)
     check_settings(config)
     if path is None:
-        raise DataError("data set `text` is a file or folder of your own: say which with --data PATH")
+        raise DataError("data set `text` is your own file or folder; give it with --data PATH")
     texts = [text for file in _files(path) for text in _units(read_text(file), config.unit)]
     if len(texts) < 2:
         raise DataError(
             f"{path}: {len(texts)} of {config.unit}, wanted at least two, one to train on and one to validate on; "
-            "add text, or cut it finer with data.unit"
+            "add text, or use a smaller data.unit"
         )
     last = min(max(round(config.validation_fraction * len(texts)), 1), len(texts) - 1)
     info = DatasetInfo(name="text", title=f"{path.name}, text of your own")
@@ -65,7 +65,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 
 
 def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
-    """The training texts of all sources, those of small ones repeated as `config.mixing` says."""
+    """The training texts of all sources; those of small ones are repeated according to `config.mixing`."""
     check_settings(config)
     opened = []
     for name in config.sources:
@@ -80,7 +80,7 @@ def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
         training += [text for i, text in enumerate(one.training) if (i + 1) % HELD_OUT] * repeats
         validation += one.training[HELD_OUT - 1 :: HELD_OUT]
     if not validation:
-        raise DataError(f"{', '.join(config.sources)}: wanted {HELD_OUT} training texts in one of them at least")
+        raise DataError(f"{', '.join(config.sources)}: wanted at least {HELD_OUT} training texts in one of them")
     info = DatasetInfo(
         name="mixture",
         title="; ".join(one.info.title for one in opened),
@@ -92,7 +92,7 @@ def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         if not path.name.lower().endswith(_ENDINGS):
-            raise DataError(f"{path}: format not known by its name; wanted {' or '.join(_ENDINGS)}")
+            raise DataError(f"{path}: unknown format; wanted a name that ends in {' or '.join(_ENDINGS)}")
         return [path]
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder; wanted a text file or a folder of them")
@@ -105,7 +105,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _units(text: str, unit: str) -> list[str]:
-    """Stripped pieces that are not empty; inside a paragraph, line breaks are spaces."""
+    """Stripped, non-empty pieces; line breaks inside a paragraph become spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if unit == "lines":
         pieces = text.split("\n")

@@ -1,4 +1,4 @@
-"""What a data set is: rows with labels, where they come from, and how they are read."""
+"""The types of data sets: labelled rows, their origin, and how they are read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from typing import Literal
 from txcls.errors import DataError
 
 SplitName = Literal["train", "validation", "test", "oos_train", "oos_validation", "oos_test"]
-"""The `oos` splits hold texts that belong to none of the classes (out of scope)."""
+"""The `oos` splits hold out-of-scope texts, which belong to none of the classes."""
 
 OUT_OF_SCOPE = "oos"
-"""The one class of the rows in an `oos` split; it is never among a data set's classes."""
+"""The only class of an `oos` split; never among a data set's classes."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class LabelledTexts:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One published file: where it is, its checksum (SHA-256 where both are known), its size in bytes if known.
+    """A published file: address, checksum (SHA-256 if known), and size in bytes if known.
 
     Raises:
         ValueError: neither checksum is given.
     """
 
     name: str
-    """Under which it is kept; may hold folders (`train/label`)."""
+    """Name in the cache; may include folders (`train/label`)."""
     url: str
     md5: str = ""
     size: int | None = None
@@ -53,7 +53,7 @@ class RemoteFile:
 
     def __post_init__(self) -> None:
         if not (self.md5 or self.sha256):
-            raise ValueError(f"{self.name}: wanted an MD5 or SHA-256 checksum, without which a download is not checked")
+            raise ValueError(f"{self.name}: wanted an MD5 or SHA-256 checksum to verify the download")
 
     @property
     def checksum(self) -> str:
@@ -63,7 +63,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What a data set is, where it comes from, on which terms, and which files it is published as."""
+    """A data set's description, origin, terms and published files."""
 
     name: str
     title: str
@@ -71,29 +71,29 @@ class DatasetInfo:
     terms: str = ""
     citation: str = ""
     files: tuple[RemoteFile, ...] = ()
-    """What `fetch` downloads."""
+    """The files that `fetch` downloads."""
     by_hand: str = ""
-    """How to get a set that cannot be downloaded without its publisher's leave."""
+    """How to get a set that cannot be downloaded automatically."""
     settings: tuple[str, ...] = ()
-    """The fields of DataConfig that are for this data set and not for all."""
+    """The fields of DataConfig that apply to this data set but not to all."""
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it comes with the package."""
+        """Whether it is part of the package."""
         return not self.files and not self.by_hand
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """An opened data set; the rows themselves are read by `load`."""
+    """An opened data set; its rows are read by `load`."""
 
     info: DatasetInfo
     classes: tuple[str, ...]
     source: str
-    """Where the rows are read from, for people: a file's name, never a whole path."""
+    """The source for display: a file name, never a whole path."""
     splits: tuple[SplitName, ...]
     description: str = ""
-    """What a reader of results must know of the rows, such as that they are a part of those published."""
+    """What to know about the rows when reading results, for example that they are a part of those published."""
     readers: Mapping[SplitName, Callable[[], LabelledTexts]] = field(default_factory=dict, repr=False)
 
     @property
@@ -107,7 +107,7 @@ class Dataset:
         return "validation" in self.splits
 
     def load(self, split: SplitName) -> LabelledTexts:
-        """The rows of one split. Those of an `oos` split have OUT_OF_SCOPE for their only class.
+        """The rows of one split; those of an `oos` split have OUT_OF_SCOPE as their only class.
 
         Raises:
             DataError: there is no such split, or its file cannot be read.

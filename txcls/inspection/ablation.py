@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.classifier import Classifier
 from txcls.config import ModelConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.inspection.tracing import readable, texts_together
-from txcls.predict import Classifier
 from txcls.text.vocabulary import UNK
 
 if TYPE_CHECKING:
@@ -418,9 +418,9 @@ def ablate_on_rows(
     Raises:
         ValueError: there are no rows, or "mean" came without `means`.
     """
+    from txcls.evaluation import predict_logits
     from txcls.model import TextClassifier
     from txcls.tap import trace
-    from txcls.training.objectives import predict_logits
 
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
     assert isinstance(model, TextClassifier)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.classifier import Classifier
 from txcls.inspection.phrases import votes_by_token
 from txcls.inspection.rollout import attention_rollout, read_out
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
 from txcls.pause import may_pause
-from txcls.predict import Classifier
 from txcls.text.encoder import Token
 from txcls.text.vocabulary import UNK
 
@@ -82,7 +82,7 @@ class _Asked:
         """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
         exact = logits.double()  # B C
         if self.target == "probability":
-            # As `txcls.metrics.calibrated_probabilities`, in torch, so that gradients pass.
+            # As `txcls.calibration.calibrated_probabilities`, in torch, so that gradients pass.
             calibration = self.classifier.checkpoint.calibration
             surprise = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
             exact = (-((surprise / calibration.temperature) ** calibration.power)).softmax(-1)  # B C

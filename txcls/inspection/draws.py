@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from txcls.classifier import Classifier, Prediction
 from txcls.data.datasets import LabelledTexts
 from txcls.errors import DataError
-from txcls.predict import Classifier, Prediction
 
 
 @dataclass(frozen=True, slots=True)

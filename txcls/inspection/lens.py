@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.classifier import Classifier
 from txcls.inspection.rollout import read_out
 from txcls.inspection.tracing import FloatArray, TracedText, trace_text
-from txcls.predict import Classifier
 
 Floats = NDArray[np.float64]
 

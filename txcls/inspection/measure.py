@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from txcls.checkpoint import Checkpoint
+from txcls.classifier import Classifier
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.inspection.ablation import AccuracyEffects, Means, Off, ablate_on_rows, measure_means
@@ -15,7 +16,6 @@ from txcls.inspection.attribution import (
     draw_rows,
     explanation_figures,
 )
-from txcls.predict import Classifier
 
 MEAN_TEXTS = 1000
 """Validation texts over which the means for ablation are taken: not test texts, on which the effect is measured."""
@@ -34,7 +34,7 @@ def measure_heads(
     Raises:
         DataError: the data are not there, have no such split, or their classes are not the checkpoint's.
     """
-    from txcls.training import in_classes_of
+    from txcls.evaluation import in_classes_of
 
     tell = on_stage or (lambda message: None)
     checkpoint = classifier.checkpoint

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.classifier import Classifier, padded
 from txcls.data.batches import batches_by_length
 from txcls.inspection.tracing import FloatArray, readable
-from txcls.predict import Classifier, padded
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.classifier import Classifier, Prediction
 from txcls.inspection.tracing import FloatArray, readable
-from txcls.predict import Classifier, Prediction
 
 
 @dataclass(frozen=True)

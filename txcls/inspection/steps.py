@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from txcls.classifier import Classifier
 from txcls.inspection.arithmetic import Arithmetic
 from txcls.inspection.source import Source, source_of
 from txcls.inspection.tracing import FloatArray, TracedText
-from txcls.predict import Classifier
 
 Explain = Callable[[int, int, int], Arithmetic]
 Ask = Callable[[int], "Question | None"]

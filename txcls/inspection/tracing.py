@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.classifier import Classifier, Prediction
 from txcls.config import ModelConfig
 from txcls.errors import TraceError
-from txcls.predict import Classifier, Prediction
 from txcls.text.encoder import Encoding, Token
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 

@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from txcls.classifier import Classifier
 from txcls.config import DataConfig, TextConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import ConfigError
-from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from txcls.calibration import calibrated_log_probabilities, calibrated_probabilities, log_softmax
+from txcls.classifier import Classifier
 from txcls.inspection.arithmetic import Arithmetic, added, equals, looked_up, number, softmax_share, summed_products
 from txcls.inspection.phrases import phrases_of
 from txcls.inspection.steps import Question, Step, array, dimensions, of_bins, of_numbers, snippet, which
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.inspection.walk_layers import LayerSteps
-from txcls.metrics import _calibrated_log, calibrated_probabilities, log_softmax
-from txcls.predict import Classifier
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
 
@@ -633,7 +633,10 @@ class _Walker(LayerSteps):
                 "stays as it was. This is the answer.",
                 r"s_c = -\ln P_c, \quad a_c = -\left(\frac{s_c}{\tau}\right)^{\kappa}, \quad "
                 r"P'_c = \frac{e^{a_c}}{\sum_m e^{a_m}}",
-                (snippet(_calibrated_log, "surprise =", "return"), snippet(calibrated_probabilities, "probabilities:")),
+                (
+                    snippet(calibrated_log_probabilities, "surprise =", "return"),
+                    snippet(calibrated_probabilities, "probabilities:"),
+                ),
                 values=calibrated.astype(np.float32)[None, :, None],
                 share=True,
                 reads=("Softmax: probabilities",),

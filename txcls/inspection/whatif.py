@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.classifier import Classifier, Prediction
 from txcls.inspection.attribution import logits_without
 from txcls.inspection.neighbourhood import unit_token_vectors
 from txcls.inspection.tracing import readable
-from txcls.predict import Classifier, Prediction
 from txcls.text.encoder import Encoding
 from txcls.text.vocabulary import SPECIAL_TOKENS
 

@@ -1,8 +1,8 @@
-"""Named cleaning steps, each of them in two forms that agree: fast for training, aligned for showing.
+"""Named cleaning steps in two equivalent forms: fast for training, aligned for display.
 
-A step is a few passes of replacements. `clean` applies them; `clean_aligned` applies the same ones and remembers for
-each character of the result which characters of the typed text it came from, so that a token can be marked where it was
-typed. Lone surrogates, which no encoding can write, become U+FFFD before the first step.
+A step is a few passes of replacements. `clean` applies them; `clean_aligned` also records for each character of the
+result which characters of the original text it came from, so that tokens can be marked in the original. Lone
+surrogates, which cannot be encoded, become U+FFFD before the first step.
 """
 
 import html
@@ -17,12 +17,12 @@ from typing import Protocol
 from txcls.errors import ConfigError
 
 LONGEST_MATCH = 2000
-"""No pass needs to see more characters than this at once (URLs excepted), so a text may be cleaned piece by piece."""
+"""Longest match of any pass in characters (URLs excepted), so that a text can be cleaned in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanedText:
-    """A cleaned text and where it came from: `text[i]` was made of the typed characters `starts[i]:ends[i]`."""
+    """A cleaned text with its alignment: `text[i]` comes from the original characters `starts[i]:ends[i]`."""
 
     text: str
     starts: Sequence[int]
@@ -39,7 +39,7 @@ class _Pass(Protocol):
 class _Replace:
     """Each match of `pattern` becomes `replacement`.
 
-    Texts with none of the strings in `hints`, or that `spares` says so of, have no match: that is known sooner.
+    Texts without any of the strings in `hints`, or for which `spares` is true, cannot match and are skipped.
     """
 
     pattern: re.Pattern[str]
@@ -105,7 +105,7 @@ def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> Clea
         ends += cleaned.ends[done:first]
         done = last
         while not replacement.startswith(" ") and first < last - 1 and cleaned.text[first] == " ":
-            first += 1  # the space that the artefact " #39;" brings along is not where its apostrophe was typed
+            first += 1  # the space of the artefact " #39;" is not part of its apostrophe
         starts += [cleaned.starts[first]] * len(replacement)
         ends += [cleaned.ends[last - 1]] * len(replacement)
     if not done:
@@ -146,7 +146,7 @@ _SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
 
 
 def _single_spaced(text: str) -> bool:
-    """Whether a text has no white space but single spaces: no other character of `_SPACES` counts as printable."""
+    """Whether a text has only single spaces as white space: no other character in `_SPACES` is printable."""
     return text.isprintable() and "  " not in text
 
 
@@ -168,7 +168,7 @@ class Step:
         return text
 
     def align(self, cleaned: CleanedText) -> CleanedText:
-        """The same, with the origin of every character kept."""
+        """The same with the alignment updated."""
         for each in self.passes:
             cleaned = each.align(cleaned)
         return cleaned
@@ -218,7 +218,7 @@ def clean(text: str, steps: Sequence[str]) -> str:
 
 
 def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
-    """`clean`, with the origin of every character in the typed text.
+    """`clean`, with the alignment of every character to the original text.
 
     Raises:
         ConfigError: a step has no such name.
@@ -230,7 +230,7 @@ def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
 
 
 def clean_stepwise(text: str, steps: Sequence[str]) -> list[tuple[str, str]]:
-    """Each step's name with the text after it, for showing what cleaning does.
+    """Each step's name with the text after it.
 
     Raises:
         ConfigError: a step has no such name.
@@ -242,10 +242,7 @@ def clean_stepwise(text: str, steps: Sequence[str]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class CleaningStep:
-    """What one step did: each edit (start, end, start, end) says that that stretch of `before` became that of `after`.
-
-    Between edits the two are the same.
-    """
+    """One step's effect: each edit (i, j, k, l) means that `before[i:j]` became `after[k:l]`; the rest is equal."""
 
     name: str
     description: str
@@ -255,7 +252,7 @@ class CleaningStep:
 
 
 def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
-    """`clean_stepwise`, with the places that each step changed.
+    """`clean_stepwise`, with the edits of each step.
 
     Raises:
         ConfigError: a step has no such name.
@@ -269,8 +266,8 @@ def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
 
 
 def _edits(before: str, cleaned: CleanedText) -> Iterator[tuple[int, int, int, int]]:
-    """Where `before` and what it was cleaned to differ."""
-    old = new = 0  # up to here both are accounted for
+    """The edits between `before` and its cleaned text."""
+    old = new = 0  # both are matched up to here
     for at, (character, start, end) in enumerate(zip(cleaned.text, cleaned.starts, cleaned.ends, strict=True)):
         if end != start + 1 or start < old or before[start] != character:
             continue

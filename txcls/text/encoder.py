@@ -1,4 +1,4 @@
-"""TextEncoder: from typed text to token ids, each token knowing where it was typed."""
+"""TextEncoder: from text to token ids, with each token's character offsets in the original text."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ from txcls.text.words import tokenize_words, words
 
 FORMAT_VERSION = 1
 WINDOW = 32_768
-"""Texts up to this many characters are read whole; of longer ones a prefix that holds `max_length` tokens."""
+"""Longest text in characters that is tokenized whole; of longer ones, a prefix with enough tokens is."""
 MARGIN = 8_192
-"""Tokens this close to a prefix's end are not trusted: cleaning or tokenizing might treat them otherwise in full."""
+"""Tokens this close to a prefix's end are discarded: in the whole text they might be cleaned or split differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: `text` as the tokenizer saw it (cleaned), `start:end` its place in the typed text (0:0 if special)."""
+    """One token: `text` after cleaning, and its offsets `start:end` in the original text (0:0 if special)."""
 
     text: str
     id: int
@@ -37,7 +37,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A typed text and its tokens; `truncated_at` is where in it the part begins that was not read, None if all was."""
+    """A text and its tokens; `truncated_at` is the offset where reading stopped, None if all of it was read."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -55,7 +55,7 @@ class Encoding:
 
 
 class _Tokenizer(Protocol):
-    """A cleaned text as tokens; what the word tokenizer and byte-pair encoding have in common."""
+    """The interface of the word tokenizer and byte-pair encoding; texts are cleaned already."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -67,13 +67,13 @@ class _Tokenizer(Protocol):
         """The same ids, fast."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text that ids stand for, special tokens left out."""
+        """The text of ids, without special tokens."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
 
 class _Words:
-    """Word tokens, parted as the configuration says, looked up in a vocabulary."""
+    """Word tokens looked up in a vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, kind: str) -> None:
         self.vocabulary = vocabulary
@@ -81,13 +81,10 @@ class _Words:
         self._ids = {token: index for index, token in enumerate(vocabulary.tokens) if index >= len(SPECIAL_TOKENS)}
 
     @classmethod
-    def fit(cls, texts: Iterable[str], config: TextConfig, others: Iterable[str]) -> Self:
+    def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
         counts = Counter(token for text in texts for token in words(text, config.tokenizer))
         most = min(config.max_vocabulary, MOST_WORDS)
         vocabulary = Vocabulary.from_counts(counts, max_size=most, min_frequency=config.min_frequency)
-        if len(vocabulary) < most:
-            other_counts = Counter(token for text in others for token in words(text, config.tokenizer))
-            vocabulary = vocabulary.extended(other_counts, max_size=most)
         return cls(vocabulary, config.tokenizer)
 
     @classmethod
@@ -130,29 +127,21 @@ class TextEncoder:
 
     @classmethod
     def fit(
-        cls,
-        texts: Iterable[str],
-        config: TextConfig,
-        *,
-        max_length: int,
-        class_token: bool = False,
-        others: Iterable[str] = (),
+        cls, texts: Iterable[str], config: TextConfig, *, max_length: int, class_token: bool = False
     ) -> "TextEncoder":
         """Learn the vocabulary (or the byte pairs to merge) from the training texts.
 
         Args:
-            texts: as typed; cleaning happens here.
+            texts: original texts; they are cleaned here.
             config: steps, tokenizer, size of the vocabulary.
             max_length: longest encoding in tokens, class token included.
             class_token: begin every text with `<cls>`.
-            others: further texts, whose most frequent words get what room is left in the vocabulary; byte pairs can
-                spell every word and are not learned from them.
 
         Raises:
             ConfigError: `max_vocabulary` is too small for the tokenizer.
         """
-        cleaned, others = ((clean(text, config.cleaning) for text in part) for part in (texts, others))
-        learned = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config, others)
+        cleaned = (clean(text, config.cleaning) for text in texts)
+        learned = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config)
         return cls(learned, config, max_length=max_length, class_token=class_token)
 
     @property
@@ -162,7 +151,7 @@ class TextEncoder:
 
     @property
     def byte_pairs(self) -> BytePairs | None:
-        """The byte-pair tokenizer; None where this one reads words."""
+        """The byte-pair tokenizer; None for word tokens."""
         return self._tokenizer if isinstance(self._tokenizer, BytePairs) else None
 
     @property
@@ -171,7 +160,7 @@ class TextEncoder:
         return len(self.vocabulary)
 
     def encode(self, text: str) -> Encoding:
-        """The text's first `max_length` tokens with their places; never raises, whatever the text."""
+        """The text's first `max_length` tokens with their offsets; accepts any string."""
         read = len(text)
         if read > WINDOW:
             read = min(max(WINDOW, 32 * self.max_length), read)
@@ -186,7 +175,7 @@ class TextEncoder:
         return Encoding(text, tuple(tokens), following)
 
     def _encode_prefix(self, prefix: str, trusted: int) -> tuple[list[Token], int | None]:
-        """Tokens typed before `trusted`, as many as there is room for, and where the next one was typed."""
+        """Tokens that end before `trusted`, at most as many as there is room for, and the offset of the next one."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
         tokens: list[Token] = []
         for first, last, index in self._tokenizer.tokenize(cleaned.text):
@@ -199,7 +188,7 @@ class TextEncoder:
         return tokens, None
 
     def encode_ids(self, texts: Iterable[str]) -> list[npt.NDArray[np.int32]]:
-        """The ids of `encode` for many texts, fast and without places: int32 arrays of shape (T,)."""
+        """The ids of `encode` for many texts, fast: int32 arrays of shape (T,)."""
         texts = list(texts)
         short = [index for index, text in enumerate(texts) if len(text) <= WINDOW]
         encoded: list[Sequence[int]] = [()] * len(texts)
@@ -213,11 +202,11 @@ class TextEncoder:
         return [np.array(ids, dtype=np.int32) for ids in encoded]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The cleaned text that ids stand for, special tokens left out; word tokens come with a space between them."""
+        """The cleaned text of ids, without special tokens; word tokens are joined by spaces."""
         return self._tokenizer.decode(ids)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that `from_dict` needs, as JSON can hold it."""
+        """A JSON-compatible description for `from_dict`."""
         return {
             "format_version": FORMAT_VERSION,
             "config": self.config.model_dump(mode="json"),
@@ -231,7 +220,7 @@ class TextEncoder:
         """The encoder that `to_dict` described.
 
         Raises:
-            CheckpointError: a field is missing, unknown, or holds something else than wanted; the field is named.
+            CheckpointError: a field is missing, unknown or invalid; the field is named.
         """
         try:
             return cls._from_dict(values)

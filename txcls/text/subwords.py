@@ -1,8 +1,7 @@
 """Byte-pair encoding (Sennrich et al. 2016) over bytes, through the `tokenizers` library.
 
-Bytes rather than characters, as in GPT-2: 256 of them spell every script and emoji, so that no token is ever unknown.
-The special tokens are not known to the tokenizer at all: its ids are shifted past theirs, and a `<cls>` that someone
-types is read as the five characters it is.
+Bytes rather than characters, as in GPT-2: the 256 bytes can encode any text, so no token is ever unknown. The special
+tokens are unknown to the tokenizer: its ids are shifted past theirs, and a typed `<cls>` is five ordinary characters.
 """
 
 from collections import Counter, defaultdict
@@ -25,10 +24,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One step in the making of a word: two neighbours become one piece.
+    """One merge in building a word: two neighbouring pieces become one.
 
-    `pieces` are those after the step and `place` is where the new one stands among them; `rank` is the place of `pair`
-    in the order in which pairs were learned, from 1: of all pairs in a word, the one of the lowest rank goes first.
+    `pieces` are those after the merge, `place` is the index of the new one among them, and `rank` is the position of
+    `pair` in the learned order, from 1: of all pairs in a word, the one with the lowest rank is merged first.
     """
 
     pieces: tuple[str, ...]
@@ -41,10 +40,10 @@ class BytePairs:
     """Sub-words by merging the most frequent pairs; a token at the start of a word carries the space before it."""
 
     def __init__(self, tokens: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
-        """`tokens` by id, special ones first, bytes written as GPT-2 writes them; `merges` in the order learning.
+        """`tokens` by id, special ones first, bytes in GPT-2's alphabet; `merges` in the order they were learned.
 
         Raises:
-            ValueError: the two do not belong together.
+            ValueError: tokens and merges do not fit together.
         """
         from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -109,13 +108,13 @@ class BytePairs:
         return cls(tokens, [(left, right) for left, right in merges])
 
     def to_dict(self) -> dict[str, Any]:
-        """Tokens and merges, as JSON can hold them."""
+        """Tokens and merges as JSON values."""
         return {"tokens": list(self.vocabulary.tokens), "merges": [list(pair) for pair in self._merges]}
 
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:
         """(start, end, id) of each token; white space around a token, and around the text, is left out.
 
-        A character of several bytes may be several tokens, which then share its place.
+        A character of several bytes may be several tokens, which then share its offsets.
         """
         stripped = text.strip()
         if not stripped:
@@ -132,7 +131,7 @@ class BytePairs:
         return tokens
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text that ordinary ids spell; bytes that make no character come out as U+FFFD."""
+        """The text of ordinary ids; invalid bytes become U+FFFD."""
         from tokenizers import decoders
 
         pieces = [self.vocabulary.token_of(index) for index in ids if index >= len(SPECIAL_TOKENS)]
@@ -145,16 +144,16 @@ class BytePairs:
         return self._merges
 
     def parts(self, text: str) -> list[str]:
-        """The stretches of a cleaned text, as bytes, that merges never join: words with the space before them, runs of
-        marks, …"""
+        """The parts of a cleaned text, as bytes, that are never merged with each other: words with a leading space,
+        runs of punctuation, …"""
         stripped = text.strip()
         return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(stripped)] if stripped else []
 
     def build(self, part: str) -> list[Merge]:
-        """How one of `parts` is put together from its bytes, merge by merge (Sennrich et al. 2016, section 3.2).
+        """How one of `parts` is built from its bytes, merge by merge (Sennrich et al. 2016, section 3.2).
 
-        The pair learned first is merged first, and of equal ones the leftmost. The last step's pieces are the tokens;
-        a part in which nothing can be merged stays as its bytes, and has no steps.
+        The pair learned first is merged first, the leftmost one of equals. The pieces after the last merge are the
+        tokens; a part without merges stays as its bytes.
         """
         pieces, steps = list(part), []
         while ready := [(self._ranks[pair], at) for at, pair in enumerate(pairwise(pieces)) if pair in self._ranks]:
@@ -177,10 +176,10 @@ class BytePairs:
 
 
 def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
-    """How often each pair stood side by side when its turn came: the number for which learning chose it.
+    """How often each pair occurred when it was merged: the count by which learning chose it.
 
     Args:
-        parts: what was learned from, `BytePairs.parts` of it, with how often each came.
+        parts: the `BytePairs.parts` of the training texts, with their counts.
         merges: in the order in which they were learned.
     """
     pieces, weights = [list(part) for part in parts], list(parts.values())
@@ -206,7 +205,7 @@ def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
 
 
 def _merged(pieces: Sequence[str], pair: Pair) -> list[str]:
-    """The pieces with every place of the pair joined, from left to right."""
+    """The pieces with every occurrence of the pair merged, from left to right."""
     joined: list[str] = []
     at = 0
     while at < len(pieces):
@@ -218,16 +217,14 @@ def _merged(pieces: Sequence[str], pair: Pair) -> list[str]:
 
 @cache
 def _bytes() -> dict[str, int]:
-    """The byte that each character of GPT-2's alphabet stands for: printable Latin-1 for itself, the rest from U+0100
-    on."""
+    """The byte for each character of GPT-2's alphabet: printable Latin-1 for itself, the others from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(BYTES) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
 
 
 def spell(piece: str) -> str:
-    """A token of byte-pair encoding as people read it: ␣ for a space, `\\xf0` for a byte that is only part of a
-    character."""
+    """A byte-pair token in readable form: ␣ for a space, `\\xf0` for a byte that is only part of a character."""
     if not all(character in _bytes() for character in piece):
-        return piece  # a special token, or none of ours
+        return piece  # a special or foreign token
     return bytes(_bytes()[character] for character in piece).decode("utf-8", "backslashreplace").replace(" ", "␣")

@@ -1,4 +1,4 @@
-"""Which tokens have an id of their own: the special ones first, then the most frequent."""
+"""The tokens with ids: the special ones first, then the most frequent."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,7 +6,7 @@ PAD, UNK, MASK, CLS = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<mask>", "<cls>")
 MOST_WORDS = 1_000_000
 MOST_BYTE_PAIRS = 400_000
-"""The largest vocabularies that are learned: what a checkpoint's tokenizer.json may hold (`txcls.record`)."""
+"""Largest learned vocabularies: what a checkpoint's tokenizer.json can hold (`txcls.record`)."""
 
 
 class Vocabulary:
@@ -28,27 +28,16 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], *, max_size: int, min_frequency: int) -> "Vocabulary":
-        """The most frequent tokens seen at least `min_frequency` times, equally frequent ones in alphabetical order.
+        """The most frequent tokens with at least `min_frequency` occurrences, ties in alphabetical order.
 
         Args:
-            counts: how often each token was seen.
-            max_size: V at most, special tokens included.
-            min_frequency: rarer tokens are left out, and read as unknown.
+            counts: how often each token occurs.
+            max_size: largest V, special tokens included.
+            min_frequency: rarer tokens become unknown.
         """
         kept = [(-n, token) for token, n in counts.items() if n >= min_frequency and token not in SPECIAL_TOKENS]
         room = max(max_size - len(SPECIAL_TOKENS), 0)
         return cls((*SPECIAL_TOKENS, *(token for _, token in sorted(kept)[:room])))
-
-    def extended(self, counts: Mapping[str, int], *, max_size: int) -> "Vocabulary":
-        """These tokens, and behind them the most frequent of other texts' while there is room.
-
-        Args:
-            counts: how often each token was seen in the other texts.
-            max_size: V at most, special tokens included.
-        """
-        others = Vocabulary.from_counts(counts, max_size=len(counts) + len(SPECIAL_TOKENS), min_frequency=1)
-        new = [token for token in others.tokens if token not in self]
-        return Vocabulary((*self.tokens, *new[: max(max_size - len(self), 0)]))
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -66,7 +55,7 @@ class Vocabulary:
         return f"Vocabulary({len(self)} tokens)"
 
     def id_of(self, token: str) -> int:
-        """The token's id; UNK where it has none."""
+        """The token's id, or UNK."""
         return self._ids.get(token, UNK)
 
     def token_of(self, index: int) -> str:

@@ -1,29 +1,19 @@
-"""Training and evaluating: `train` a configuration into a checkpoint, `fit` a model, `evaluate` a checkpoint."""
+"""Training: `train` a configuration into a checkpoint, `pretrain` on texts without labels, `fit` any model."""
 
 from txcls.training.distributed import joined
 from txcls.training.from_pretrained import settings_from
 from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
-from txcls.training.measure import Evaluation
-from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import pretrain
-from txcls.training.refit import refit
-from txcls.training.run import calibrate, evaluate, in_classes_of, train, with_evaluation
+from txcls.training.supervised import train
 
 __all__ = [
-    "Evaluation",
     "FitResult",
     "HistoryRow",
     "Progress",
     "TrainingInterruptedError",
-    "calibrate",
-    "evaluate",
     "fit",
-    "in_classes_of",
     "joined",
-    "predict_logits",
     "pretrain",
-    "refit",
     "settings_from",
     "train",
-    "with_evaluation",
 ]

@@ -1,11 +1,11 @@
-"""One training run in several processes, as `torchrun` starts them: each computes its share of every batch.
+"""Data-parallel training under `torchrun`: each process computes its share of every batch.
 
 torchrun --nproc-per-node 2 -m txcls train ag_news
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29400 -m txcls train ag_news
 
-All processes read the same rows, cut the same batches and hold the same weights. Of each batch a process computes every
-`size`-th row; the gradients are averaged so that the step is that of the whole batch, and the first process alone
-writes files. `here()` says which process this is; where torchrun was not used it is the only one, and nothing is added.
+All processes read the same rows, form the same batches and hold the same weights. Each computes every `size`-th row of
+a batch; gradients are averaged so that the step equals that of the whole batch, and only the first process writes
+files. `here()` returns this process's place; without torchrun it is the only one, at no extra cost.
 """
 
 import os
@@ -25,22 +25,19 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from txcls.data.batches import TokenisedTexts
-from txcls.errors import TrainingError, TxclsError
+from txcls.device import choose_device
+from txcls.errors import LostProcessError, TrainingError, TxclsError
 from txcls.training.objectives import Objective, Outcome, Validated
 
 T = TypeVar("T")
 
 LONGEST_WAIT = timedelta(hours=2)
-"""How long processes wait for each other, for example while one tokenises; one that died is noticed at once."""
-
-
-class LostProcessError(TrainingError):
-    """Another process of the run died or cannot be reached."""
+"""How long processes wait for each other, for example while one tokenises; a dead one is noticed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeBatch:
-    """The outcome of a batch over all processes, and the factor for this process's loss."""
+    """The outcome of a batch over all processes, and a factor for this process's loss."""
 
     loss: float
     right: int
@@ -50,68 +47,68 @@ class WholeBatch:
 
 
 class Processes:
-    """The only process of a run: it has all rows, and nobody to agree with. `_Several` overrides every method."""
+    """The single process of an ordinary run; `_Several` overrides every method."""
 
     rank = 0
-    """0 for the first process, which writes files and reports."""
+    """0 for the first process, which writes files and prints."""
     size = 1
-    """How many processes share the run."""
+    """Number of processes."""
 
     def check_same(self, *texts: TokenisedTexts, settings: str) -> None:
-        """Refuse to train where processes (on several machines) read different rows or settings."""
+        """Fail if processes (on different machines) read different rows or settings."""
 
-    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor, Tensor], Outcome]:
-        """What computes the outcome of ids (B, T), labels and rows (B,), so that `backward` averages over processes."""
+    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
+        """A function of ids (B, T) and labels (B,) whose `backward` averages gradients over the processes."""
         return _Learner(model, objective)
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """This process's rows of a batch; one that counts for nothing where there is none for it."""
+        """This process's rows of a batch; if there are none, one row that is ignored."""
         return rows
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
-        """The outcome of a batch of `n_rows` rows, of which this process's share had `outcome`."""
+        """The outcome of a whole batch of `n_rows` rows, given that of this process's share."""
         return WholeBatch(float(outcome.loss.detach()), int(outcome.right), outcome.n, 1.0)
 
     def validated(self, texts: TokenisedTexts, measure: Callable[[TokenisedTexts], Validated]) -> Validated:
-        """Mean loss and accuracy over all texts, of which each process measures its share."""
+        """Mean loss and accuracy over all texts; each process measures its share."""
         return measure(texts)
 
     def any(self, *asked: bool) -> Sequence[bool]:
-        """Which of these things at least one process asks for."""
+        """For each flag, whether it is set in at least one process."""
         return asked
 
     def gather(self, value: T) -> list[T]:
-        """The value of every process, in their order."""
+        """The values of all processes, by rank."""
         return [value]
 
     def from_first(self, make: Callable[[], T]) -> T:
-        """What `make` returns, or raises, in the first process."""
+        """The result (or exception) of `make` in the first process."""
         return make()
 
     @contextmanager
     def one_before_others(self) -> Iterator[None]:
-        """On each machine one process goes first, so that the others find in the cache what it left there."""
+        """On each machine one process runs the block first and fills the cache for the others."""
         yield
 
     @contextmanager
     def talking(self) -> Iterator[None]:
-        """Say it as a LostProcessError where another process cannot be reached inside."""
+        """Turn communication failures inside the block into LostProcessError."""
         yield
 
 
 class _Learner(nn.Module):
-    """Model and objective as one module, since DistributedDataParallel watches what goes through `forward`."""
+    """Model and objective as one module, because DistributedDataParallel wraps `forward`."""
 
     def __init__(self, model: nn.Module, objective: Objective) -> None:
         super().__init__()
         self.model, self.objective = model, objective
 
-    def forward(self, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
-        return self.objective.batch(self.model, ids, labels, rows)  # type: ignore[arg-type]
+    def forward(self, ids: Tensor, labels: Tensor) -> Outcome:
+        return self.objective.batch(self.model, ids, labels)  # type: ignore[arg-type]
 
 
 class _Several(Processes):
-    """One of several processes in torch's process group; what they tell each other goes over the CPU."""
+    """One of several processes in torch's process group; control messages go over the CPU."""
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
@@ -129,22 +126,22 @@ class _Several(Processes):
                     "same data, vocabulary and command line on every machine"
                 )
 
-    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor, Tensor], Outcome]:
+    def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
         with self.talking():
-            # Weights are those of the first process from here on; buffers follow from the settings.
-            wrapped: Callable[[Tensor, Tensor, Tensor], Outcome] = DistributedDataParallel(
+            # From here on weights are those of the first process; buffers follow from the settings.
+            wrapped: Callable[[Tensor, Tensor], Outcome] = DistributedDataParallel(
                 _Learner(model, objective), broadcast_buffers=False
             )
             return wrapped
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        # Every size-th, since neighbours in a batch are of similar length: all processes get as many tokens.
+        # Neighbours in a batch have similar lengths, so with every size-th row all processes get as many tokens.
         return rows[self.rank :: self.size] if self.rank < len(rows) else rows[:1]
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
         counts = self.rank < n_rows
         own_weight = float(outcome.weight) if counts else 0.0
-        # A loss of no weight is a mean over nothing, and may be anything.
+        # A loss with weight 0 is a mean over nothing, possibly nan.
         own_loss = float(outcome.loss.detach()) * own_weight if own_weight else 0.0
         own = (own_loss, own_weight, float(outcome.right) * counts, float(outcome.n) * counts)
         loss, weight, right, n = self._sums(own)
@@ -199,7 +196,7 @@ class _Several(Processes):
             raise
 
     def _sums(self, values: Sequence[float]) -> list[float]:
-        """Each value summed over the processes, by every one in the same order: the same to the last bit for all."""
+        """Each value summed over the processes, in the same order everywhere, so that all get identical bits."""
         own = torch.tensor([*values, 0.0], dtype=torch.float64)
         gathered = [torch.empty_like(own) for _ in range(self.size)]
         with self.talking():
@@ -217,13 +214,13 @@ def here() -> Processes:
 
 @contextmanager
 def joined(device: str | None = None) -> Iterator[Processes]:
-    """Join the other processes where torchrun started this one, until the end of the block.
+    """Inside the block, join the other processes if torchrun started this one.
 
-    Tensors on CUDA devices are exchanged by NCCL where every process of the machine has a device of its own; all else,
-    and so every message that keeps the processes in step, by gloo.
+    Tensors on CUDA devices are exchanged by NCCL if every process on the machine has its own device; everything else,
+    including control messages, by gloo.
 
     Args:
-        device: what the command line asks for; None takes CUDA where there is one.
+        device: the device asked for on the command line; None prefers CUDA.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ or not dist.is_available() or dist.is_initialized():
         yield here()
@@ -235,16 +232,26 @@ def joined(device: str | None = None) -> Iterator[Processes]:
         torch.cuda.set_device(own_device())
     dist.init_process_group(backend, timeout=LONGEST_WAIT)
     yield here()
-    dist.destroy_process_group()  # not after an error: it would wait for processes that are gone
+    dist.destroy_process_group()  # not after an error: it would wait for dead processes
 
 
 def own_device() -> torch.device:
-    """The CUDA device of this process: they are dealt out by its number on the machine."""
+    """The CUDA device of this process, by its rank on the machine."""
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
 
 
+def training_device(name: str | None) -> torch.device:
+    """The device with that name (None prefers CUDA); under torchrun each process gets its own CUDA device.
+
+    Raises:
+        TrainingError: it cannot be used here.
+    """
+    device = choose_device(name)
+    return own_device() if str(device) == "cuda" and here().size > 1 else device
+
+
 def launcher() -> str:
-    """What started this process, as typed: `torchrun --nproc-per-node 2 -m`, or `python -m`."""
+    """The command that started this process: `torchrun --nproc-per-node 2 -m`, or `python -m`."""
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return "python -m"
     local, size = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])

@@ -1,4 +1,4 @@
-"""Start a classifier from a pre-trained model: what it takes over, and what must have stayed unread before.
+"""Initialise a classifier from a pre-trained model: which settings and weights it takes, and which rows are leaks.
 
 python -m txcls train ag_news --init encoder
 """
@@ -13,19 +13,19 @@ from txcls.model import Encoder
 from txcls.text.encoder import TextEncoder
 
 OWN_SETTINGS = ("max_length", "pooling", "dropout", "attention_dropout")
-"""Model settings that stay a classifier's own. Learned positions past the pre-trained ones start at zero."""
+"""Model settings that the classifier keeps. Learned positions beyond the pre-trained ones start at zero."""
 
 
 def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[str] = ()) -> RunConfig:
-    """The classifier's configuration with the text and model settings of the model that it starts from.
+    """The classifier's configuration with the text and model settings of its pre-trained model.
 
     Args:
         init: a pre-trained model.
-        config: the classifier's; `OWN_SETTINGS`, data and training stay as they are.
-        assignments: those of its `section.key=value` settings that were asked for, and may not be taken over.
+        config: the classifier's; `OWN_SETTINGS`, data and training settings are kept.
+        assignments: its explicit `section.key=value` settings, which must not be overridden silently.
 
     Raises:
-        TrainingError: `init` is a classifier, or an assignment sets what is taken over from it to another value.
+        TrainingError: `init` is a classifier, or an assignment conflicts with it.
     """
     if init.config.objective == "classify":
         raise TrainingError(f"--init {init.name}: it is a classifier; wanted a model made by `pretrain`")
@@ -41,17 +41,16 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
         asked, got = (getattr(getattr(one, section), name) for one in (config, taken))
         if asked != got:
             raise TrainingError(
-                f"--set {assignment}: {key} is {got} in {init.name}, which the run starts from; leave out one of the "
-                "two"
+                f"--set {assignment}: {key} is {got} in {init.name}, from which the run starts; drop --set or --init"
             )
     return taken
 
 
 def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
-    """Refuse a start from a model that was pre-trained on rows which this run validates or tests on.
+    """Refuse a model that was pre-trained on rows that this run validates or tests on.
 
     Raises:
-        TrainingError: it was pre-trained on the same data set under another split.
+        TrainingError: it was pre-trained on the same data set with a different split.
     """
     ours, theirs = config.data, init.config.data
     if ours.dataset not in (theirs.sources or (theirs.dataset,)) or ours.dataset in ("table", "text"):
@@ -70,13 +69,13 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
 
 
 def encoder_from(init: Checkpoint, config: RunConfig) -> TextEncoder:
-    """Cleaning, tokenizer and vocabulary of the pre-trained model, for texts as long as the classifier reads them."""
+    """The pre-trained model's text encoder, with the classifier's max_length."""
     changes = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
     return TextEncoder.from_dict({**init.encoder.to_dict(), **changes})
 
 
 def start_from(model: Encoder, init: Checkpoint) -> None:
-    """Copy embeddings, blocks and the last norm of a pre-trained model; positions as far as both have them.
+    """Copy embeddings, blocks and the last norm of a pre-trained model, and the positions that both have.
 
     Raises:
         TrainingError: their shapes differ; the message names them.
@@ -95,4 +94,4 @@ def start_from(model: Encoder, init: Checkpoint) -> None:
         else:
             problems.append(f"{name} {tuple(theirs[name].shape)}, wanted {tuple(ours[name].shape)}")
     if problems:
-        raise TrainingError(f"--init {init.name}: its model has another form: {'; '.join(problems[:5])}")
+        raise TrainingError(f"--init {init.name}: its model has a different shape: {'; '.join(problems[:5])}")

@@ -1,16 +1,14 @@
-"""The training loop: `fit` a model to tokenised texts, watch it on validation rows, survive being stopped.
+"""The training loop: `fit` a model to tokenised texts, validate it, and save a state to resume from.
 
 python -m txcls train ag_news            # a preset, from its data set to a checkpoint folder
-python -m txcls train ag_news --resume   # go on where it was stopped
+python -m txcls train ag_news --resume   # continue an interrupted run
 """
 
 import math
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,25 +20,24 @@ from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.errors import StoppedError, TrainingError
+from txcls.device import autocast_dtype
+from txcls.errors import LostProcessError, StoppedError, TrainingError
 from txcls.folders import reason
+from txcls.interrupts import stop_requests
 from txcls.model import Encoder, TextClassifier
 from txcls.record import one_line
-from txcls.training.distributed import LostProcessError, here
-from txcls.training.objectives import Classify, Objective, Validated
-from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
+from txcls.training.distributed import here
+from txcls.training.objectives import Classify, Objective
+from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 3
 MOST_SAVING = 0.02
-"""The share of the time that saving the state may take: a large model's is saved less often than asked for."""
+"""Largest share of the time spent saving the state: a large model's is saved less often than configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One validation: where training stood, how it did since the last one, how the kept weights do on unseen rows.
-
-    Where there are no validation rows, loss and accuracy on them are not a number, and each row is the best.
-    """
+    """One validation: training figures since the previous one, and figures on validation rows."""
 
     epoch: int
     step: int
@@ -56,7 +53,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where training stands after a step, for a progress bar; rates are over the steps since the last validation."""
+    """Progress after a step, for a progress bar; figures are over the steps since the last validation."""
 
     epoch: int
     epochs: int
@@ -70,7 +67,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """How training ended; the model itself holds the best weights by then."""
+    """How training ended; the model holds the best weights."""
 
     history: tuple[HistoryRow, ...]
     best: HistoryRow
@@ -79,7 +76,7 @@ class FitResult:
 
 
 class TrainingInterruptedError(TrainingError, StoppedError):
-    """Training was stopped on purpose (Ctrl-C, SIGTERM) and its state is saved, where there is a place for it."""
+    """Training was interrupted (Ctrl-C, SIGTERM); its state is saved if there is a `state_path`."""
 
 
 @dataclass
@@ -96,7 +93,7 @@ class _Running:
 def fit(
     model: Encoder,
     train: TokenisedTexts,
-    validation: TokenisedTexts | None,
+    validation: TokenisedTexts,
     config: TrainConfig,
     *,
     objective: Objective | None = None,
@@ -107,28 +104,27 @@ def fit(
     on_validation: Callable[[HistoryRow], None] | None = None,
     max_steps: int | None = None,
 ) -> FitResult:
-    """Train `model` in place and leave it with the weights that did best on the validation rows.
+    """Train `model` in place and leave it with the weights that did best on validation rows.
 
-    In a process of several (`txcls.training.distributed`) all of them call this with the same arguments; the result is
-    that of one process with the same batches, up to rounding, and but for dropout and the like, which each draws anew.
+    Under torchrun (`txcls.training.distributed`) all processes call this with the same arguments; the result is that of
+    one process with the same batches, up to rounding and to dropout, which differs by process.
 
     Args:
         model: freshly initialised (with `resume`, of the same configuration as before).
-        train, validation: token ids and labels; neither may be empty. Without validation rows (None) the weights of
-            the last step are kept.
-        config: how to train.
-        objective: what to learn; None for the texts' classes.
-        device: where to compute; the model is moved there and stays there.
-        state_path: file that the state is saved to every `save_every_seconds` (less often where that would take more
-            than `MOST_SAVING` of the time), after each epoch and on interruption.
-        resume: go on from `state_path`; batch order, dropout and result are those of an uninterrupted run.
-        on_step, on_validation: told after each optimiser step and each validation.
-        max_steps: stop after so many optimiser steps in all (for trials; the schedule is that of the whole run).
+        train, validation: token ids and labels; neither may be empty.
+        config: training settings.
+        objective: the training objective; None for class labels.
+        device: where to compute; the model stays there.
+        state_path: file for the state, saved every `save_every_seconds` (less often if that would take more than
+            `MOST_SAVING` of the time), after each epoch and on interruption.
+        resume: continue from `state_path`; batch order, dropout and result are those of an uninterrupted run.
+        on_step, on_validation: called after each optimiser step and each validation.
+        max_steps: stop after this many optimiser steps in total (for trials; the schedule is that of the whole run).
 
     Raises:
-        TrainingError: the loss became not-a-number, there is nothing (fitting) to resume from, or another process of
-            the run was lost.
-        TrainingInterruptedError: stopped by Ctrl-C or SIGTERM, after the state was saved.
+        TrainingError: the loss is not finite, there is no (matching) state to resume from, or another process of the
+            run was lost.
+        TrainingInterruptedError: Ctrl-C or SIGTERM; the state was saved.
     """
     if objective is None:
         assert isinstance(model, TextClassifier)
@@ -139,26 +135,25 @@ def fit(
 
 
 class _Fit:
-    """The state of one training run, so that all of it can be written to a file and read back."""
+    """The complete state of a training run, which can be saved and restored."""
 
     def __init__(
         self,
         model: Encoder,
         train: TokenisedTexts,
-        validation: TokenisedTexts | None,
+        validation: TokenisedTexts,
         config: TrainConfig,
         objective: Objective,
         device: torch.device,
         state_path: Path | None,
     ) -> None:
-        texts = [train] if validation is None else [train, validation]
-        self.rows = tuple(map(len, texts))
+        self.rows = len(train), len(validation)
         if not all(self.rows):
             raise TrainingError(
-                f"got {len(train)} training and {self.rows[-1]} validation rows; wanted at least one of each"
+                f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each"
             )
         self.processes = here()
-        self.processes.check_same(*texts, settings=config.model_dump_json())
+        self.processes.check_same(train, validation, settings=config.model_dump_json())
         self.model, self.train, self.validation = model.to(device), train, validation
         self.learner = self.processes.learner(self.model, objective)
         self.config, self.objective, self.device, self.state_path = config, objective, device, state_path
@@ -185,13 +180,13 @@ class _Fit:
         max_steps: int | None,
     ) -> FitResult:
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
-        torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # other dropout in each process
+        torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # different dropout in each process
         if resume:
             self._load()
         try:
             return self._run(on_step=on_step, on_validation=on_validation, max_steps=max_steps)
         except LostProcessError as error:
-            raise LostProcessError(f"{error} after step {self.step}{self._how_to_go_on()}") from error
+            raise LostProcessError(f"{error} after step {self.step}{self._resume_hint()}") from error
 
     def _run(
         self,
@@ -201,8 +196,8 @@ class _Fit:
         max_steps: int | None,
     ) -> FitResult:
         if self.processes.size > 1:
-            self._save()  # one of them may be lost at any time
-        stopped_early = self._patience_is_out()
+            self._save()  # a process may be lost at any time
+        stopped_early = self._is_out_of_patience()
         with stop_requests() as stop_requested:
             while self.epoch < self.epochs and not stopped_early:
                 batches = length_bucketed_batches(
@@ -220,12 +215,12 @@ class _Fit:
                         row = self._validate()
                         if on_validation is not None:
                             on_validation(row)
-                        stopped_early = self._patience_is_out() or last
+                        stopped_early = self._is_out_of_patience() or last
                     stop, save = self.processes.any(stop_requested(), self._is_save_due())
                     if stop:
                         self._save()
                         raise TrainingInterruptedError(
-                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._how_to_go_on()}"
+                            f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}"
                         )
                     if save:
                         self._save()
@@ -247,7 +242,7 @@ class _Fit:
         rate = learning_rate(self.step, total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, rate)
         with self._autocast():
-            outcome = self.learner(ids, labels, torch.from_numpy(rows))
+            outcome = self.learner(ids, labels)
         whole = self.processes.whole(outcome, n_rows=len(indices))
         if not math.isfinite(whole.loss):
             raise TrainingError(
@@ -277,13 +272,10 @@ class _Fit:
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         if self.average is not None:
             self.model.load_state_dict(self.average.weights)
-        if self.validation is None:
-            found, best = Validated(loss=math.nan, accuracy=math.nan, n=0), True
-        else:
-            found = self.processes.validated(
-                self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
-            )
-            best = self._better(loss=found.loss, accuracy=found.accuracy)
+        found = self.processes.validated(
+            self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
+        )
+        best = self._better(loss=found.loss, accuracy=found.accuracy)
         if best:
             weights = self.model.state_dict()
             self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
@@ -307,7 +299,7 @@ class _Fit:
         return row
 
     def _better(self, *, loss: float, accuracy: float) -> bool:
-        """Whether the weights of this validation are kept; ties in accuracy go to the lower loss."""
+        """Whether this validation is the best so far; ties in accuracy are broken by loss."""
         kept = [row for row in self.history if row.best]
         if not kept or self.config.monitor == "last":
             return True
@@ -315,7 +307,7 @@ class _Fit:
             return loss < kept[-1].validation_loss
         return (accuracy, -loss) > (kept[-1].validation_accuracy, -kept[-1].validation_loss)
 
-    def _patience_is_out(self) -> bool:
+    def _is_out_of_patience(self) -> bool:
         if not self.config.patience or not self.history:
             return False
         since_best = next(n for n, row in enumerate(reversed(self.history)) if row.best)
@@ -339,15 +331,15 @@ class _Fit:
         return nullcontext() if self.dtype is None else torch.autocast(self.device.type, dtype=self.dtype)
 
     def _is_save_due(self) -> bool:
-        """Whether the last save is long enough ago; 0 seconds ask for one after every step, whatever it costs."""
+        """Whether it is time to save; with 0 seconds after every step, whatever it costs."""
         if self.state_path is None or self.processes.rank:
-            return False  # nothing is kept; or the first process writes, and knows how long that takes
+            return False  # nowhere to save, or not the process that saves
         asked = self.config.save_every_seconds
         pause = max(asked, self.last_save_took / MOST_SAVING) if asked else 0.0
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
-        """Write everything that `_load` needs, all at once: a stop while writing leaves the state before."""
+        """Atomically write everything that `_load` needs."""
         if self.state_path is None:
             return
         random = self.processes.gather(self._random_state())
@@ -384,7 +376,7 @@ class _Fit:
             raise TrainingError(
                 one_line(
                     f"cannot save the training state to {self.state_path}: {reason(cause)}; free some space, or choose "
-                    "another folder with --out. What was saved before is untouched, --resume goes on from it"
+                    "another folder with --out. The state saved before is unchanged; continue from it with --resume"
                 )
             ) from error
         self.saved_at = time.monotonic()
@@ -401,7 +393,7 @@ class _Fit:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.processes.rank < len(state["random"]):  # there may be more processes than before
+        if self.processes.rank < len(state["random"]):  # there may be more processes than when it was saved
             cpu, cuda = state["random"][self.processes.rank]
             torch.set_rng_state(cpu)
             if self.device.type == "cuda":
@@ -410,11 +402,11 @@ class _Fit:
     def _random_state(self) -> tuple[Tensor, list[Tensor]]:
         return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
 
-    def _how_to_go_on(self) -> str:
-        return f"; its state is in {self.state_path}, --resume goes on from it" if self.state_path else ""
+    def _resume_hint(self) -> str:
+        return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
     def _read(self) -> dict[str, Any]:
-        """The state on disk, checked to be one of a run with these settings."""
+        """The saved state, checked to be from a run with these settings."""
         if self.state_path is None or not self.state_path.is_file():
             raise TrainingError(f"nothing to resume: there is no {self.state_path}; start without --resume")
         try:
@@ -430,38 +422,12 @@ class _Fit:
         ):
             if came != wanted:
                 raise TrainingError(
-                    f"{self.state_path} was saved by another run: its {what} differ. Repeat the settings it was "
-                    "started with, or start without --resume"
+                    f"{self.state_path} is from a run with different {what}, which cannot be resumed. Repeat its "
+                    "settings, or start without --resume"
                 )
         return state
 
 
 def _validation_points(batches: int, validations: int) -> set[int]:
-    """After which batches of an epoch (counted from 1) to validate: evenly spaced, the last one always."""
+    """The batches of an epoch (from 1) after which to validate: evenly spaced, including the last."""
     return {max(1, round(batches * (n + 1) / validations)) for n in range(validations)}
-
-
-@contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a question that the loop asks between steps; a second one stops at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set  # only the main thread may handle signals
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def handle(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    try:
-        for number in before:
-            signal.signal(number, handle)
-        yield asked.is_set
-    except LostProcessError:
-        # The launcher ends the remaining processes now. This one ends by itself, and must first say why.
-        before[signal.SIGTERM] = signal.SIG_IGN
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""What a model is trained to do: classify a text, fill in masked tokens, or say the next token."""
+"""Training objectives: class labels, masked tokens, or the next token."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,28 +10,29 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from txcls.config import TrainConfig
-from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.batches import TokenisedTexts, pad_batch
+from txcls.evaluation import predict_logits
 from txcls.model import Encoder, LanguageModel, TextClassifier
 from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
 
 MASKED_SHARE = 0.15
-"""Tokens that masked-token training asks for (Devlin et al. 2019, section 3.1)."""
+"""Share of tokens that masked-token training predicts (Devlin et al. 2019, section 3.1)."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The mean loss of a batch, how many of its predictions are right, and out of how many (texts, or tokens)."""
+    """A batch's mean loss, and its correct predictions out of `n` (texts or tokens)."""
 
     loss: Tensor
     right: Tensor
     n: int
     weight: Tensor | float
-    """What `loss` was divided by (n, or the sum of class weights): the share that it has in a larger batch's mean."""
+    """The divisor of `loss` (n, or the sum of class weights): its weight in the mean of a larger batch."""
 
 
 @dataclass(frozen=True)
 class Validated:
-    """Mean loss and accuracy over held-out texts, and over how many texts (or tokens) these are means."""
+    """Mean loss and accuracy over `n` held-out texts (or tokens)."""
 
     loss: float
     accuracy: float
@@ -39,38 +40,31 @@ class Validated:
 
 
 class Objective(Protocol):
-    """What the training loop needs to know of a task."""
+    """The interface between the training loop and a task."""
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
-        """The outcome of ids (B, T) with labels (B,), while training; rows (B,) are their places in the data."""
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
+        """Loss and accuracy of ids (B, T) with labels (B,), in training mode."""
 
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
-        """Loss and accuracy over held-out texts; the same for the same model whenever it is asked."""
+        """Loss and accuracy over held-out texts; deterministic."""
 
 
 class Classify:
-    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured.
+    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured."""
 
-    With a `teacher`, whose class probabilities of the training texts are (N, C), cross-entropy to these has its share
-    of the loss (knowledge distillation, Hinton et al. 2015).
-    """
-
-    def __init__(self, config: TrainConfig, class_weights: Tensor, teacher: Tensor | None = None) -> None:
-        self.config, self.class_weights, self.teacher = config, class_weights, teacher
+    def __init__(self, config: TrainConfig, class_weights: Tensor) -> None:
+        self.config, self.class_weights = config, class_weights
 
     @classmethod
-    def of(cls, texts: TokenisedTexts, *, n_classes: int, config: TrainConfig, teacher: Tensor | None = None) -> Self:
-        """The objective for these training texts, whose labels say how much each of the C classes weighs."""
-        return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config), teacher)
+    def of(cls, texts: TokenisedTexts, *, n_classes: int, config: TrainConfig) -> Self:
+        """The objective for these training texts, with class weights computed from their labels."""
+        return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config))
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         dropped = drop_tokens(ids, self.config.token_dropout)
         logits = model(dropped).float()  # B C
         weights = self.class_weights.to(ids.device)
         loss = F.cross_entropy(logits, labels, weight=weights, label_smoothing=self.config.label_smoothing)
-        if self.teacher is not None:
-            share = self.config.teacher_weight
-            loss = (1 - share) * loss + share * F.cross_entropy(logits, self.teacher[rows].to(ids.device))
         right = (logits.detach().argmax(-1) == labels).sum()
         return Outcome(loss, right, len(labels), weights[labels].sum())
 
@@ -83,15 +77,15 @@ class Classify:
 
 
 class LanguageObjective(ABC):
-    """What objectives without labels share: validation as the mean over all tokens that are asked for."""
+    """Base of objectives without labels; validation is the mean over all predicted tokens."""
 
-    def batch(self, model: Encoder, ids: Tensor, labels: Tensor, rows: Tensor) -> Outcome:
+    def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         return self._outcome(model, ids, None)
 
     @torch.inference_mode()
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
         model.eval()
-        random = torch.Generator().manual_seed(0)  # its own, so that asking does not change training
+        random = torch.Generator().manual_seed(0)  # its own, so that validating does not change training
         order = np.argsort(texts.lengths, kind="stable")
         loss, right, n = 0.0, 0, 0
         for start in range(0, len(order), 64):
@@ -103,11 +97,11 @@ class LanguageObjective(ABC):
 
     @abstractmethod
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
-        """The outcome of ids (B, T); chance comes from `random`, from torch's own generator where None."""
+        """The outcome of ids (B, T); random numbers come from `random`, or from torch's generator if None."""
 
 
 class FillMasked(LanguageObjective):
-    """Masked tokens: 15 % are asked for; of these 80 % are masked, 10 % replaced, 10 % left (Devlin et al. 2019)."""
+    """Masked tokens: 15 % are predicted, of which 80 % are masked, 10 % replaced, 10 % kept (Devlin et al. 2019)."""
 
     def __init__(self, vocab_size: int) -> None:
         self.vocab_size = vocab_size
@@ -115,31 +109,31 @@ class FillMasked(LanguageObjective):
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
         changed, asked = mask_tokens(ids, vocab_size=self.vocab_size, random=random)
-        scores = model.score(model.read(changed)[:, : ids.shape[1]][asked]).float()  # N V: not of the others
-        return _asked_for(scores, ids[asked])
+        scores = model.score(model.read(changed)[:, : ids.shape[1]][asked]).float()  # N V: only of predicted tokens
+        return _token_outcome(scores, ids[asked])
 
 
-class SayNext(LanguageObjective):
-    """The next token at every place (Radford et al. 2018); the first is asked for after the class token."""
+class PredictNext(LanguageObjective):
+    """The next token at every position (Radford et al. 2018); the first is predicted from the class token."""
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
         real = ids[:, 1:] != PAD  # B T-1
         read = model.read(ids[:, : max(real.shape[1], 1)])  # B T-1 D
         scores = model.score(read[:, : real.shape[1]][real]).float()  # N V
-        return _asked_for(scores, ids[:, 1:][real])
+        return _token_outcome(scores, ids[:, 1:][real])
 
 
-def _asked_for(scores: Tensor, targets: Tensor) -> Outcome:
-    """The outcome of scores (N, V) for the tokens that were asked for (N,)."""
-    if not len(targets):  # a batch of very short texts: nothing to learn from it, but a gradient of zero
+def _token_outcome(scores: Tensor, targets: Tensor) -> Outcome:
+    """The outcome of scores (N, V) for target tokens (N,)."""
+    if not len(targets):  # only very short texts: a zero loss with a gradient
         return Outcome(scores.sum(), torch.zeros(()), 0, 0)
     right = (scores.detach().argmax(-1) == targets).sum()
     return Outcome(F.cross_entropy(scores, targets), right, len(targets), len(targets))
 
 
 def drop_tokens(ids: Tensor, probability: float) -> Tensor:
-    """Replace ordinary tokens of `ids` (B, T) by the unknown token, each with that probability ("word dropout")."""
+    """Replace each ordinary token of `ids` (B, T) by the unknown token with that probability (word dropout)."""
     if not probability:
         return ids
     dropped = (torch.rand(ids.shape, device=ids.device) < probability) & (ids >= len(SPECIAL_TOKENS))  # B T
@@ -147,12 +141,12 @@ def drop_tokens(ids: Tensor, probability: float) -> Tensor:
 
 
 def mask_tokens(ids: Tensor, *, vocab_size: int, random: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-    """Ids (B, T) with some tokens masked or replaced, and where tokens are asked for (B, T), those left alone included.
+    """Ids (B, T) with some tokens masked or replaced, and which tokens to predict (B, T), unchanged ones included.
 
     Args:
-        ids: token ids; special ones are never asked for.
+        ids: token ids; special ones are never predicted.
         vocab_size: V, to draw replacements from.
-        random: where chance comes from; None for torch's own.
+        random: random number generator; None for torch's own.
     """
     chance = torch.rand(ids.shape, generator=random).to(ids.device)  # B T
     asked = (chance < MASKED_SHARE) & (ids >= len(SPECIAL_TOKENS))  # B T
@@ -169,16 +163,3 @@ def class_weights(labels: np.ndarray, *, n_classes: int, config: TrainConfig) ->
     counts = torch.bincount(torch.from_numpy(np.asarray(labels, dtype=np.int64)), minlength=n_classes).float()
     inverse = torch.where(counts > 0, 1.0 / counts.clamp(min=1), torch.zeros(n_classes))
     return inverse * n_classes / inverse.sum()
-
-
-@torch.inference_mode()
-def predict_logits(
-    model: TextClassifier, texts: TokenisedTexts, *, device: torch.device | str = "cpu", batch_size: int = 256
-) -> Tensor:
-    """Logits (N, C) of all texts in their order, on the CPU as float32; long and short texts never share a batch."""
-    model.eval()
-    logits = torch.zeros(len(texts), model.head.out_features)  # N C
-    for indices in batches_by_length(texts.lengths, batch_size=batch_size):
-        ids, _ = pad_batch(texts, indices)
-        logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
-    return logits

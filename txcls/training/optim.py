@@ -1,27 +1,25 @@
-"""Optimiser, learning-rate schedule, averaged weights and precision: the parts of training that are not the loop."""
+"""Optimiser, learning-rate schedule and averaged weights."""
 
 import math
 
 import torch
 from torch import nn
 
-from txcls.config import ModelConfig, TrainConfig
+from txcls.config import TrainConfig
 from txcls.model import Encoder
 
 
 def make_optimizer(model: Encoder, config: TrainConfig) -> torch.optim.Optimizer:
     """AdamW that decays matrices only, or plain Adam.
 
-    Norms, biases and positions (one-dimensional, or added to the stream as they are) are not decayed: pulling them to
-    zero would not make the function simpler. Moments decay as in most Transformer recipes (betas 0.9, 0.98 for AdamW).
-    Parameters that learn more slowly than the rest (`embedding_rate`, `layer_decay`) are groups of their own.
+    Norms, biases and positions are not decayed: smaller ones would not make the function simpler. AdamW's betas are 0.9
+    and 0.98, as in most Transformer recipes.
+    With `layer_decay`, each layer is a parameter group of its own.
     """
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         is_decayed = parameter.ndim >= 2 and not name.endswith("positional")
         share = config.layer_decay ** _layers_above(name, model.config.n_layers)
-        if name == "embeddings.token.weight":
-            share *= config.embedding_rate
         groups.setdefault((is_decayed, share), []).append(parameter)
     options = [
         {"params": parameters, "weight_decay": config.weight_decay * is_decayed, "share": share}
@@ -33,7 +31,7 @@ def make_optimizer(model: Encoder, config: TrainConfig) -> torch.optim.Optimizer
 
 
 def _layers_above(name: str, n_layers: int) -> int:
-    """How many layers a gradient passes on its way from the head to a parameter: 0 for the head and the last norm."""
+    """Number of layers between the head and a parameter: 0 for the head and the last norm."""
     part, _, rest = name.partition(".")
     if part == "layers":
         return n_layers - int(rest.partition(".")[0])
@@ -41,13 +39,13 @@ def _layers_above(name: str, n_layers: int) -> int:
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Let the next step use this rate, each group its share of it."""
+    """Set the learning rate of the next step; each group gets its share of it."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group["share"]
 
 
 def learning_rate(step: int, *, total: int, config: TrainConfig) -> float:
-    """The rate of optimiser step `step` (from 0) out of `total`: linear warm-up, then flat or down a cosine to zero."""
+    """Learning rate of step `step` (from 0) out of `total`: linear warm-up, then constant or cosine decay to zero."""
     warmup = round(config.warmup_fraction * total)
     if step < warmup:
         return config.learning_rate * (step + 1) / warmup
@@ -58,9 +56,9 @@ def learning_rate(step: int, *, total: int, config: TrainConfig) -> float:
 
 
 class AveragedWeights:
-    """Exponential moving average of a model's weights, less noisy than the last step's (Polyak & Juditsky 1992).
+    """Exponential moving average of a model's weights (Polyak & Juditsky 1992).
 
-    The decay starts low, (1 + n) / (10 + n) after n updates, so that the initial weights are forgotten early.
+    The decay is at most (1 + n) / (10 + n) after n updates, so that the initial weights are forgotten early.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -70,7 +68,7 @@ class AveragedWeights:
 
     @torch.no_grad()
     def update(self, model: nn.Module) -> None:
-        """Move the averages towards the model's weights of now."""
+        """Move the averages towards the model's current weights."""
         self.n_updates += 1
         decay = min(self.decay, (1 + self.n_updates) / (10 + self.n_updates))
         current = model.state_dict()
@@ -78,29 +76,13 @@ class AveragedWeights:
         torch._foreach_lerp_([self.weights[name] for name in names], [current[name] for name in names], 1.0 - decay)
 
     def state_dict(self) -> dict[str, object]:
-        """What `load_state_dict` takes to go on."""
+        """The state for `load_state_dict`."""
         return {"n_updates": self.n_updates, "weights": self.weights}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on from `state_dict()`."""
+        """Restore `state_dict()`."""
         n_updates, weights = state["n_updates"], state["weights"]
         assert isinstance(n_updates, int) and isinstance(weights, dict)
         self.n_updates = n_updates
         for name, tensor in self.weights.items():
             tensor.copy_(weights[name])
-
-
-def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) -> torch.dtype | None:
-    """The dtype to autocast to, or None for float32 throughout.
-
-    "auto" takes bfloat16 where it pays: on CUDA devices that have it, and on processors with bfloat16 instructions for
-    models at least 128 wide (narrower ones spend their time on overhead, which casting adds to).
-    """
-    if precision == "float32":
-        return None
-    if precision == "bfloat16":
-        return torch.bfloat16
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
-    capable = device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-    return torch.bfloat16 if capable and model.d_model >= 128 else None

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.calibration import log_softmax
 from txcls.data.batches import TokenisedTexts
-from txcls.metrics import log_softmax
 from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.training.teacher import log_count_ratio, weigh
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -41,8 +40,7 @@ class PhraseVotes:
         bias: (C,) what every text gets on top.
         strength: C of the logistic regression they come from.
         scale: what its weights were multiplied by.
-        log_loss: of validation texts, at their best temperature: of the deep model alone, and with the votes; None
-            where there were no such texts.
+        log_loss: of validation texts, at their best temperature: of the deep model alone, and with the votes.
     """
 
     phrases: NDArray[np.int64]
@@ -51,7 +49,7 @@ class PhraseVotes:
     bias: NDArray[np.float32]
     strength: float
     scale: float
-    log_loss: tuple[float, float] | None
+    log_loss: tuple[float, float]
 
     def teach(self, model: "TextClassifier") -> None:
         """Let the model's phrases vote so."""
@@ -111,15 +109,6 @@ def fit_votes(
     return best[1]
 
 
-def fit_votes_again(
-    texts: TokenisedTexts, *, n_classes: int, n: int, longest: int, vocab_size: int, strength: float, scale: float
-) -> PhraseVotes:
-    """Votes as `fit_votes` makes them, as regularised and as loud as it found best for fewer texts of the same kind."""
-    counted = _Counted.of(texts, n=n, longest=longest, vocab_size=vocab_size)
-    votes, bias = _fit(counted.counts, texts.labels, n_classes, strength)
-    return counted.votes(votes, bias, strength=strength, scale=scale)
-
-
 @dataclass(frozen=True, eq=False)
 class _Counted:
     """The phrases to know, and how often each text holds them.
@@ -157,7 +146,7 @@ class _Counted:
         *,
         strength: float,
         scale: float,
-        log_loss: tuple[float, float] | None = None,
+        log_loss: tuple[float, float],
     ) -> PhraseVotes:
         """These phrases with such votes (P, C) and bias (C,), made louder by `scale`."""
         powers = self.vocab_size ** np.arange(self.longest - 1, -1, -1)
@@ -221,6 +210,23 @@ def _counts(keys: NDArray[np.int64], text: NDArray[np.int64], known: NDArray[np.
     return counts
 
 
+def _log_count_ratio(features: "csr_array", own: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Naive Bayes log-count ratio of each feature (P,): its share in a class's own texts (N,) against all others."""
+    width = features.shape[1]
+    inside, outside = (  # P
+        1 + np.bincount(features[part].indices, minlength=width).astype(np.float32) for part in (own, ~own)
+    )
+    ratio: NDArray[np.float32] = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
+    return ratio
+
+
+def _weighted(features: "csr_array", weights: NDArray[np.floating]) -> "csr_array":
+    """A copy of features (N, P) with each column multiplied by its weight (P,)."""
+    weighted = features.copy()
+    weighted.data *= weights[weighted.indices]
+    return weighted
+
+
 def _fit(counts: "csr_array", labels: NDArray[np.int64], n_classes: int, strength: float) -> tuple[Floats, Floats]:
     """Votes (P, C) and bias (C,) of a model fitted to these texts; zeros for a class of none or of all of them."""
     from sklearn.linear_model import LogisticRegression
@@ -232,8 +238,8 @@ def _fit(counts: "csr_array", labels: NDArray[np.int64], n_classes: int, strengt
         own = labels == c  # N
         if own.all() or not own.any() or not counts.shape[1]:
             continue
-        weights = rarity * log_count_ratio(counts, own)  # P
-        model = LogisticRegression(C=strength, solver="liblinear").fit(weigh(counts, weights), own)
+        weights = rarity * _log_count_ratio(counts, own)  # P
+        model = LogisticRegression(C=strength, solver="liblinear").fit(_weighted(counts, weights), own)
         votes[:, c], bias[c] = model.coef_[0] * weights, model.intercept_[0]
     if n_classes == 2:  # one model says both: half for the one class, half against the other
         votes, bias = votes[:, 1:] * [-0.5, 0.5], bias[1] * np.array([-0.5, 0.5])

@@ -1,11 +1,11 @@
-"""Pre-training: learn from the training texts of one data set or of several, without labels.
+"""Pre-training on the unlabelled training texts of one or several data sets.
 
-    python -m txcls pretrain encoder                   # masked or replaced tokens, from which classifiers start
-    python -m txcls train ag_news --init encoder
-    python -m txcls pretrain lm                        # the next token, for continuing texts
+    python -m txcls pretrain encoder                   # masked or replaced tokens
+    python -m txcls train ag_news --init encoder       # a classifier that starts from it
+    python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
-It learns from training rows alone, split as for a classifier. Held-out texts only say which weights to keep; test texts
-are never read, nor are the validation texts of a mixture's sources.
+Only training rows are used, with a classifier's split. Held-out texts decide which weights are kept; test texts are
+never read, nor are the validation texts of a mixture's sources.
 """
 
 import math
@@ -19,28 +19,23 @@ import torch
 from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
+from txcls.data.cache import cache_folder
 from txcls.data.texts import open_texts
+from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
 from txcls.model import Encoder, LanguageModel
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import CLS
-from txcls.training.distributed import here
+from txcls.training.distributed import here, training_device
+from txcls.training.facts import training_facts
 from txcls.training.loop import HistoryRow, Progress, fit
-from txcls.training.objectives import FillMasked, Objective, SayNext
+from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.replaced_tokens import DetectorWithGenerator, DetectReplaced
-from txcls.training.setup import (
-    check_writable,
-    choose_device,
-    encode_unlabelled,
-    finished,
-    one_run_per_folder,
-    state_file,
-    training_facts,
-)
-from txcls.training.start import other_texts, start_embeddings
+from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
+from txcls.training.start_vectors import start_embeddings
 
 LONGEST = 1_000_000
-"""Tokens that are read of one text."""
+"""Most tokens read from one text."""
 
 
 @one_run_per_folder
@@ -60,35 +55,32 @@ def pretrain(
 ) -> Checkpoint:
     """Pre-train a model and save it as the checkpoint folder `out`; arguments as those of `train`.
 
-    Texts longer than the model's max_length are cut into windows. Language models report the loss per token that is
-    asked for, and its exponential, perplexity: with the masked objective over the masked tokens, which is not
-    comparable with the causal one. Replaced-token detection reports its loss and the share of tokens judged right.
+    Texts longer than the model's max_length are split into windows. Language models report the loss per predicted token
+    and its exponential, the perplexity; those of masked and causal models are not comparable. Replaced-token detection
+    reports its loss and the share of tokens judged correctly.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
     """
     if config.objective == "classify":
-        raise TrainingError(f"{config.name} classifies; give --set objective=masked, or a preset made for pre-training")
+        raise TrainingError(
+            f"{config.name} is a classifier preset; use one for pre-training, or --set objective=masked"
+        )
     tell = on_stage or (lambda message: None)
-    chosen = choose_device(device)
+    chosen = training_device(device)
     check_writable(out)
     tell(f"reading {config.data.dataset}")
     texts = open_texts(config.data, path=data_path)
-    others = other_texts(config.train.start_texts)
     tell(f"building the vocabulary from {len(texts.training):,} training texts")
     encoder = TextEncoder.fit(
-        texts.training,
-        config.text,
-        max_length=config.model.max_length,
-        class_token=config.reads_class_token,
-        others=others,
+        texts.training, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
     )
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     with here().one_before_others():
         train, held_out = (_windows(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
     model, objective = _task(config, encoder.vocab_size)
-    start_embeddings(model.embeddings, train, config.train, others=others, encoder=encoder, tell=tell)
+    start_embeddings(model.embeddings, train, config.train, tell=tell)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
@@ -121,22 +113,23 @@ def pretrain(
 
 
 def _task(config: RunConfig, vocab_size: int) -> tuple[Encoder, Objective]:
-    """A model with its first weights, and what it is to learn."""
+    """A model with initial weights, and its training objective."""
     if config.objective == "replaced":
         return DetectorWithGenerator(config.model, vocab_size=vocab_size), DetectReplaced()
     model = LanguageModel(config.model, vocab_size=vocab_size)
-    return model, FillMasked(vocab_size) if config.objective == "masked" else SayNext()
+    return model, FillMasked(vocab_size) if config.objective == "masked" else PredictNext()
 
 
 def _windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
-    """The ids of texts, long ones in windows that the model can read."""
+    """The ids of texts, long ones split into windows."""
     whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
     first = CLS if encoder.class_token else None
-    return encode_unlabelled(whole, texts).windows(encoder.max_length, first=first)
+    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
+    return TokenisedTexts.encode(whole, rows, cache=cache_folder() / "tokens").windows(encoder.max_length, first=first)
 
 
 def _figures(config: RunConfig, best: HistoryRow) -> dict[str, float]:
-    """What the card says of the kept weights on held-out texts."""
+    """The figures of the kept weights on held-out texts."""
     figures = {"loss": round(best.validation_loss, 6), "accuracy": round(best.validation_accuracy, 6)}
     if config.objective != "replaced":
         figures["perplexity"] = round(math.exp(min(best.validation_loss, 700.0)), 4)

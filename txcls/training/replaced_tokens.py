@@ -1,8 +1,7 @@
 """Replaced-token detection (ELECTRA, Clark et al. 2020, https://arxiv.org/abs/2003.10555).
 
-A small masked language model, the generator, fills masked tokens with plausible ones; the encoder learns to tell which
-tokens of a text are not the original ones. It learns from every token, where masked-token training asks for 15 % of
-them. Only the encoder is kept.
+A small masked language model, the generator, replaces masked tokens by plausible ones; the encoder learns to detect
+them. It learns from every token, where masked-token training learns from 15 %. Only the encoder is kept.
 """
 
 import torch
@@ -15,13 +14,13 @@ from txcls.text.vocabulary import MASK, SPECIAL_TOKENS
 from txcls.training.objectives import MASKED_SHARE, LanguageObjective, Outcome
 
 DETECTION_WEIGHT = 50.0
-"""Weight of the detector's loss beside the generator's (lambda in the paper)."""
+"""Weight of the detector's loss relative to the generator's (lambda in the paper)."""
 GENERATOR_SHARE = 2
-"""How many times narrower the generator is; the paper finds a quarter to a half of the width best."""
+"""How many times narrower the generator is; a quarter to a half of the width works best in the paper."""
 
 
 class DetectorWithGenerator(ReplacedTokenDetector):
-    """The encoder that is trained, and the generator that is trained with it and shares its token embeddings."""
+    """The encoder together with its generator, which shares its token embeddings."""
 
     def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
         super().__init__(config, vocab_size=vocab_size)
@@ -37,7 +36,7 @@ class DetectorWithGenerator(ReplacedTokenDetector):
 
 
 def generator_config(config: ModelConfig) -> ModelConfig:
-    """The generator of a detector with that config: as deep, `GENERATOR_SHARE` times narrower, embeddings as wide."""
+    """The generator's config: the same depth and embedding width, `GENERATOR_SHARE` times narrower."""
     n_heads = max(1, config.n_heads // GENERATOR_SHARE)
     multiple = 2 * n_heads  # of heads, and even for sinusoidal positions
     d_model = max(1, config.d_model // GENERATOR_SHARE // multiple) * multiple
@@ -52,10 +51,10 @@ def generator_config(config: ModelConfig) -> ModelConfig:
 
 
 class DetectReplaced(LanguageObjective):
-    """15 % of the tokens are masked and filled in by the generator; which of all tokens are not the original ones?
+    """Binary classification of all tokens as original or replaced, after the generator has filled in 15 % of them.
 
     The loss is the generator's cross-entropy over the masked tokens plus `DETECTION_WEIGHT` times the detector's binary
-    cross-entropy over all tokens; the share that is right is the detector's. No gradient goes through the replacements.
+    cross-entropy over all tokens; accuracy is the detector's. No gradient flows through the replacements.
     """
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
@@ -66,7 +65,7 @@ class DetectReplaced(LanguageObjective):
         scores = model.generator.score(states[:, : ids.shape[1]][asked]).float()  # N V
         generated = F.cross_entropy(scores, ids[asked]) if len(scores) else scores.sum()
         changed = ids.masked_scatter(asked, sample_tokens(scores.detach(), random=random))  # B T
-        replaced = (changed != ids)[ordinary]  # M: a lucky guess counts as original
+        replaced = (changed != ids)[ordinary]  # M: a correct guess counts as original
         logits = model(changed)[:, : ids.shape[1]][ordinary].float()  # M
         if not len(logits):
             return Outcome(generated + logits.sum(), torch.zeros(()), 0, 0)
@@ -80,7 +79,7 @@ def sample_tokens(scores: Tensor, *, random: torch.Generator | None = None) -> T
 
     Args:
         scores: of all V tokens; special ones are never drawn.
-        random: where chance comes from; None for torch's own.
+        random: random number generator; None for torch's own.
     """
     chance = torch.rand(len(scores), 1, generator=random).to(scores.device)  # N 1
     first = len(SPECIAL_TOKENS)

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from tests.conftest import TEXTS
-from txcls.predict import Classifier
-from txcls.workers import FEWEST, _pool, each
+from txcls.classifier import Classifier
+from txcls.threads import MIN_ITEMS, _pool, map_in_threads
 
 N = 3
 
@@ -37,13 +37,13 @@ def test_many_items_are_shared_and_come_back_in_order() -> None:
         time.sleep(0.001 * (item % 3))
         return item * item
 
-    assert list(each(compute, range(40))) == [item * item for item in range(40)]
+    assert list(map_in_threads(compute, range(40))) == [item * item for item in range(40)]
     assert len(who) == N and all(name.startswith("txcls") for name in who)
 
 
 @pytest.mark.usefixtures("threads")
 def test_each_thread_has_one_processor_and_all_others_have_what_they_had() -> None:
-    assert set(each(lambda _: torch.get_num_threads(), range(40))) == {1}
+    assert set(map_in_threads(lambda _: torch.get_num_threads(), range(40))) == {1}
     assert torch.get_num_threads() == N
     later: list[int] = []
     thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
@@ -55,14 +55,16 @@ def test_each_thread_has_one_processor_and_all_others_have_what_they_had() -> No
 @pytest.mark.usefixtures("threads")
 def test_few_items_are_computed_here() -> None:
     here = threading.current_thread().name
-    few = range(FEWEST * N - 1)
-    assert set(each(lambda _: threading.current_thread().name, few)) == {here}
-    assert not list(each(lambda _: 1, []))
+    few = range(MIN_ITEMS * N - 1)
+    assert set(map_in_threads(lambda _: threading.current_thread().name, few)) == {here}
+    assert not list(map_in_threads(lambda _: 1, []))
 
 
 def test_with_one_processor_all_is_computed_here() -> None:
     assert torch.get_num_threads() == 1
-    assert set(each(lambda _: threading.current_thread().name, range(40))) == {threading.current_thread().name}
+    assert set(map_in_threads(lambda _: threading.current_thread().name, range(40))) == {
+        threading.current_thread().name
+    }
 
 
 @pytest.mark.usefixtures("threads")
@@ -77,10 +79,10 @@ def test_an_error_arrives_and_what_has_not_begun_is_left_alone() -> None:
         return item
 
     with pytest.raises(ValueError, match="item 2 is bad"):
-        list(each(compute, range(500)))
+        list(map_in_threads(compute, range(500)))
     time.sleep(0.05)
     assert len(begun) < 100
-    assert list(each(lambda item: item, range(40))) == list(range(40)), "the threads are still there"
+    assert list(map_in_threads(lambda item: item, range(40))) == list(range(40)), "the threads are still there"
 
 
 @pytest.mark.usefixtures("threads")
@@ -95,10 +97,10 @@ def test_probabilities_are_the_same_side_by_side(classifier: Classifier) -> None
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.usefixtures("threads")
 def test_a_forked_process_makes_threads_of_its_own() -> None:
-    list(each(lambda item: item, range(40)))
+    list(map_in_threads(lambda item: item, range(40)))
     child = os.fork()
     if not child:
-        right = list(each(lambda item: item + 1, range(40))) == list(range(1, 41))
+        right = list(map_in_threads(lambda item: item + 1, range(40))) == list(range(1, 41))
         os._exit(0 if right else 1)
     deadline = time.monotonic() + 60
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:

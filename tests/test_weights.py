@@ -11,7 +11,7 @@ from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig
 from txcls.errors import CheckpointError
 from txcls.model import TextClassifier
-from txcls.stored import SMALLEST_SCALE, as_stored, in_eight_bits, restored, stored
+from txcls.weights import SMALLEST_SCALE, in_eight_bits, packed, round_as_stored, unpacked
 
 
 def wide(path: Path) -> Checkpoint:
@@ -46,8 +46,8 @@ def test_what_was_stored_is_stored_the_same_again(tmp_path: Path) -> None:
     assert (tmp_path / "wide" / "model.safetensors").read_bytes() == before
     torch.manual_seed(1)
     for loud in (1e-8, 1e-4, 1.0, 1e4):
-        once = restored(stored({"embeddings.token.weight": torch.randn(2000, 16) * loud}, "int8"))
-        again = restored(stored(once, "int8"))
+        once = unpacked(packed({"embeddings.token.weight": torch.randn(2000, 16) * loud}, "int8"))
+        again = unpacked(packed(once, "int8"))
         assert torch.equal(once["embeddings.token.weight"], again["embeddings.token.weight"])
 
 
@@ -59,7 +59,7 @@ def test_tables_of_16_columns_and_more_take_eight_bits_and_all_else_16(tmp_path:
     assert kept["phrases.table"].shape[1] == 4 and kept["phrases.table"].dtype == torch.float16
     assert all(kept[name + ".scale"].dtype == torch.float16 for name in eight)
     assert kept["phrases.known"].dtype == torch.int64
-    assert "wide tables as eight-bit integers" in (tmp_path / "wide" / "README.md").read_text(encoding="utf-8")
+    assert "wide tables as int8" in (tmp_path / "wide" / "README.md").read_text(encoding="utf-8")
     assert all(parameter.dtype == torch.float32 for parameter in made.model.parameters())
 
 
@@ -69,9 +69,9 @@ def test_a_model_is_judged_as_it_is_stored(tmp_path: Path, tables: str) -> None:
     torch.manual_seed(0)
     network = TextClassifier(config.model, vocab_size=40, n_classes=3).eval()
     before = network.embeddings.token.weight.detach().clone()
-    as_stored(network, config.stored_tables)
+    round_as_stored(network, config.stored_tables)
     weights = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    kept = restored(stored(weights, config.stored_tables))
+    kept = unpacked(packed(weights, config.stored_tables))
     for name, tensor in weights.items():
         assert torch.equal(kept[name].to(tensor.dtype), tensor), name
     off = (before - network.embeddings.token.weight).abs().max()

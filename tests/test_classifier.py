@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import CLASSES, FITTED, TEXTS
+from txcls.classifier import Classifier
 from txcls.config import ScopeRule
-from txcls.predict import Classifier
 
 STRANGE = [
     "a" * 100_000,

@@ -1,4 +1,4 @@
-"""Text in, ranked classes out: `Classifier`, the one door to a trained checkpoint.
+"""Text in, ranked classes out: `Classifier` applies a trained checkpoint.
 
 classifier = Classifier.load("checkpoints/ag_news")
 best = classifier.predict(["Rovers land on a comet"], top_k=3)[0]
@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.calibration import calibrated_probabilities, scope_scores
 from txcls.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
+from txcls.device import autocast_dtype
 from txcls.errors import CheckpointError
-from txcls.metrics import calibrated_probabilities, scope_scores
 from txcls.pause import may_pause
 from txcls.text.encoder import Encoding, TextEncoder, Token
-from txcls.workers import each
+from txcls.threads import map_in_threads
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A class and its calibrated probability, out of all classes."""
+    """A class and its calibrated probability among all classes."""
 
     label: str
     probability: float
@@ -38,13 +39,13 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model makes of one text.
+    """The prediction for one text.
 
-    `scores` are the top classes, most probable first, and `other` is what is left for the rest. `tokens` carry
-    character offsets into `text`; `unknown` are those outside the vocabulary. `truncated_at` is the offset from which
-    the text was not read, None where all of it was. A text without any token (empty, only white space, …) has label
-    None and no scores. `out_of_scope` says whether the text seems to belong to none of the classes; it is None where
-    the checkpoint was not taught to tell.
+    `scores` are the top classes, most probable first, and `other` is the remaining probability. `tokens` have character
+    offsets into `text`; `unknown` are those outside the vocabulary. `truncated_at` is the offset where reading stopped,
+    None if all of the text was read. A text without tokens (empty, only white space, …) has label None and no scores.
+    `out_of_scope` says whether the text seems to belong to none of the classes; None if the checkpoint has no rule for
+    it.
     """
 
     text: str
@@ -58,13 +59,13 @@ class Prediction:
 
 
 class Classifier:
-    """A checkpoint ready to classify. Nothing in it changes after loading, so that threads may share one."""
+    """A checkpoint ready to classify; it is never modified, so threads may share one."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         if checkpoint.config.objective != "classify":
             raise CheckpointError(
-                f"{checkpoint.name} is a language model and has no classes; continue texts with it, or train a "
-                f"classifier that starts from it: train PRESET --init {checkpoint.name}"
+                f"{checkpoint.name} is a language model and has no classes; use it with `generate`, or train a "
+                f"classifier from it: train PRESET --init {checkpoint.name}"
             )
         self.checkpoint = checkpoint
 
@@ -89,24 +90,24 @@ class Classifier:
 
     @property
     def encoder(self) -> TextEncoder:
-        """What turns text into token ids."""
+        """Cleaning, tokenizer and vocabulary."""
         return self.checkpoint.encoder
 
     @property
     def n_parameters(self) -> int:
-        """Trained numbers in the model."""
+        """Number of trained parameters."""
         return self.checkpoint.n_parameters
 
     def predict(self, texts: Sequence[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
-        """Classify texts, in their order; texts of similar length are computed together.
+        """Classify texts, in their order; batches hold texts of similar length.
 
         Args:
             texts: a sequence of strings (not one string).
             top_k: how many classes to rank, at least 1; None for all.
-            batch_size: texts per forward pass, at most; fewer of long ones.
+            batch_size: texts per forward pass, at most; fewer if they are long.
 
         Raises:
-            TypeError: `texts` is one string, or holds something else than strings.
+            TypeError: `texts` is one string, or contains anything but strings.
             ValueError: top_k or batch_size below 1.
         """
         if isinstance(texts, str):
@@ -129,19 +130,16 @@ class Classifier:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
 
-        Where torch has several processors, each computes batches of its own (`txcls.workers`).
-
-        A text without any word has nan in its row.
+        With several processors, each computes batches of its own (`txcls.threads`). The row of a text without any word
+        is nan.
 
         Args:
             texts: a sequence of strings.
-            batch_size: texts per forward pass, at most; texts of similar length are computed together.
-            precision: "auto" computes in bfloat16 where this processor gains from it, which moves probabilities by less
-                than a hundredth; "float32" gives those of `predict`.
+            batch_size: texts per forward pass, at most; batches hold texts of similar length.
+            precision: "auto" computes in bfloat16 where that is faster, which changes probabilities by less than 0.01;
+                "float32" gives those of `predict`.
         """
         import torch
-
-        from txcls.training.optim import autocast_dtype
 
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
@@ -157,36 +155,32 @@ class Classifier:
 
         places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
         batches = [readable[one] for one in places]
-        for batch, probabilities in zip(batches, each(answers, batches), strict=True):
+        for batch, probabilities in zip(batches, map_in_threads(answers, batches), strict=True):
             found[batch] = probabilities
         return found
 
     @cached_property
     def _in_bfloat16(self) -> "nn.Module":
-        """The model with weights and all that passes through it in bfloat16: a second copy, made when first needed.
-
-        Autocast would do with one, but turns numbers around at every layer, which takes a fifth of the time.
-        """
+        """A copy of the model in bfloat16, made when first needed: autocast would spend a fifth of the time casting."""
         return copy.deepcopy(self.checkpoint.model).bfloat16()
 
     def logits(self, ids: "Tensor") -> "Tensor":
-        """Class logits (B, C) of token ids (B, T), padded with id 0; `txcls.pause` may hold it up before it begins."""
+        """Class logits (B, C) of token ids (B, T), padded with id 0; a pause point (`txcls.pause`) precedes it."""
         import torch
 
         may_pause()
-        with torch.inference_mode():  # per thread, so it stands here and not around the caller
+        with torch.inference_mode():  # it is per thread, so it cannot be set by the caller
             logits: Tensor = self.checkpoint.model(ids)  # B C
             return logits
 
     def calibrated(self, logits: "Tensor") -> "Tensor":
-        """Class probabilities (B, C) of logits (B, C), as the checkpoint's calibration makes them."""
+        """Calibrated class probabilities (B, C) of logits (B, C)."""
         import torch
 
         return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration))
 
     def out_of_scope(self, logits: "Tensor") -> list[bool | None]:
-        """For each row of logits (B, C) whether it looks like a text of no class; None where there is no rule for
-        it."""
+        """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no rule for it."""
         rule = self.checkpoint.scope
         if rule is None:
             return [None] * len(logits)
@@ -201,7 +195,7 @@ class Classifier:
         top_k: int | None = None,
         out_of_scope: bool | None = None,
     ) -> Prediction:
-        """The prediction that the calibrated probabilities (C,) of an encoded text amount to."""
+        """The prediction for an encoded text, given its calibrated probabilities (C,)."""
         order = sorted(range(len(self.classes)), key=lambda c: -probabilities[c])
         shown = order[:top_k]
         scores = tuple(Score(self.classes[c], probabilities[c]) for c in shown)
@@ -222,7 +216,7 @@ def _nothing_to_read(encoding: Encoding) -> Prediction:
 
 
 def padded(rows: Sequence[Sequence[int]]) -> "Tensor":
-    """Rows of ids to one tensor (B, T), padded at the end with id 0."""
+    """One tensor (B, T) of rows of ids, padded at the end with id 0."""
     import torch
 
     width = max(len(row) for row in rows)

@@ -7,11 +7,11 @@ import torch
 from txcls.config import Calibration, ModelConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
+from txcls.evaluation import accuracy_without_order, measure, shuffle_words
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import CLS, UNK
-from txcls.training.measure import accuracy_without_order, measure, shuffle_words
 
 CLASSES = ("a", "b", "c")
 TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]

@@ -6,30 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F
-from scipy.sparse import csr_matrix
 
 from txcls.checkpoint import load_checkpoint
-from txcls.config import DataConfig, RunConfig, TextConfig, load_preset
+from txcls.config import load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.types import LabelledTexts
-from txcls.errors import ConfigError, DataError
 from txcls.model import FrequentBigrams
-from txcls.text.encoder import TextEncoder
 from txcls.training import train
-from txcls.training.start import (
-    OWN_WEIGHT,
+from txcls.training.start_vectors import (
     SPREAD,
     WINDOW,
     _pair_counts,
     _ppmi,
-    add_company_vectors,
-    company_vectors,
+    cooccurrence_vectors,
     frequent_pairs,
-    other_texts,
 )
 
 
@@ -61,11 +52,11 @@ def test_words_that_keep_the_same_company_start_alike() -> None:
     for _ in range(600):  # tokens 10 and 11 stand among 12 to 15, token 20 among 21 to 24
         near, word = (12, int(random.integers(10, 12))) if random.random() < 0.5 else (21, 20)
         rows.append([*random.integers(near, near + 4, size=2), word, *random.integers(near, near + 4, size=2)])
-    vectors = company_vectors(texts(*rows), vocab_size=30, d_model=4)
+    vectors = cooccurrence_vectors(texts(*rows), vocab_size=30, d_model=4)
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     assert unit[10] @ unit[11] > 0.9 > 0.5 > unit[10] @ unit[20]
     assert not vectors[:4].any() and vectors[4:].std() == pytest.approx(SPREAD, rel=1e-3)
-    np.testing.assert_array_equal(vectors, company_vectors(texts(*rows), vocab_size=30, d_model=4))
+    np.testing.assert_array_equal(vectors, cooccurrence_vectors(texts(*rows), vocab_size=30, d_model=4))
 
 
 def test_the_most_frequent_pairs_are_those_that_a_loop_counts() -> None:
@@ -98,62 +89,4 @@ def test_a_classifier_knows_the_pairs_of_its_training_texts(tmp_path: Path, monk
 
 @pytest.mark.parametrize("rows", [[[1]], [[5], [6]], [[5, 6, 7]]])
 def test_too_little_text_gives_zeros(rows: list[list[int]]) -> None:
-    assert not company_vectors(texts(*rows), vocab_size=10, d_model=8).any()
-
-
-def test_other_texts_count_less_than_the_training_texts_own() -> None:
-    random = np.random.default_rng(2)
-    own, other = (texts(*(random.integers(4, 30, size=9).tolist() for _ in range(60))) for _ in range(2))
-    counts = OWN_WEIGHT * _pair_counts(own, 30).toarray() + _pair_counts(other, 30).toarray()
-    left, singular, _ = np.linalg.svd(_ppmi(csr_matrix(counts)).toarray())
-    expected = left[:, :20] * np.sqrt(singular[:20])
-    found = company_vectors(own, vocab_size=30, d_model=20, others=other)
-    np.testing.assert_allclose(unit_products(found[4:]), unit_products(expected[4:]), atol=1e-3)
-    alone = company_vectors(own, vocab_size=30, d_model=20)
-    assert np.abs(unit_products(found[4:]) - unit_products(alone[4:])).max() > 0.05
-
-
-def unit_products(vectors: np.ndarray) -> np.ndarray:
-    """Products between all rows at a common scale: what is left when the columns' signs and the spread are not."""
-    products = vectors.astype(np.float64) @ vectors.T
-    return products / np.abs(products).max()
-
-
-def test_other_sets_texts_are_their_training_texts() -> None:
-    rows, _ = training_and_validation(open_dataset(DataConfig()), DataConfig())
-    assert other_texts(["sample"]) == list(rows.texts)
-    assert other_texts([]) == []
-
-
-def test_words_of_other_texts_alone_start_near_those_they_keep_company_with() -> None:
-    pairs = (("red", "apple"), ("red", "cherry"), ("fast", "train"), ("fast", "coach"))
-    own = [f"{left} {right}" for left, right in pairs for _ in range(9) if right != "cherry"]
-    others = [f"{left} {right}" for left, right in pairs for _ in range(9)]
-    encoder = TextEncoder.fit(own, TextConfig(), max_length=2, others=others)
-    tokenised = TokenisedTexts.encode(encoder, LabelledTexts(own, [0] * len(own), ("a",)))
-    # As many columns as the counts have rank: of fewer, which ones are kept would be for the processor to decide.
-    embedding = torch.nn.Embedding(encoder.vocab_size, 4, _weight=torch.zeros(encoder.vocab_size, 4))
-    add_company_vectors(embedding, tokenised, others=others, encoder=encoder)
-    tokens = encoder.vocabulary.tokens
-    vector = {token: F.normalize(row, dim=0) for token, row in zip(tokens, embedding.weight, strict=True)}
-    assert tokens[-1] == "cherry"
-    assert vector["cherry"] @ vector["apple"] > 0.9
-    assert abs(vector["cherry"] @ vector["train"]) < 0.1
-
-
-@pytest.mark.parametrize(
-    "train, message",
-    [
-        ({"start_texts": ["imdb"]}, 'unless train.start_vectors is "company"'),
-        ({"start_texts": ["ag_news"], "start_vectors": "company"}, "not ag_news, whose texts are counted anyway"),
-        ({"start_texts": ["imdb", "imdb"], "start_vectors": "company"}, "wanted each once"),
-    ],
-)
-def test_sets_to_count_must_make_sense(train: dict[str, object], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        RunConfig.from_mapping({"name": "x", "data": {"dataset": "ag_news"}, "train": train}, source="test")
-
-
-def test_an_unknown_set_to_count_is_refused() -> None:
-    with pytest.raises(DataError, match="no data set named 'nowhere'"):
-        other_texts(["nowhere"])
+    assert not cooccurrence_vectors(texts(*rows), vocab_size=10, d_model=8).any()

@@ -1,9 +1,8 @@
-"""How weights lie in a checkpoint's file: float16, and wide tables in eight-bit integers where the config says so.
+"""How a checkpoint's file stores weights: as float16, or wide tables as int8 where the config says so.
 
-Most of a small classifier's numbers stand in tables that a text reads a few rows of. A row in eight bits is an integer
-from -127 to 127 for each number and one scale for all of them, what the largest is divided by 127 (symmetric absmax
-quantization, a row at a time: Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization", with rows for
-blocks). That is half of float16, at an error of at most half a scale.
+A row of a table as int8 is an integer from -127 to 127 per number and one scale, the largest absolute value divided by
+127 (symmetric absmax quantization by row: Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization", with
+rows as blocks): half the size of float16, with an error of at most half a scale.
 """
 
 from collections.abc import Mapping
@@ -31,10 +30,10 @@ LARGEST_HEADER = 2_000_000
 MOST_DIMENSIONS = 8
 
 
-def stored(weights: "Mapping[str, Tensor]", tables: StoredTables) -> "dict[str, Tensor]":
+def packed(weights: "Mapping[str, Tensor]", tables: StoredTables) -> "dict[str, Tensor]":
     """A model's weights as they are written: a table of N rows as (N, D) int8 and its scales (N, 1) float16.
 
-    Storing what `restored` gives makes the same bits again, so that a checkpoint may be read and written at will.
+    Storing what `unpacked` gives makes the same bits again, so that a checkpoint may be read and written at will.
 
     Args:
         weights: a `state_dict`.
@@ -59,8 +58,8 @@ def in_eight_bits(table: "Tensor") -> "tuple[Tensor, Tensor]":
     return integers.to(torch.int8), scale
 
 
-def restored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
-    """What `stored` wrote, with tables in float32 again; other weights, and what is no table with its scales, as is."""
+def unpacked(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
+    """What `packed` wrote, with tables in float32 again; other weights, and what is no table with its scales, as is."""
     import torch
 
     found = dict(weights)
@@ -77,11 +76,11 @@ def restored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
     return found
 
 
-def described(path: Path) -> "dict[str, Tensor]":
-    """What a safetensors file says it holds: tensors of its names, shapes and types on the meta device, no numbers.
+def read_shapes(path: Path) -> "dict[str, Tensor]":
+    """Names, shapes and types of a safetensors file's tensors, as meta tensors; values are not read.
 
     Raises:
-        CheckpointError: it is no whole safetensors file, or names more tensors than any model here has.
+        CheckpointError: it is not a complete safetensors file, or names more tensors than any model here has.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -91,11 +90,11 @@ def described(path: Path) -> "dict[str, Tensor]":
             size = int.from_bytes(file.read(8), "little")
             if LARGEST_HEADER < size <= path.stat().st_size:
                 raise CheckpointError(
-                    f"{path}: a header of {size:,} bytes; at most {LARGEST_HEADER:,} are read. Is it a model of txcls?"
+                    f"{path}: a header of {size:,} bytes; at most {LARGEST_HEADER:,} are read. Is it a txcls model?"
                 )
             header = file.read(min(size, LARGEST_HEADER))
             if header.count(b"{") > 20_000 or header.count(b",") > 200_000 or header.count(b"[") > 50_000:
-                raise CheckpointError(f"{path}: names more tensors than any model of txcls has")
+                raise CheckpointError(f"{path}: names more tensors than any txcls model has")
         types = {
             "F64": torch.float64,
             "F32": torch.float32,
@@ -110,17 +109,17 @@ def described(path: Path) -> "dict[str, Tensor]":
         }
         found = {}
         with safe_open(path, framework="pt") as tensors:  # checks that sizes in the header fit the file's
-            for name in tensors.keys():  # noqa: SIM118  # it is no mapping
+            for name in tensors.keys():  # noqa: SIM118  # not a mapping
                 part = tensors.get_slice(name)
                 shape, kind = part.get_shape(), part.get_dtype()
                 if kind not in types or len(shape) > MOST_DIMENSIONS:
                     raise CheckpointError(f"{path}: {name:.200} is {kind} in {len(shape)} dimensions; no weight is")
                 found[name] = torch.empty(shape, dtype=types[kind], device="meta")
     except (SafetensorError, OSError, ValueError, RuntimeError, OverflowError) as error:
-        raise CheckpointError(f"{path}: not a whole safetensors file ({error!s:.200})") from None
+        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
     return found
 
 
-def as_stored(model: "nn.Module", tables: StoredTables) -> None:
-    """Round a model's weights in place to what a checkpoint will hold, so that it is judged as it will be used."""
-    model.load_state_dict(restored(stored(model.state_dict(), tables)))
+def round_as_stored(model: "nn.Module", tables: StoredTables) -> None:
+    """Round a model's weights in place to their stored values, so that it is evaluated as it will be used."""
+    model.load_state_dict(unpacked(packed(model.state_dict(), tables)))

@@ -1,0 +1,104 @@
+"""`txcls data list`, `txcls data fetch` and `txcls data show`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from txcls.cli.options import JsonOption, TextColumnOption
+from txcls.cli.output import console, print_json
+from txcls.errors import shown
+
+app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_sets(as_json: JsonOption = False) -> None:
+    """List the known data sets, and whether they are on this machine."""
+    from txcls.data.datasets import dataset_info, dataset_names, is_available
+
+    infos = [dataset_info(name) for name in dataset_names()]
+    if as_json:
+        for info in infos:
+            print_json(
+                {"name": info.name, "title": info.title, "homepage": info.homepage, "here": is_available(info.name)}
+            )
+        return
+    from rich.table import Table
+
+    table = Table("name", "contents", "on this machine", "terms")
+    for info in infos:
+        table.add_row(info.name, info.title, "yes" if is_available(info.name) else "no", info.terms)
+    console().print(table)
+
+
+@app.command()
+def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `data list` shows.")]) -> None:
+    """Download a data set from its publisher into the cache and verify its checksums."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    from txcls.data.download import fetch as download
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(error=True)) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show_progress(file: str, done: int, total: int | None) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(file, total=total)
+            bar.update(tasks[file], completed=done, total=total)
+
+        folder = download(name, progress=show_progress)
+    print(folder)
+
+
+@app.command()
+def show(
+    name_or_path: Annotated[str, typer.Argument(metavar="NAME_OR_PATH", help="A data set's name, or your own file.")],
+    text_column: TextColumnOption = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed by name]"),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show rows per class and example texts of a data set, or of the first rows of your own file."""
+    from txcls.config import DataConfig
+    from txcls.data.datasets import dataset_names, open_dataset
+
+    known = name_or_path in dataset_names()
+    config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
+    dataset = open_dataset(config, path=None if known else Path(name_or_path), sampled=True)
+    splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
+    if as_json:
+        for split, rows in splits.items():
+            counts = {label: rows.labels.count(index) for index, label in enumerate(rows.classes)}
+            print_json(
+                {
+                    "name": dataset.info.name,
+                    "split": split,
+                    "rows": len(rows),
+                    "classes": counts,
+                    **({"note": dataset.description} if dataset.description else {}),
+                }
+            )
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("class", *(f"{split} rows" for split in splits), "example", title=Text(shown(dataset.info.title)))
+    first = next(iter(splits.values()))
+    for index, label in enumerate(first.classes):
+        example = next((text for text, own in zip(first.texts, first.labels, strict=True) if own == index), "")
+        counted = (f"{sum(own == index for own in rows.labels):,}" for rows in splits.values())
+        table.add_row(Text(shown(label)), *counted, Text(shown(example, limit=120)))
+    console().print(table)
+    for line in (dataset.description, dataset.info.homepage, dataset.info.terms):
+        if line:
+            console().print(Text(shown(line, limit=500)))

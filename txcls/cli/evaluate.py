@@ -1,0 +1,195 @@
+"""`txcls evaluate` and `txcls calibrate`."""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
+from txcls.cli.output import console, note, print_json, print_table
+from txcls.errors import DataError, shown
+
+if TYPE_CHECKING:
+    from txcls.checkpoint import Checkpoint
+    from txcls.classifier import Classifier
+
+
+def evaluate(
+    checkpoint: CheckpointArgument,
+    data: DataOption = None,
+    split: Annotated[str, typer.Option("--split", metavar="SPLIT", help="test or validation.")] = "test",
+    write: Annotated[
+        bool, typer.Option("--write", help="Also record the figures in the checkpoint's metrics and card.")
+    ] = False,
+    heads: Annotated[
+        bool, typer.Option("--heads", help="Instead, measure test accuracy with each head switched off.")
+    ] = False,
+    explanations: Annotated[
+        int | None,
+        typer.Option("--explanations", metavar="N", min=1, help="Instead, compare attributions on N test texts."),
+    ] = None,
+    device: DeviceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a checkpoint on the test (or validation) rows of its data set."""
+    from txcls import evaluation as measuring
+    from txcls.checkpoint import load_checkpoint, save_checkpoint
+
+    if heads or explanations is not None:
+        _evaluate_parts(
+            checkpoint, heads=heads, explanations=explanations, split=split, data=data, write=write, as_json=as_json
+        )
+        return
+    loaded = load_checkpoint(checkpoint)
+    evaluation = measuring.evaluate(loaded, split=split, data_path=data, device=device)
+    if write:
+        save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
+    scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
+    figures = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
+    if as_json:
+        print_json(figures)
+    else:
+        _print_evaluation(figures)
+
+
+def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
+    """Refit a checkpoint's calibration on the validation rows of its data set; the ranking of classes is unchanged."""
+    from txcls import evaluation as measuring
+    from txcls.checkpoint import load_checkpoint, save_checkpoint
+
+    loaded = load_checkpoint(checkpoint)
+    fitted = measuring.calibrate(loaded, data_path=data, device=device)
+    save_checkpoint(fitted)
+    figures = fitted.metrics["validation"]
+    note(
+        f"saved {fitted.path}: temperature {fitted.calibration.temperature:.4f}, power {fitted.calibration.power:.4f}, "
+        f"calibration error {figures['ece']:.4f} and log loss {figures['log_loss']:.4f} on {figures['n']:,} validation "
+        f"rows; measure it on test rows with `txcls evaluate {shlex.quote(checkpoint)} --write`"
+    )
+
+
+def _print_evaluation(figures: Mapping[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from txcls.model_card import ORDER, group_name, most_confused
+
+    out = console()
+
+    def show(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        table = Table(*head, title=title)
+        for row in rows:
+            table.add_row(*(Text(shown(cell)) for cell in row))
+        out.print(table)
+
+    title = f"{figures['checkpoint']}: {figures['n']:,} {figures['split']} rows"
+    rows = (
+        (one["label"], *(f"{one[key]:.4f}" for key in ("precision", "recall", "f1")), f"{one['support']:,}")
+        for one in figures["per_class"]
+    )
+    show(title, ("class", "precision", "recall", "F1", "rows"), rows)
+    classes = [one["label"] for one in figures["per_class"]]
+    rows = (
+        (true, predicted, f"{n:,}", f"{share:.1%}")
+        for true, predicted, n, share in most_confused(classes, figures["confusion"], n=10)
+    )
+    show("most frequent confusions", ("true class", "predicted class", "rows", "share of the true class"), rows)
+    rows = (
+        (
+            f"{one['low']:.0%} to {one['high']:.0%}",
+            f"{one['n']:,}",
+            f"{one['confidence']:.1%}",
+            f"{one['accuracy']:.1%}",
+        )
+        for one in figures["reliability"]
+        if one["n"]
+    )
+    show("reliability", ("confidence", "rows", "mean confidence", "accuracy"), rows)
+    for what, key, form in (("tokens read", "by_length", "{:g}"), ("unknown tokens", "by_unknown", "{:.0%}")):
+        rows = ((group_name(one, form), f"{one['n']:,}", f"{one['accuracy']:.2%}") for one in figures[key])
+        show("", (what, "rows", "accuracy"), rows)
+    for key, accuracy in figures.get("order", {}).items():
+        out.print(f"{ORDER[key]}: accuracy {accuracy:.2%}")
+    out.print(
+        f"accuracy {figures['accuracy']:.2%}   macro-F1 {figures['macro_f1']:.4f}   "
+        f"calibration error (15 bins) {figures['ece']:.4f}   log loss {figures['log_loss']:.4f}"
+    )
+    if scope := figures.get("scope"):
+        out.print(
+            f"out of scope: AUROC {scope['auroc']:.4f}, accuracy over all {scope['n_in'] + scope['n_out']:,} queries "
+            f"{scope['accuracy']:.2%} ({scope['recall_out']:.2%} of the out-of-scope queries recognised)"
+        )
+
+
+def _evaluate_parts(
+    checkpoint: str,
+    *,
+    heads: bool,
+    explanations: int | None,
+    split: str,
+    data: Path | None,
+    write: bool,
+    as_json: bool,
+) -> None:
+    """`--heads` and `--explanations`: the averages over test texts that the app shows."""
+    from txcls.checkpoint import save_checkpoint
+    from txcls.classifier import Classifier
+
+    if split != "test":
+        raise DataError(f"got --split {split}; --heads and --explanations are measured on test rows")
+    classifier = Classifier.load(checkpoint)
+    measured = classifier.checkpoint
+    if heads:
+        measured = _evaluate_heads(classifier, measured, data=data, as_json=as_json)
+    if explanations is not None:
+        measured = _evaluate_explanations(classifier, measured, n=explanations, data=data, as_json=as_json)
+    if write:
+        save_checkpoint(measured)
+
+
+def _evaluate_heads(
+    classifier: "Classifier", measured: "Checkpoint", *, data: Path | None, as_json: bool
+) -> "Checkpoint":
+    from rich.table import Table
+
+    from txcls.inspection import measure_heads, with_heads
+
+    means, effects = measure_heads(classifier, data_path=data, on_stage=note)
+    measured = with_heads(measured, means, effects)
+    first = effects["zero"]
+    table = Table("switched off", "zero", "mean", title=f"{classifier.name}: accuracy on {first.n:,} test rows")
+    table.add_row("nothing", *[f"{first.accuracy:.2%}"] * 2)
+    for layer, row in enumerate(first.heads):
+        for head in range(len(row)):
+            figures = (f"{effects[off].heads[layer, head]:.2%}" for off in ("zero", "mean"))
+            table.add_row(f"layer {layer + 1}, head {head + 1}", *figures)
+        figures = (f"{effects[off].feed_forward[layer]:.2%}" for off in ("zero", "mean"))
+        table.add_row(f"layer {layer + 1}, feed-forward", *figures)
+    print_table(table, {"checkpoint": classifier.name, "heads": measured.metrics["heads"]}, as_json=as_json)
+    return measured
+
+
+def _evaluate_explanations(
+    classifier: "Classifier", measured: "Checkpoint", *, n: int, data: Path | None, as_json: bool
+) -> "Checkpoint":
+    from rich.progress import Progress
+    from rich.table import Table
+
+    from txcls.inspection import METHODS, measure_explanations, with_explanations
+
+    with Progress(console=console(error=True)) as bar:
+        task = bar.add_task("scoring words", total=n)
+        averages = measure_explanations(
+            classifier,
+            n=n,
+            data_path=data,
+            on_text=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    table = Table("words removed in the order of", "area", title=f"{classifier.name}: {averages.n:,} test texts")
+    for name, area in averages.areas.items():
+        table.add_row(METHODS[name], f"{area:.4f}")
+    table.add_row("random order", f"{averages.random_area:.4f}")
+    print_table(table, {"checkpoint": classifier.name, "explanations": averages.to_dict()}, as_json=as_json)
+    return with_explanations(measured, averages)

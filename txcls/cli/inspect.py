@@ -1,0 +1,94 @@
+"""`txcls inspect` and `txcls sizes`: what is inside a model."""
+
+from typing import Annotated
+
+import typer
+
+from txcls.cli.options import CheckpointArgument, JsonOption, SettingsOption
+from txcls.cli.output import console, print_json, print_prediction
+from txcls.errors import CheckpointError, ConfigError, shown
+
+
+def inspect(
+    checkpoint: CheckpointArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to trace through the model.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Print name and shape of every tensor from token ids to probabilities, for one text."""
+    from txcls.classifier import Classifier
+    from txcls.inspection import trace_text
+
+    classifier = Classifier.load(checkpoint)
+    traced = trace_text(classifier, text)
+    if as_json:
+        for stage in traced.stages:
+            print_json({"name": stage.name, "axes": stage.letters, "shape": list(stage.shape), "note": stage.note})
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("step", "axes", "shape", "contents", title=f"{classifier.name}: {len(traced.tokens)} tokens")
+    for stage in traced.stages:
+        table.add_row(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note)
+    tokens = " ".join(shown(token.text) for token in traced.tokens)
+    console().print(Text(tokens), soft_wrap=True)
+    console().print(table)
+    print_prediction(traced.prediction)
+
+
+def sizes(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A preset's name or TOML file, or a checkpoint's folder or name.")
+    ],
+    settings: SettingsOption = None,
+    vocabulary: Annotated[
+        int | None,
+        typer.Option("--vocabulary", metavar="N", min=5, help="Tokens, for a preset  [default: text.max_vocabulary]"),
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option("--classes", metavar="N", min=2, help="Classes, for a preset  [default: 2]")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count the parameters of a preset or checkpoint part by part; a preset's model is never allocated."""
+    from txcls.checkpoint import find_checkpoint, load_checkpoint
+    from txcls.config import load_preset, preset_names
+    from txcls.gpt2 import load_gpt2
+    from txcls.inspection import build_on_paper, part_sizes
+
+    if name in preset_names() or name.endswith(".toml"):
+        config = load_preset(name).with_settings(settings or ())
+        size = vocabulary or config.text.max_vocabulary
+        model = build_on_paper(config, vocab_size=size, n_classes=classes or 2)
+        of = f"preset {name} with {size:,} tokens"
+        of += f" and {classes or 2} classes" if config.objective == "classify" else ""
+    else:
+        if settings or vocabulary or classes is not None:
+            raise ConfigError(f"{name} is not a preset; --set, --vocabulary and --classes apply to presets only")
+        try:
+            folder = find_checkpoint(name)
+        except CheckpointError as error:
+            known = ", ".join(preset_names())
+            raise ConfigError(f"no preset named {name!r} (there are {known}), and {error}") from None
+        published = (folder / "merges.txt").is_file()
+        model = load_gpt2(folder).model if published else load_checkpoint(folder).model
+        of = f"checkpoint {name}"
+    parts = part_sizes(model)
+    total = sum(part.total for part in parts)
+    if as_json:
+        for part in parts:
+            shapes = [list(shape) for shape in part.shapes]
+            print_json({"part": part.name, "shapes": shapes, "times": part.times, "parameters": part.total})
+        print_json({"part": "all", "parameters": total})
+        return
+    from rich.table import Table
+
+    table = Table("part", "shape", title=of)
+    for column in ("times", "parameters", "share"):
+        table.add_column(column, justify="right")
+    for part in parts:
+        shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
+        table.add_row(part.name, shape, str(part.times), f"{part.total:,}", f"{part.total / total:.1%}")
+    table.add_section()
+    table.add_row("all", "", "", f"{total:,}", "")
+    console().print(table)

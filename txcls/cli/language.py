@@ -1,0 +1,62 @@
+"""`txcls generate` and `txcls import`: causal language models."""
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from txcls.cli.options import JsonOption
+from txcls.cli.output import note, print_json
+from txcls.errors import DataError
+
+
+def generate(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="A causal language model, or a folder with a published GPT-2.")
+    ],
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The text to continue.")],
+    tokens: Annotated[int, typer.Option("--tokens", metavar="N", min=1, help="How many tokens to add at most.")] = 40,
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0.0, help="0 always takes the most probable token.")
+    ] = 1.0,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", metavar="K", min=1, help="Sample from the K most probable tokens.")
+    ] = None,
+    top_p: Annotated[
+        float, typer.Option("--top-p", help="Sample from the most probable tokens that together reach this share.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same text.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Continue a text with a causal language model, token by token."""
+    from txcls.generation import Sampling, TextModel
+    from txcls.generation import generate as continued
+
+    text_model = TextModel.load(checkpoint)
+    try:
+        sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        ids = text_model.encode(prompt)
+        steps = list(continued(text_model.model, ids, n=tokens, sampling=sampling))
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    written = text_model.written(ids, [step.id for step in steps])
+    if as_json:
+        print_json({"prompt": prompt, "continuation": written, "probabilities": [step.probability for step in steps]})
+    else:
+        print(prompt + written)
+
+
+def import_weights(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder with a published GPT-2, or its hub name.")],
+) -> None:
+    """Check that a published GPT-2 can be read, downloading it by name if needed, and print its size."""
+    from txcls.gpt2 import fetch_gpt2, load_gpt2
+
+    folder = fetch_gpt2(source)
+    model = load_gpt2(folder).model
+    config = model.config
+    note(
+        f"{source}: {sum(p.numel() for p in model.parameters()):,} parameters, {config.n_layers} layers, "
+        f"{config.n_heads} heads, d_model {config.d_model}, at most {config.max_length} tokens; continue a text with "
+        f"`txcls generate {shlex.quote(str(folder))} PROMPT`"
+    )

@@ -1,0 +1,25 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+CheckpointArgument = Annotated[
+    str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
+]
+PresetArgument = Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file of that form.")]
+DataOption = Annotated[
+    Path | None, typer.Option("--data", metavar="PATH", help="Folder or file with the data in their published format.")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="D", help="cpu, cuda, …  [default: CUDA if available]")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; may be given several times."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
+TextColumnOption = Annotated[
+    str | None, typer.Option("--text-column", metavar="C", help="The file's text column  [default: guessed by name]")
+]

@@ -1,0 +1,153 @@
+"""`txcls predict`: typed texts, or the rows of a file."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
+from txcls.cli.output import console, note, prediction_object, print_json, print_prediction
+from txcls.errors import DataError
+
+if TYPE_CHECKING:
+    from txcls.config import Precision
+
+
+def predict(
+    checkpoint: CheckpointArgument,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts  [default: lines of standard input]")
+    ] = None,
+    input_file: Annotated[
+        Path | None,
+        typer.Option("--input", metavar="FILE", help="Classify the rows of a CSV, TSV, JSON Lines or Parquet file."),
+    ] = None,
+    text_column: TextColumnOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Write the rows with label and probability to this file."),
+    ] = None,
+    precision: Annotated[
+        Literal["float32", "bfloat16", "auto"],
+        typer.Option(
+            help="For --output. bfloat16 is faster on some processors and changes probabilities by less than 0.01; "
+            "auto uses it where this processor gains from it."
+        ),
+    ] = "float32",
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe", help="For --output as CSV or TSV: put an apostrophe before fields that are formulas."
+        ),
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run on a file.")] = False,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", metavar="K", min=1, help="Show only the K most probable classes.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Classify texts, or the rows of a file of any size.
+
+    An interrupted run on a file is continued with --resume. For several processes or machines, see
+    examples/ray_predict.py.
+    """
+    from txcls.classifier import Classifier
+
+    if input_file is not None and texts:
+        raise DataError("got both TEXT and --input; give one of them")
+    if output is not None and input_file is None:
+        raise DataError("got --output without --input FILE; to save results for typed texts, redirect standard output")
+    if output is not None and as_json:
+        raise DataError("got both --output and --json; give one of them")
+    if resume and output is None:
+        raise DataError("got --resume without --input FILE --output FILE; only such runs can be resumed")
+    if spreadsheet_safe and output is None:
+        raise DataError("got --spreadsheet-safe without --input FILE --output FILE; it applies to output files only")
+    if precision != "float32" and output is None:
+        raise DataError(f"got --precision {precision} without --input FILE --output FILE; it applies to files only")
+    if input_file is not None:
+        if output is not None:
+            _predict_file(
+                checkpoint,
+                input_file,
+                output,
+                text_column=text_column,
+                precision=precision,
+                spreadsheet_safe=spreadsheet_safe,
+                resume=resume,
+            )
+        elif as_json:
+            _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
+        else:
+            raise DataError("--input needs --output FILE (or --json, to print one object per row)")
+        return
+    if not texts:
+        if sys.stdin.isatty():
+            raise DataError("no text given; add it in quotes, pipe lines in, or name a file with --input")
+        texts = [line.rstrip("\n") for line in sys.stdin]
+    classifier = Classifier.load(checkpoint)
+    predictions = classifier.predict(texts, top_k=top_k)
+    if all(prediction.label is None for prediction in predictions):
+        raise DataError("the input contains no word to classify; give at least one")
+    for prediction in predictions:
+        if as_json:
+            print_json(prediction_object(prediction))
+        else:
+            print_prediction(prediction)
+
+
+def _predict_file(
+    checkpoint: str,
+    path: Path,
+    output: Path,
+    *,
+    text_column: str | None,
+    precision: "Precision",
+    spreadsheet_safe: bool,
+    resume: bool,
+) -> None:
+    """Write the rows of a file with label and probability added."""
+    from txcls.classifier import Classifier
+    from txcls.scoring import Scored, score_file
+
+    with _rows_progress() as bar:
+        task = bar.add_task(f"checking {path.name}", total=None)
+
+        def show(state: Scored) -> None:
+            bar.update(task, description="classifying", completed=state.done, total=state.rows)
+
+        scored = score_file(
+            Classifier.load(checkpoint),
+            path,
+            output,
+            text_column=text_column,
+            precision=precision,
+            spreadsheet_safe=spreadsheet_safe,
+            resume=resume,
+            on_progress=show,
+        )
+    note(f"wrote {scored.rows:,} rows to {output}")
+
+
+def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
+    """Print one JSON object per row of a file."""
+    from txcls.classifier import Classifier
+    from txcls.data.stream import TableStream
+
+    classifier, table = Classifier.load(checkpoint), TableStream(path)
+    with _rows_progress() as bar:
+        survey = table.survey(text_column=text_column)
+        task = bar.add_task("classifying", total=survey.rows)
+        for _, rows in table.parts(1024, wanted=lambda number: True):
+            for prediction in classifier.predict([row[survey.text_column] for row in rows], top_k=top_k):
+                print_json(prediction_object(prediction))
+            bar.advance(task, len(rows))
+
+
+def _rows_progress() -> Any:
+    """A progress bar with rows done and time left, on standard error."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console(error=True), speed_estimate_period=120)

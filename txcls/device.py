@@ -1,0 +1,59 @@
+"""Where to compute, and in which precision."""
+
+import os
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from txcls.config import ModelConfig
+from txcls.errors import TrainingError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def choose_device(name: str | None) -> "torch.device":
+    """The device with that name ("cpu", "cuda", …), checked by allocating on it; None prefers CUDA.
+
+    Raises:
+        TrainingError: it cannot be used here.
+    """
+    import torch
+
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise TrainingError(f"device {name!r} cannot be used here ({reason}); try --device cpu") from None
+    return device
+
+
+def autocast_dtype(precision: str, *, device: "torch.device", model: ModelConfig) -> "torch.dtype | None":
+    """The dtype to compute in, or None for float32 throughout.
+
+    "auto" is bfloat16 where it is faster: on CUDA devices that support it, and on processors with bfloat16 instructions
+    for models with d_model of at least 128 (in smaller ones overhead dominates, and casting adds to it).
+    """
+    import torch
+
+    if precision == "float32":
+        return None
+    if precision == "bfloat16":
+        return torch.bfloat16
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
+    capable = device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    return torch.bfloat16 if capable and model.d_model >= 128 else None
+
+
+def processor_name() -> str:
+    """The processor's name and number of cores, as far as the system reports them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()} ({os.cpu_count()} cores)"

@@ -1,0 +1,37 @@
+"""Ctrl-C and SIGTERM as a flag that long-running work checks between steps."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from txcls.errors import LostProcessError
+
+
+@contextmanager
+def stop_requests() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a flag; a second one takes effect at once.
+
+    Outside the main thread, which alone may install signal handlers, the flag is never set.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(number: int, frame: object) -> None:
+        asked.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    try:
+        for number in before:
+            signal.signal(number, handle)
+        yield asked.is_set
+    except LostProcessError:
+        # torchrun now terminates the remaining processes. This one exits by itself, after reporting why.
+        before[signal.SIGTERM] = signal.SIG_IGN
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,45 @@
+"""What metrics.json and the model card say about a run's data, training and machine."""
+
+import platform
+from typing import Any
+
+import torch
+
+from txcls import __version__
+from txcls.config import RunConfig
+from txcls.data.types import Dataset, LabelledTexts
+from txcls.device import processor_name
+from txcls.training.distributed import here, launcher
+from txcls.training.loop import FitResult
+
+
+def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
+    """The data of a classifier."""
+    info = dataset.info
+    used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
+    note = f"{len(training_rows):,} training rows were used" if dataset.has_validation else used
+    return {
+        "dataset": info.name,
+        "title": info.title,
+        "terms": info.terms,
+        "note": note + (f": {dataset.description}." if dataset.description else "."),
+        "validation": "published with the set" if dataset.has_validation else "held out of the training rows",
+        "train_rows": len(training_rows),
+        "validation_rows": len(validation_rows),
+    }
+
+
+def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
+    """How a model was trained, and on which machine."""
+    size = here().size
+    processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    return {
+        "command": command or f"{launcher()} txcls train {config.name}",
+        "seed": config.train.seed,
+        "seconds": round(result.seconds),
+        "epochs": result.history[-1].epoch,
+        "steps": result.history[-1].step,
+        "best_epoch": result.best.epoch,
+        "machine": f"{processor}, {torch.get_num_threads()} threads" + (f", {size} processes" if size > 1 else ""),
+        "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+    }

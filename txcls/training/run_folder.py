@@ -1,0 +1,87 @@
+"""The folder a training run writes: one run at a time, its saved state beside it, the checkpoint at the end."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec
+
+from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.errors import TrainingError
+from txcls.folders import alone, reason
+from txcls.training.distributed import here
+
+Run = ParamSpec("Run")
+
+
+def state_file(out: Path) -> Path:
+    """Where a run that writes `out` saves its state: beside it, in a folder with the suffix `.training`."""
+    return out.with_name(out.name + ".training") / "state.pt"
+
+
+def check_writable(out: Path) -> None:
+    """Fail before training, not after it, if the checkpoint could not be written."""
+    if here().rank:
+        return  # only the first process writes
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        probe = out.parent / f".{out.name}-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise TrainingError(
+            f"cannot write to {out.parent}: {error.strerror}; choose another folder with --out"
+        ) from None
+    if out.exists() and not out.is_dir():
+        raise TrainingError(f"{out} is a file; choose another folder with --out")
+
+
+def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
+    """Decorate `run(out=…, resume=…, overwrite=…)`: one run per folder, and no saved state is replaced unasked.
+
+    Raises:
+        TrainingError: another run is writing that folder, an interrupted one left its state there, or it cannot be
+            written.
+    """
+
+    @wraps(run)
+    def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
+        out = kwargs.get("out")
+        if here().rank or not isinstance(out, Path):
+            return run(*args, **kwargs)  # the first process checks
+        check_writable(out)
+        state = state_file(out)
+        with _locked(state.with_name("lock")) as free:
+            if not free:
+                raise TrainingError(
+                    f"another training run is writing {out}; wait for it, or choose another folder with --out DIR"
+                )
+            if state.is_file() and not kwargs.get("resume") and not kwargs.get("overwrite"):
+                raise TrainingError(
+                    f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
+                    "--overwrite, or choose another folder with --out DIR"
+                )
+            return run(*args, **kwargs)
+
+    return guarded
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[bool]:
+    with ExitStack() as stack:
+        try:
+            free = stack.enter_context(alone(file))
+        except OSError as error:
+            raise TrainingError(f"cannot write to {file.parent}: {reason(error)}; choose another --out") from None
+        yield free
+
+
+def finished(checkpoint: Checkpoint, state_path: Path) -> Checkpoint:
+    """Save the checkpoint and remove the run's state, in the first process only."""
+    if here().rank:
+        return checkpoint
+    save_checkpoint(checkpoint)
+    made = load_checkpoint(checkpoint.path)
+    shutil.rmtree(state_path.parent, ignore_errors=True)
+    return made

@@ -1,0 +1,144 @@
+"""Supervised training: from a configuration and labelled rows to a checkpoint folder.
+
+python -m txcls train ag_news
+python -m txcls train ag_news --init encoder      # starting from a pre-trained model
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from txcls.checkpoint import Checkpoint
+from txcls.config import RunConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.types import Dataset
+from txcls.errors import DataError, TrainingError
+from txcls.evaluation import predict_logits, with_calibration
+from txcls.model import TextClassifier
+from txcls.record import labels_problem
+from txcls.training.distributed import here, training_device
+from txcls.training.facts import data_facts, training_facts
+from txcls.training.from_pretrained import check_unread, settings_from
+from txcls.training.loop import HistoryRow, Progress, fit
+from txcls.training.phrases import PhraseVotes, fit_votes, limits
+from txcls.training.prepare import prepare
+from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
+from txcls.weights import round_as_stored
+
+
+@one_run_per_folder
+def train(
+    config: RunConfig,
+    *,
+    out: Path,
+    data_path: Path | None = None,
+    init: Checkpoint | None = None,
+    command: str = "",
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    max_steps: int | None = None,
+    on_stage: Callable[[str], None] | None = None,
+    on_step: Callable[[Progress], None] | None = None,
+    on_validation: Callable[[HistoryRow], None] | None = None,
+) -> Checkpoint:
+    """Train the model that `config` describes and save it as the checkpoint folder `out`; test rows are not read.
+
+    Under torchrun every process calls this with the same arguments, and the first one writes.
+
+    While it runs, its state is saved beside `out` in a folder with the suffix `.training`, from which `resume`
+    continues; the folder is removed once the checkpoint is saved.
+
+    Args:
+        config: all settings.
+        out: the checkpoint folder to write.
+        data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
+        init: a pre-trained model to start from, with its text and model settings (`settings_from`); the head is
+            initialised afresh.
+        command: the command line for the model card.
+        device: "cpu", "cuda", …; None prefers CUDA.
+        resume: continue an interrupted run with the same settings.
+        overwrite: discard the saved state of an interrupted run.
+        max_steps: stop after this many optimiser steps in total, for trials.
+        on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
+
+    Raises:
+        DataError, TrainingError, CheckpointError: see their messages.
+    """
+    if config.objective != "classify":
+        raise TrainingError(f"{config.name} is a preset for pre-training; use `pretrain {config.name}`")
+    if init is not None:
+        config = settings_from(init, config)
+    tell = on_stage or (lambda message: None)
+    chosen = training_device(device)
+    state_path = state_file(out)
+    check_writable(out)
+    tell(f"reading {config.data.dataset}")
+    dataset = open_dataset(config.data, path=data_path)
+    _check_classes(dataset)
+    if init is not None:
+        check_unread(init, dataset, config)
+    training_rows, validation_rows = training_and_validation(dataset, config.data)
+    run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
+    model, held_out = run.model, run.held_out
+    tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
+    result = fit(
+        model,
+        run.texts,
+        held_out,
+        config.train,
+        objective=run.objective,
+        device=chosen,
+        state_path=state_path,
+        resume=resume,
+        on_step=on_step,
+        on_validation=on_validation,
+        max_steps=max_steps,
+    )
+    metrics = {
+        "data": data_facts(dataset, training_rows, validation_rows),
+        "training": training_facts(result, config, command, chosen),
+    }
+    if config.model.phrases:
+        tell(f"fitting the votes of {config.model.phrases:,} phrases")
+        metrics["phrases"] = _fit_phrases(model, run.texts, held_out, device=chosen)
+    tell("fitting the calibration and saving")
+    round_as_stored(model.cpu(), config.stored_tables)
+    history = [asdict(row) for row in result.history]
+    checkpoint = Checkpoint(out, config, run.encoder, dataset.classes, model.eval(), metrics=metrics, history=history)
+    return finished(with_calibration(checkpoint, dataset, held_out, device="cpu"), state_path)
+
+
+def _check_classes(dataset: Dataset) -> None:
+    """Fail before training if no checkpoint could hold the class names.
+
+    Raises:
+        DataError: there are too many, or they are too long.
+    """
+    if problem := labels_problem(dataset.classes):
+        raise DataError(f"{dataset.source}: {problem}; is it the right label column?")
+
+
+def _fit_phrases(
+    model: TextClassifier, texts: TokenisedTexts, held_out: TokenisedTexts, *, device: torch.device
+) -> dict[str, float]:
+    """Fit the votes of a trained model's phrases in place; returns their entry in metrics.json."""
+
+    def votes() -> PhraseVotes:
+        logits = predict_logits(model, held_out, device=device).numpy()  # M C
+        return fit_votes(texts, held_out, logits, **limits(model))
+
+    fitted = here().from_first(votes)
+    fitted.teach(model)
+    alone, together = fitted.log_loss
+    return {
+        "n": len(fitted.phrases),
+        "strength": fitted.strength,
+        "scale": round(fitted.scale, 6),
+        "log_loss_without": round(alone, 6),
+        "log_loss_with": round(together, 6),
+    }
