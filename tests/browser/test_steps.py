@@ -9,8 +9,9 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.test_app import CHART, query, settle, text_box, visit
-from txcls.inspection import Walk, compare_texts, search_flips, token_plane, walk_through
-from txcls.inspection.arithmetic import number
+from txcls.inspection import compare_texts, search_flips, token_plane
+from txcls.inspection.walk import Walk, walk_through
+from txcls.inspection.walk.arithmetic import number
 from txcls.predict import Classifier
 
 TEXT = "the bank raised its rates again"

@@ -57,10 +57,10 @@ if TYPE_CHECKING:
         Tokenizers,
         TokenPlane,
         VocabularySearch,
-        Walk,
     )
     from txcls.inspection.ablation import How, Off
     from txcls.inspection.attribution import Baseline, Target
+    from txcls.inspection.walk import Walk
     from txcls.predict import Classifier, Prediction
 
 Asked = ParamSpec("Asked")
@@ -530,7 +530,7 @@ def _size_of_walk(made: "Walk") -> int:
 @_shared(size=_size_of_walk)
 def walk(source: Source, text: str) -> "Walk":
     """The steps of a text through the checkpoint; TraceError where it holds no token."""
-    from txcls.inspection import walk_through
+    from txcls.inspection.walk import walk_through
 
     return walk_through(classifier(source), text)
 

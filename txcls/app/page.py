@@ -452,7 +452,7 @@ def parameters(model: "Encoder", name: str) -> None:
 
 def code(thing: type | Callable[..., Any], *, formula: str) -> None:
     """A formula, and the lines of this project's own code that compute it."""
-    from txcls.inspection import source_of
+    from txcls.inspection.walk import source_of
 
     found = source_of(thing)
     st.latex(formula)

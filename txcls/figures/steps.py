@@ -1,6 +1,7 @@
 """The numbers of one step of the forward pass as a heat map, one of them framed."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,7 +21,7 @@ def number_map(
     columns: Sequence[str] | None = None,
     row_title: str = "token",
     column_title: str = "dimension",
-    share: bool = False,
+    quantity: Literal["value", "weight", "probability"] = "value",
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
@@ -32,7 +33,7 @@ def number_map(
         columns: K names; None for dimensions, which are numbered from 0.
         row_title: what a row is.
         column_title: what a column is.
-        share: colours from 0 to 1; else zero is in their middle.
+        quantity: what the numbers are; weights and probabilities have colours from 0 to 1, values signed ones.
         bound: signed colours span -bound … bound; None for the largest magnitude in `values`.
         chosen: (row, column) to frame.
     """
@@ -48,7 +49,7 @@ def number_map(
         height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
         y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
-        coloraxis=share_colours(title="share") if share else signed_colours(limit, title="value"),
+        coloraxis=signed_colours(limit, title="value") if quantity == "value" else share_colours(title=quantity),
     )
     gap = 1 if n_columns <= 24 else 0  # on a phone cells get narrow
     across = "%{x}" if columns is not None else f"{column_title} %{{x}}"

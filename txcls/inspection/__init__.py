@@ -77,8 +77,6 @@ from txcls.inspection.rollout import (
     query_key,
     read_out,
 )
-from txcls.inspection.source import Source, source_of
-from txcls.inspection.steps import Question, Step
 from txcls.inspection.tracing import Stage, TracedText, trace_text
 from txcls.inspection.vocabulary import (
     Tokenizers,
@@ -88,7 +86,7 @@ from txcls.inspection.vocabulary import (
     search_vocabulary,
     spellings,
 )
-from txcls.inspection.walk import Walk, walk_through
+from txcls.inspection.walk import Question, Source, Step, Walk, source_of, walk_through
 from txcls.inspection.whatif import Comparison, Flip, FlipSearch, Pair, align_tokens, compare_texts, search_flips
 
 __all__ = [

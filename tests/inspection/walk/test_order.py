@@ -1,21 +1,20 @@
 """The walk through the forward pass: its numbers are the model's, its arithmetic comes out, its code stands there."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import TraceError
-from txcls.inspection import Step, Walk, walk_through
-from txcls.inspection.arithmetic import number, softmax_share, summed_products
-from txcls.inspection.steps import snippet, which
+from txcls.inspection.walk import SYMBOLS, Step, Walk, walk_through
+from txcls.inspection.walk.arithmetic import number
 from txcls.predict import Classifier
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RECIPES: dict[str, dict[str, object]] = {
     "plain": {},
     "shipped": {"positions": "learned", "ngram_buckets": 32, "d_ngram": 4},
@@ -91,10 +90,35 @@ def test_shapes_are_those_of_the_letters_and_questions_have_one_right_answer(tmp
                 walk.sizes[step.columns.letter],
             )
             assert len(step.values) == (walk.sizes["H"] if step.by_head else 1)
-            if step.share:
+            if step.quantity != "value":
                 np.testing.assert_allclose(step.values.sum(1 if step.columns.what == "text" else 2), 1.0, atol=1e-5)
         with pytest.raises(KeyError):
             walk.find("no such step", 0)
+
+
+def left_sides(step: Step) -> set[str]:
+    """The symbols, without their indices, that the step's formula and arithmetic define."""
+    lines = [] if step.values is None else step.explain(0, 0).lines
+    defined = [*step.formula.split(r", \quad"), *(line for line in lines if not line.startswith("&"))]
+    sides = {re.split(r"(?<!\\)&?=|\\leftarrow", line)[0].strip(" &") for line in defined if line}
+    return {re.sub(r"_(\w|\{[^{}]*\})$", "", side) for side in sides}
+
+
+@pytest.mark.parametrize(
+    "recipe", [name for name, settings in RECIPES.items() if not {"phrases", "ngram_buckets"} & set(settings)]
+)
+def test_every_symbol_has_one_meaning(tmp_path: Path, recipe: str) -> None:
+    """A step defines its own symbol alone, but for a norm's mean and variance and what calibration starts from."""
+    shared = {"x": {"sum", "add_attn", "add_ff"}, "y": {"norm_attn", "norm_ff", "norm"}}
+    helpers = {"y": {r"\mu", r"\sigma^2"}, "P'": {r"-\ln P", r"\ell'"}}
+    names: dict[str, set[str]] = {}
+    for _, _, walk in walks(tmp_path, recipe):
+        for step in walk.steps:
+            assert left_sides(step) - helpers.get(step.symbol, set()) == ({step.symbol} if step.symbol else set())
+            if step.symbol:
+                names.setdefault(step.symbol, set()).add(step.name)
+    assert set(names) <= set(SYMBOLS)
+    assert all(len(found - shared.get(symbol, set())) <= (symbol not in shared) for symbol, found in names.items())
 
 
 def of(walk: Walk, name: str, layer: int = 0) -> Step:
@@ -164,13 +188,6 @@ def test_every_line_of_code_stands_in_the_source_where_the_step_says(tmp_path: P
             assert [line.strip() for line in there] == [line.strip() for line in quoted], step.name
 
 
-def test_a_line_that_is_gone_is_an_error() -> None:
-    with pytest.raises(TraceError, match="'no such line'"):
-        snippet(walk_through, "no such line")
-    with pytest.raises(TraceError, match="'nor this'"):
-        snippet(walk_through, "def walk_through", "nor this")
-
-
 def test_cells_that_are_not_there_are_refused(classifier: Classifier) -> None:
     step = of(walk_through(classifier, "bank"), "scores")
     for row, column in ((1, 0), (0, 1), (-1, 0)):
@@ -182,40 +199,3 @@ def test_cells_that_are_not_there_are_refused(classifier: Classifier) -> None:
 def test_a_text_without_words_has_no_walk(classifier: Classifier, text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         walk_through(classifier, text)
-
-
-def test_a_sum_is_written_with_its_real_numbers() -> None:
-    made = summed_products(
-        "s", "q k", np.array([1.5, -2.0]), np.array([2.0, 0.25]), headers=("q", "k"), labels=("0", "1"), divisor=2.0
-    )
-    assert made.value == pytest.approx((1.5 * 2.0 - 2.0 * 0.25) / 2.0)
-    assert made.lines[1] == r"&= \frac{1.5000 \cdot 2.0000 + (-2.0000) \cdot 0.2500}{2.0000}"
-    assert made.lines[-1] == "&= 1.2500"
-
-
-def test_a_softmax_share_agrees_with_torch_and_survives_huge_scores() -> None:
-    scores = np.array([3.0, -math.inf, 1000.0, 999.0])
-    expected = F.softmax(torch.from_numpy(scores), dim=0).numpy()
-    for place in range(4):
-        made = softmax_share("P", "", scores, place, labels="abcd")
-        assert made.value == pytest.approx(expected[place], abs=1e-12)
-        assert made.terms is not None
-        np.testing.assert_allclose(made.terms[:, -1], expected, atol=1e-12)
-
-
-def test_numbers_are_printed_with_four_decimals_or_as_powers_of_ten() -> None:
-    assert [number(value) for value in (0.0, 1.23456, -0.00012, -math.inf)] == [
-        "0.0000",
-        "1.2346",
-        "-0.0001",
-        r"-\infty",
-    ]
-    assert number(1.23e-7) == r"1.2 \cdot 10^{-7}"
-
-
-def test_a_question_never_offers_two_right_answers() -> None:
-    question = which("?", [str(n) for n in range(12)], [5.0, 9.0, 9.0, 9.0, *range(8)], lambda n: str(n))
-    assert question is not None
-    assert question.options[question.answer] == "1" == question.because
-    assert not {"2", "3"} & set(question.options) and len(question.options) == 4
-    assert which("?", ["a", "b"], [1.0, 1.0], str) is None

@@ -1,7 +1,7 @@
-"""One number of the forward pass spelled out: the formula, the numbers put in, the sum that comes out.
+"""One number of the forward pass written out: the formula, the numbers put in, the result.
 
-Everything is computed anew in float64 from what went in, by NumPy, and is therefore also a check of the model. Lines
-are LaTeX; tokens, heads, layers and classes count from 1, dimensions from 0.
+Everything is computed again in float64 by NumPy from what goes in, so that it also checks the model. Lines are LaTeX;
+tokens, heads, layers and classes count from 1, dimensions from 0.
 """
 
 import math
@@ -18,11 +18,10 @@ LONGEST_SUM = 2
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How one number came about.
+    """How one number is computed.
 
-    `lines` are LaTeX, from symbols to numbers to the result; `headers`, `labels` and `terms` are a table of what was
-    summed over (`terms` has a row per label and a column per header), without rows where nothing was. `value` is the
-    result in float64.
+    `lines` are LaTeX, from symbols to numbers to the result. `value` is the result in float64. `terms` is a table of
+    the terms that are summed, with a row per label and a column per header; None where nothing is.
     """
 
     lines: tuple[str, ...]
@@ -33,7 +32,7 @@ class Arithmetic:
 
 
 def number(value: float) -> str:
-    """A number as it is printed everywhere: four decimals, a true minus sign left to the typesetting."""
+    """A number as LaTeX: four decimals, or a power of ten where these would all be zero."""
     if math.isinf(value):
         return r"-\infty" if value < 0 else r"\infty"
     if value and abs(value) < 0.00005:
@@ -47,7 +46,7 @@ def _factor(value: float) -> str:
 
 
 def _written(parts: Sequence[str]) -> str:
-    """Terms joined by plus signs, a long sum shortened in its middle."""
+    """Terms joined by plus signs, the middle of a long sum left out."""
     if len(parts) > LONGEST_SUM:
         parts = [parts[0], r"\dots", parts[-1]]
     return " + ".join(parts)
@@ -58,8 +57,8 @@ def equals(symbol: str, formula: str, *steps: str) -> tuple[str, ...]:
     return (f"{symbol} &= {formula}", *(f"&= {step}" for step in steps))
 
 
-def looked_up(symbol: str, source: str, value: float, *, times: tuple[str, float] | None = None) -> Arithmetic:
-    """A number read from a table, perhaps times a constant (its symbol and its value)."""
+def lookup(symbol: str, source: str, value: float, *, times: tuple[str, float] | None = None) -> Arithmetic:
+    """A number read from a table, optionally times a constant (its symbol and its value)."""
     if times is None:
         return Arithmetic(equals(symbol, source, number(value)), float(value))
     name, factor = times
@@ -68,14 +67,14 @@ def looked_up(symbol: str, source: str, value: float, *, times: tuple[str, float
     return Arithmetic(equals(symbol, rf"{source} \cdot {name}", *steps), result)
 
 
-def added(symbol: str, names: Sequence[str], values: Sequence[float]) -> Arithmetic:
-    """A plain sum of a few named numbers."""
+def total(symbol: str, names: Sequence[str], values: Sequence[float]) -> Arithmetic:
+    """The sum of a few named numbers."""
     result = float(np.sum(np.asarray(values, dtype=np.float64)))
     written = " + ".join(map(_factor, map(float, values)))
     return Arithmetic(equals(symbol, " + ".join(names), written, number(result)), result)
 
 
-def summed_products(
+def dot_product(
     symbol: str,
     formula: str,
     left: Floats,
@@ -87,14 +86,14 @@ def summed_products(
     divisor: float | None = None,
     after: tuple[str, float] | None = None,
 ) -> Arithmetic:
-    """A dot product, perhaps divided, plus a bias, or put through a function.
+    """A dot product, optionally divided, plus a bias, or passed through a function.
 
     Args:
-        symbol: what it is called.
+        symbol: the left-hand side.
         formula: the right-hand side in symbols.
         left: n factors.
-        right: n factors they are multiplied by.
-        headers: what the factors are called in the table.
+        right: the n factors they are multiplied by.
+        headers: names of the two factors in the table.
         labels: n names of the terms.
         bias: added at the end.
         divisor: the sum is divided by it, before the bias.
@@ -102,13 +101,13 @@ def summed_products(
     """
     terms = np.stack([left, right, np.asarray(left, dtype=np.float64) * np.asarray(right, dtype=np.float64)], axis=1)
     terms = terms.astype(np.float64)
-    total = float(terms[:, 2].sum())
+    summed = float(terms[:, 2].sum())
     written = _written([rf"{_factor(a)} \cdot {_factor(b)}" for a, b, _ in terms])
-    result, steps = total, [number(total)]
+    result, steps = summed, [number(summed)]
     if divisor is not None:
         written = rf"\frac{{{written}}}{{{number(divisor)}}}"
-        result = total / divisor
-        steps = [rf"\frac{{{number(total)}}}{{{number(divisor)}}}", number(result)]
+        result = summed / divisor
+        steps = [rf"\frac{{{number(summed)}}}{{{number(divisor)}}}", number(result)]
     if bias is not None:
         written += f" + {_factor(bias)}"
         result += bias
@@ -123,30 +122,51 @@ def summed_products(
     )
 
 
-def softmax_share(
-    symbol: str, formula: str, scores: Floats, place: int, *, labels: Sequence[str], header: str = "score"
+def softmax_entry(
+    symbol: str,
+    scores: Floats,
+    place: int,
+    *,
+    one: str,
+    each: str,
+    labels: Sequence[str],
+    score: str = "score",
+    result: str = "weight",
 ) -> Arithmetic:
-    """One entry of a softmax over n scores, which are called `header` in the table.
+    """One entry of a softmax over n scores.
 
-    The largest score is taken from all of them first, as libraries do: the shares stay as they are, and no power gets
-    too large to compute.
+    The largest score is subtracted from all of them first, which changes no result and keeps exponentials in range.
+
+    Args:
+        symbol: the left-hand side.
+        scores: n numbers.
+        place: index of the entry.
+        one, each: what that score, and score m, are called in the formula.
+        labels: n names of the scores.
+        score, result: headers of the table.
     """
     given = np.asarray(scores, dtype=np.float64)
     largest = float(given.max())
     powers = np.exp(given - largest)
-    total = float(powers.sum())
-    value = float(powers[place] / total)
+    summed = float(powers.sum())
+    value = float(powers[place] / summed)
+    written = _written([_exp(number(value - largest)) for value in given])
     steps = (
-        rf"\frac{{e^{{{number(float(given[place]))} - {_factor(largest)}}}}}"
-        rf"{{{_written([f'e^{{{number(v - largest)}}}' for v in given])}}}",
-        rf"\frac{{{number(float(powers[place]))}}}{{{number(total)}}}",
+        rf"\frac{{{_exp(f'{number(float(given[place]))} - {_factor(largest)}')}}}{{{written}}}",
+        rf"\frac{{{number(float(powers[place]))}}}{{{number(summed)}}}",
         number(value),
     )
-    terms = np.stack([given, powers, powers / total], axis=1)
-    return Arithmetic(equals(symbol, formula, *steps), value, (header, "power", "share"), tuple(labels), terms)
+    terms = np.stack([given, powers, powers / summed], axis=1)
+    headers = (score, f"exp({score} − max)", result)
+    formula = rf"\frac{{{_exp(one)}}}{{\sum_m {_exp(each)}}}"
+    return Arithmetic(equals(symbol, formula, *steps), value, headers, tuple(labels), terms)
 
 
-def normalised(symbol: str, row: Floats, place: int, *, weight: float, bias: float) -> Arithmetic:
+def _exp(exponent: str) -> str:
+    return rf"\mathrm{{e}}^{{{exponent}}}"
+
+
+def layer_norm_entry(symbol: str, row: Floats, place: int, *, weight: float, bias: float) -> Arithmetic:
     """One entry of a LayerNorm over a row of D numbers (Ba et al. 2016, equations 3 and 4)."""
     x = np.asarray(row, dtype=np.float64)
     mean = float(x.mean())
@@ -158,7 +178,7 @@ def normalised(symbol: str, row: Floats, place: int, *, weight: float, bias: flo
         rf"\sigma^2 &= \tfrac{{1}}{{{len(x)}}} \textstyle\sum_d (x_d - \mu)^2 = {number(variance)}",
         *equals(
             symbol,
-            r"\frac{x - \mu}{\sqrt{\sigma^2 + 10^{-5}}} \cdot g + b",
+            r"\frac{x - \mu}{\sqrt{\sigma^2 + 10^{-5}}} \cdot \gamma + \beta",
             rf"\frac{{{number(float(x[place]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + 10^{{-5}}}}}} "
             rf"\cdot {_factor(weight)} + {_factor(bias)}",
             number(value),

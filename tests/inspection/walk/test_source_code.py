@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+import txcls.model
 from txcls.errors import TraceError
-from txcls.inspection import source_of
+from txcls.inspection.walk import source_of, walk_through
+from txcls.inspection.walk.source_code import snippet
 from txcls.model import LayerNorm, SelfAttention
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_class_is_shown_as_its_file_has_it() -> None:
@@ -28,6 +30,18 @@ def test_some_lines_of_a_method_come_without_their_indent() -> None:
     assert "softmax" in found.code.splitlines()[-1] and "softmax" not in "".join(found.code.splitlines()[:-1])
 
 
+def test_lines_of_a_module_are_numbered_as_in_its_file() -> None:
+    found = source_of(txcls.model, first="class LayerNorm", last="def __init__")
+    assert found.line == source_of(LayerNorm).line and found.code.startswith("class LayerNorm(nn.Module):")
+
+
 def test_lines_that_are_not_there_are_named() -> None:
-    with pytest.raises(TraceError, match=r"no line of LayerNorm after its first 0 holds 'attention'"):
+    with pytest.raises(TraceError, match=r"no line of LayerNorm after its first 0 contains 'attention'"):
         source_of(LayerNorm, first="attention")
+
+
+def test_a_line_that_is_gone_is_an_error() -> None:
+    with pytest.raises(TraceError, match="'no such line'"):
+        snippet(walk_through, "no such line")
+    with pytest.raises(TraceError, match="'nor this'"):
+        snippet(walk_through, "def walk_through", "nor this")
