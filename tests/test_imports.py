@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("folders",),
     ("stored",),
     ("model",),
+    ("attention_kernel", "bigrams_and_phrases", "dropout", "key_value_cache"),
     ("tap",),
     ("data",),
     ("text",),

@@ -36,9 +36,9 @@ def after_embeddings(classifier: Classifier, states: torch.Tensor, ids: torch.Te
     """Logits of states (B, T, D) where the first layer reads: the rest of the model, with no tap and no trace."""
     model = classifier.checkpoint.model
     ids = model.pad(ids)
-    allowed = model._allowed(ids, 0)
+    mask = model.attention_mask(ids)
     for layer in model.layers:
-        states = layer(states, allowed)
+        states = layer(states, mask)
     real = None if model.config.pool_padding else model.real(ids)
     return model.head(model.pool(model.norm(states), real))
 

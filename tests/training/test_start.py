@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_matrix
 
+from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.checkpoint import load_checkpoint
 from txcls.config import DataConfig, RunConfig, TextConfig, load_preset
 from txcls.data.batches import TokenisedTexts
@@ -17,7 +18,6 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError, DataError
-from txcls.model import FrequentBigrams
 from txcls.text.encoder import TextEncoder
 from txcls.training import train
 from txcls.training.start import (

@@ -103,7 +103,7 @@ def fill_blank(model: TextModel, ids: Sequence[int], place: int, *, top: int = 1
     blanked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
     with torch.inference_mode():
         states = model.model.read(blanked)[0, place]  # D
-        probabilities = torch.softmax(model.model.score(states).double(), dim=-1)  # V
+        probabilities = torch.softmax(model.model.unembed(states).double(), dim=-1)  # V
     truth = ids[place]
     return _ranked(probabilities.numpy(), top=top, truth=None if truth == UNK else truth)
 
@@ -128,7 +128,7 @@ def next_tokens(
     import torch
 
     with torch.inference_mode():
-        logits = model.model.score(model.model.read(torch.tensor([ids]))[0, -1]).float()  # V
+        logits = model.model.unembed(model.model.read(torch.tensor([ids]))[0, -1]).float()  # V
         filtered = next_token_probabilities(logits, sampling or Sampling()).double().numpy()  # V
         probabilities = torch.softmax(logits.double(), dim=-1).numpy()  # V
     ranked = _ranked(probabilities, top=top, truth=truth)
@@ -161,7 +161,7 @@ def surprise(model: TextModel, ids: Sequence[int]) -> Surprise:
         states = model.model.read(torch.tensor([ids]))[0, :-1] if len(ids) > 1 else torch.zeros(0, 1)  # T-1 D
         # A few places at a time: their scores for a large vocabulary would take up gigabytes together.
         for start in range(0, len(states), 64):
-            scores = model.model.score(states[start : start + 64]).double()  # n V
+            scores = model.model.unembed(states[start : start + 64]).double()  # n V
             asked = torch.tensor(ids[start + 1 : start + 1 + len(scores)]).unsqueeze(1)  # n 1
             nats = -torch.log_softmax(scores, dim=-1).gather(1, asked).squeeze(1)  # n
             bits[start + 1 : start + 1 + len(scores)] = (nats / np.log(2)).float()

@@ -12,10 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.config import DataConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.texts import open_texts
-from txcls.model import Embeddings, FrequentBigrams
+from txcls.model import Embeddings
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS, UNK
 from txcls.training.setup import encode_unlabelled

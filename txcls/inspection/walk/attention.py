@@ -183,9 +183,9 @@ def _scores(run: ForwardPass, heads: _Heads) -> Step:
 def _mask(run: ForwardPass, heads: _Heads) -> Step:
     n, n_masked = len(run.names), int(np.isneginf(heads.masked[0]).sum())
     why = _why_masked(run, n_masked)
-    code = [snippet(Encoder, "real = self.real(ids) if start == 0", "allowed = None if real is None")]
+    code = [snippet(Encoder.attention_mask, "real = self.real(ids) if start == 0", "mask = None if real is None")]
     if run.config.causal:
-        code.append(snippet(Encoder, "if self.config.causal", "allowed = earlier"))
+        code.append(snippet(Encoder.attention_mask, "if self.config.causal", "mask = earlier"))
 
     def explain(head: int, i: int, j: int) -> Arithmetic:
         symbol, score = rf"\tilde S_{{{i + 1},{j + 1}}}", float(heads.scores[head, i, j])
@@ -199,7 +199,7 @@ def _mask(run: ForwardPass, heads: _Heads) -> Step:
         f"Masked scores are set to minus infinity, which softmax turns into a weight of exactly 0. {why}",
         r"\tilde S_{ij} = \begin{cases} S_{ij} & \text{if query } i \text{ may attend to key } j \\ -\infty & "
         r"\text{if masked} \end{cases}",
-        (*code, snippet(SelfAttention.forward, "if allowed is not None", "masked_fill")),
+        (*code, snippet(SelfAttention.forward, "if mask is not None", "masked_fill")),
         symbol=r"\tilde S",
         layer=heads.layer,
         rows=run.tokens,
@@ -299,7 +299,7 @@ def _output(run: ForwardPass, layer: int) -> Step:
         "Concatenate and project",
         "The heads' results are concatenated to D numbers, and a matrix mixes them: this is the output of attention.",
         r"o_i = W^O\,[z^1_i; \dots; z^H_i]" + ("" if bias is None else " + b^O"),
-        (snippet(SelfAttention.forward, "concatenated =", "written: Tensor"),),
+        (snippet(SelfAttention.forward, "concatenated =", "output: Tensor"),),
         symbol="o",
         layer=layer,
         rows=run.tokens,

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import torch
 
+from txcls.bigrams_and_phrases import HashedBigrams
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
 from txcls.inspection.walk.questions import Question
 from txcls.inspection.walk.source_code import snippet
 from txcls.inspection.walk.step import Step
-from txcls.model import HashedBigrams
 from txcls.text.vocabulary import PAD
 
 

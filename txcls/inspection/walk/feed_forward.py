@@ -74,7 +74,7 @@ def _contract(run: ForwardPass, layer: int, before: Step) -> Step:
         "A second matrix turns the F activations back into D numbers: the sum of its columns, weighted by the "
         "activations.",
         r"u_i = W^2 h_i + b^2",
-        (snippet(FeedForward.forward, "written: Tensor"),),
+        (snippet(FeedForward.forward, "output: Tensor"),),
         symbol="u",
         layer=layer,
         rows=run.tokens,

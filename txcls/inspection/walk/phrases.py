@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from txcls.bigrams_and_phrases import Phrases
 from txcls.inspection.phrases import phrases_of
 from txcls.inspection.walk.arithmetic import Arithmetic, equals, number, total
 from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.walk.source_code import snippet
 from txcls.inspection.walk.step import Step
-from txcls.model import Phrases, TextClassifier
+from txcls.model import TextClassifier
 
 
 def phrase_votes(run: ForwardPass) -> Step:
@@ -85,7 +86,7 @@ def with_votes(logits: Step, run: ForwardPass) -> Step:
         code=(
             *logits.code,
             snippet(Phrases.forward, "votes = ", "out: "),
-            snippet(TextClassifier.forward, "scores = scores + self.phrases"),
+            snippet(TextClassifier.forward, "logits = logits + self.phrases"),
         ),
         reads=(*logits.reads, "Votes of phrases"),
         _explain=explain,
