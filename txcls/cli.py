@@ -363,7 +363,8 @@ def _evaluate_inside(
 
     from txcls.checkpoint import save_checkpoint
     from txcls.errors import DataError
-    from txcls.inspection import METHODS, measure_explanations, measure_heads, with_explanations, with_heads
+    from txcls.inspection.ablation import measure_heads, with_heads
+    from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
     from txcls.predict import Classifier
 
     if split != "test":
@@ -585,7 +586,7 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """Print name and shape of every step from token ids to probabilities, for one text."""
-    from txcls.inspection import trace_text
+    from txcls.inspection.tracing import trace_text
     from txcls.predict import Classifier
 
     classifier = Classifier.load(checkpoint)
@@ -628,12 +629,12 @@ def sizes(
     from txcls.config import load_preset, preset_names
     from txcls.errors import CheckpointError, ConfigError
     from txcls.gpt2 import load_gpt2
-    from txcls.inspection import build_on_paper, part_sizes
+    from txcls.inspection.parameters import build_without_memory, part_sizes
 
     if name in preset_names() or name.endswith(".toml"):
         config = load_preset(name).with_settings(settings or ())
         size = vocabulary or config.text.max_vocabulary
-        model = build_on_paper(config, vocab_size=size, n_classes=classes or 2)
+        model = build_without_memory(config, vocab_size=size, n_classes=classes or 2)
         of = f"preset {name} with {size:,} tokens"
         of += f" and {classes or 2} classes" if config.objective == "classify" else ""
     else:

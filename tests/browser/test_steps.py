@@ -9,7 +9,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.test_app import CHART, query, settle, text_box, visit
-from txcls.inspection import compare_texts, search_flips, token_plane
+from txcls.inspection.counterfactuals import compare_texts, search_flips
+from txcls.inspection.principal_components import token_plane
 from txcls.inspection.walk import Walk, walk_through
 from txcls.inspection.walk.arithmetic import number
 from txcls.predict import Classifier

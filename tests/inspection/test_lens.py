@@ -9,7 +9,8 @@ import torch
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
 from txcls.errors import TraceError
-from txcls.inspection import class_lens, trace_text
+from txcls.inspection.lens import class_lens
+from txcls.inspection.tracing import trace_text
 from txcls.predict import Classifier
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.conftest import TEXTS
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
-from txcls.inspection import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
+from txcls.inspection.vocabulary import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
 from txcls.predict import Classifier
 from txcls.text.encoder import TextEncoder
 

@@ -14,8 +14,9 @@ from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
+from txcls.logits import predict_logits
 from txcls.model import TextClassifier
-from txcls.training import FitResult, Progress, TrainingInterruptedError, fit, predict_logits
+from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import drop_tokens
 from txcls.training.optim import AveragedWeights, autocast_dtype, learning_rate, make_optimizer, set_learning_rate
 

@@ -431,7 +431,7 @@ def _box_changed(field: str) -> None:
 
 def parameters(model: "Encoder", name: str) -> None:
     """A model's parameters, part by part, for whoever opens them."""
-    from txcls.inspection import part_sizes
+    from txcls.inspection.parameters import part_sizes
 
     with st.expander(
         f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"

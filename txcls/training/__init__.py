@@ -4,10 +4,9 @@ from txcls.training.distributed import joined
 from txcls.training.from_pretrained import settings_from
 from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
 from txcls.training.measure import Evaluation
-from txcls.training.objectives import predict_logits
 from txcls.training.pretrain import pretrain
 from txcls.training.refit import refit
-from txcls.training.run import calibrate, evaluate, in_classes_of, train, with_evaluation
+from txcls.training.run import calibrate, evaluate, train, with_evaluation
 
 __all__ = [
     "Evaluation",
@@ -18,9 +17,7 @@ __all__ = [
     "calibrate",
     "evaluate",
     "fit",
-    "in_classes_of",
     "joined",
-    "predict_logits",
     "pretrain",
     "refit",
     "settings_from",

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
+from txcls.logits import predict_logits
 from txcls.metrics import Metrics, Slice, accuracy_by, calibrated_probabilities, evaluate_probabilities
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
-from txcls.training.objectives import predict_logits
 
 LENGTHS = (10, 20, 40, 80, 160, 320)
 """Upper ends of the groups by tokens read; the last group has none."""

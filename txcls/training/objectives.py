@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from txcls.config import TrainConfig
-from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.batches import TokenisedTexts, pad_batch
+from txcls.logits import predict_logits
 from txcls.model import Encoder, LanguageModel, TextClassifier
 from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
 
@@ -169,16 +170,3 @@ def class_weights(labels: np.ndarray, *, n_classes: int, config: TrainConfig) ->
     counts = torch.bincount(torch.from_numpy(np.asarray(labels, dtype=np.int64)), minlength=n_classes).float()
     inverse = torch.where(counts > 0, 1.0 / counts.clamp(min=1), torch.zeros(n_classes))
     return inverse * n_classes / inverse.sum()
-
-
-@torch.inference_mode()
-def predict_logits(
-    model: TextClassifier, texts: TokenisedTexts, *, device: torch.device | str = "cpu", batch_size: int = 256
-) -> Tensor:
-    """Logits (N, C) of all texts in their order, on the CPU as float32; long and short texts never share a batch."""
-    model.eval()
-    logits = torch.zeros(len(texts), model.head.out_features)  # N C
-    for indices in batches_by_length(texts.lengths, batch_size=batch_size):
-        ids, _ = pad_batch(texts, indices)
-        logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
-    return logits

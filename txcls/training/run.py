@@ -11,9 +11,11 @@ from txcls.checkpoint import Checkpoint
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
+from txcls.data.classes import in_classes_of
 from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.errors import DataError, TrainingError
+from txcls.logits import predict_logits
 from txcls.metrics import auroc, fit_calibration, scope_scores, scope_threshold
 from txcls.model import TextClassifier
 from txcls.stored import as_stored
@@ -22,7 +24,6 @@ from txcls.training.distributed import here
 from txcls.training.from_pretrained import check_unread, settings_from
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.measure import Evaluation, accuracy_without_order, measure
-from txcls.training.objectives import predict_logits
 from txcls.training.phrases import PhraseVotes, fit_votes, limits
 from txcls.training.prepare import prepare
 from txcls.training.setup import (
@@ -288,21 +289,5 @@ def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
 
 
 def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
-    return TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint), cache=cache_folder() / "tokens")
-
-
-def in_classes_of(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
-    """The same rows with labels counted in the checkpoint's classes.
-
-    Raises:
-        DataError: some of their classes are none of the checkpoint's.
-    """
-    if rows.classes == checkpoint.classes:
-        return rows
-    if unknown := sorted(set(rows.classes) - set(checkpoint.classes)):
-        raise DataError(
-            f"the data have classes that {checkpoint.name} does not know: {', '.join(unknown[:5])}; "
-            f"it knows {', '.join(checkpoint.classes)}"
-        )
-    place = {name: index for index, name in enumerate(checkpoint.classes)}
-    return LabelledTexts(rows.texts, [place[rows.classes[label]] for label in rows.labels], checkpoint.classes)
+    in_order = in_classes_of(rows, checkpoint.classes, name=checkpoint.name)
+    return TokenisedTexts.encode(checkpoint.encoder, in_order, cache=cache_folder() / "tokens")

@@ -1,5 +1,4 @@
-"""From maps of single heads to tokens: attention rollout, how much each token reaches what is classified, and what a
-head's map is like in two numbers."""
+"""What do attention patterns say? Rollout, entropy and distance of heads, and why a query attends to a key."""
 
 from dataclasses import dataclass
 
@@ -15,8 +14,8 @@ def attention_rollout(attention: Floats) -> Floats:
     """How much of each input token is in each token after the last layer, (T, T); rows sum to 1.
 
     Abnar & Zuidema 2020, https://aclanthology.org/2020.acl-main.385, equation 1: the heads of a layer are averaged,
-    the residual connection counts as half (0.5 A + 0.5 I), and the layers are multiplied. It knows nothing of values,
-    feed-forward blocks, or of how much a layer writes beside what is there.
+    the residual connection counts for half (0.5 A + 0.5 I), and the layers are multiplied. It ignores values,
+    feed-forward blocks, and how much a layer adds relative to the residual stream.
 
     Args:
         attention: patterns (L, H, T, T), each row summing to 1.
@@ -28,8 +27,8 @@ def attention_rollout(attention: Floats) -> Floats:
     return reached
 
 
-def read_out(traced: TracedText) -> FloatArray:
-    """How much each token's last state counts in the text's vector, (T,): the pooling weights, or all on the first."""
+def readout_weights(traced: TracedText) -> FloatArray:
+    """How much each token's final state counts in the text's vector, (T,): the pooling weights, or 1 for the first."""
     if traced.pooling is not None:
         return traced.pooling
     first = np.zeros(len(traced.tokens), dtype=np.float32)
@@ -39,10 +38,10 @@ def read_out(traced: TracedText) -> FloatArray:
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """For each head (L, H), the mean over the tokens that look.
+    """For each head (L, H), the mean over queries.
 
-    `entropy` in bits says how widely a token spreads its attention: 0 for all on one token, log2(T) for all alike.
-    `distance` is how many tokens away it looks on average.
+    `entropy` in bits is that of a query's weights: 0 with all weight on one key, log2(T) with equal weights.
+    `distance` is the mean number of tokens between query and key, by weight.
     """
 
     entropy: Floats
@@ -67,8 +66,8 @@ def head_statistics(attention: Floats) -> HeadStatistics:
 
 @dataclass(frozen=True)
 class QueryKey:
-    """Why one token looks at another in one head: `query`, `key` and `products` (E,), their product by dimension over
-    sqrt(E). The products add up to `score`; softmax over the scores of all tokens makes it `weight`."""
+    """Why a token attends to another in one head: `query`, `key` and `products` (E,), their products by dimension
+    divided by sqrt(E). The products sum to `score`; softmax over the scores of all keys turns it into `weight`."""
 
     query: FloatArray
     key: FloatArray
@@ -78,7 +77,7 @@ class QueryKey:
 
 
 def query_key(traced: TracedText, *, layer: int, head: int, query: int, key: int) -> QueryKey:
-    """The query of one token against the key of another, dimension by dimension.
+    """The query of one token times the key of another, dimension by dimension.
 
     Raises:
         KeyError, IndexError: there is no such layer, head or token.

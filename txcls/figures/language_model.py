@@ -1,4 +1,4 @@
-"""Figures of language models: ranked tokens, and surprise along a text."""
+"""Figures of language models: ranked tokens, and the surprisal of each token of a text."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from txcls.figures.style import (
 )
 
 SCALES = (0.1, 0.25, 0.5, 1.0)
-"""Where the axis of token probabilities may end: among so many tokens the best may have a few per cent."""
+"""Where the axis of token probabilities may end: the most probable token may have only a few per cent."""
 
 
 def token_bars(
@@ -31,24 +31,23 @@ def token_bars(
     filtered: Sequence[float] | None = None,
     true: int | None = None,
 ) -> go.Figure:
-    """Ranked tokens as bars, and below them what all others hold, as a number; the scale ends at 10, 25, 50 or 100 %.
+    """Ranked tokens as bars, with the total of all others below; the scale ends at 10, 25, 50 or 100 %.
 
-    Each bar carries `customdata = [row, token]`.
+    Each bar has `customdata = [row, token]`.
 
     Args:
-        tokens: the best first.
+        tokens: the most probable first.
         probabilities: of those, from the softmax over all tokens.
-        other: how many tokens are left out, and their probability together.
-        filtered: probabilities of the same tokens when the next one is drawn, 0 for those that cannot be: slim bars
-            below the others.
-        true: place of the token that stands in the text, to be framed.
+        other: how many tokens are not listed, and their total probability.
+        filtered: probabilities with which the same tokens are sampled, 0 for those left out, as slim bars.
+        true: index of the token in the text, which is framed.
     """
     n_other, p_other = other
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
     top = next(scale for scale in SCALES if scale >= min(max(*probabilities, *(filtered or (0.0,))), 1.0))
-    # The others have no bar of their own: many thousands together would dwarf the rest.
-    others = {"text": f"{n_other:,} others hold {percent(p_other)} together", "font": {"size": 15}}
+    # No bar for the others: the total of many thousands would dwarf the rest.
+    others = {"text": f"{n_other:,} others: {percent(p_other)} in total", "font": {"size": 15}}
     figure = new_figure(
         height=76 + (42 if filtered is None else 50) * (len(names) + 1),
         right=160 if true is not None else 84,
@@ -86,29 +85,29 @@ def token_bars(
             y=rows + 0.22,
             width=0.26,
             constraintext="none",
-            name="when drawn",
+            name="when sampled",
             marker={"color": FRAME, "line_width": 0},
             text=[percent(value) if value else "left out" for value in filtered],
             textfont={"size": 12},
-            hovertemplate="%{customdata[1]} when drawn: %{x:.3%}<extra></extra>",
+            hovertemplate="%{customdata[1]} when sampled: %{x:.3%}<extra></extra>",
             **shared,
         )
     return figure
 
 
-def surprise_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
-    """How unexpected each token was, in bits; the dashed line is the mean.
+def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
+    """The surprisal of each token in bits; the dashed line is the mean.
 
     Args:
-        bits: T of them, NaN where a token was not asked for.
+        bits: T of them, NaN for a token without one.
         tokens: T tokens.
-        mean: where to draw the line; None for no line.
+        mean: None for no line.
     """
     highest = float(np.nanmax(bits)) if np.isfinite(bits).any() else 1.0
     figure = new_figure(
         height=300,
         x={"ticks": "", **TOKENS},
-        y={"range": [0, max(1.05 * highest, 1.0)], "title": "surprise in bits"},
+        y={"range": [0, max(1.05 * highest, 1.0)], "title": "surprisal in bits"},
         shapes=[] if mean is None else [line_across(mean, dash="dash", width=2, color=FRAME)],
     )
     figure.add_bar(

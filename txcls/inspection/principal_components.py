@@ -1,4 +1,4 @@
-"""Vectors in the plane: token embeddings and the vectors of whole texts, by principal components."""
+"""Which tokens and texts lie near each other? Their vectors in the plane of the first two principal components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 
 @dataclass(frozen=True)
 class Plane:
-    """The plane in which N vectors of width D spread the most (Pearson 1901, principal component analysis).
+    """The plane of the first two principal components of N vectors of width D (Pearson 1901).
 
-    `points` (N, 2) are the vectors in it, `mean` (D,) is its origin, `axes` (2, D) its directions, of length 1 and at
-    right angles; `shares` (2,) is how much of all variance lies along each.
+    `points` (N, 2) are the projected vectors, `mean` (D,) is the origin, `axes` (2, D) are the orthonormal directions,
+    and `shares` (2,) is the share of the variance along each.
     """
 
     points: FloatArray
@@ -26,15 +26,15 @@ class Plane:
     shares: NDArray[np.float64]
 
     def place(self, vectors: FloatArray) -> FloatArray:
-        """Where further vectors (M, D) lie in the plane, (M, 2)."""
+        """Further vectors (M, D) projected onto the plane, (M, 2)."""
         places: FloatArray = ((vectors - self.mean) @ self.axes.T).astype(np.float32)
         return places
 
 
 def principal_plane(vectors: FloatArray) -> Plane:
-    """The plane of N vectors (N, D); directions without any spread are zero, and their share too.
+    """The plane of N vectors (N, D); directions without variance are zero, and so is their share.
 
-    Each axis points so that its largest component is positive: the same vectors always give the same picture.
+    Each axis has a positive largest component, so that the same vectors always give the same picture.
 
     Raises:
         ValueError: there is no vector.
@@ -59,8 +59,8 @@ def principal_plane(vectors: FloatArray) -> Plane:
 
 @dataclass(frozen=True)
 class TokenPlane:
-    """The vocabulary in the plane: `ids` and their `points` (N, 2), with the shares of variance along the axes; the ids
-    of the text's own tokens, each once, and the nearest words of each with their cosines."""
+    """The vocabulary in the plane: `ids` and their `points` (N, 2), `shares` of the variance along the axes; the ids of
+    the text's own tokens, each once, and the nearest tokens of each with their cosine similarities."""
 
     ids: tuple[int, ...]
     points: FloatArray
@@ -71,7 +71,7 @@ class TokenPlane:
 
 
 def vocabulary_plane(classifier: Classifier) -> Plane:
-    """The plane of the trained vectors of all tokens but the special ones."""
+    """The plane of the token embeddings, without those of special tokens."""
     return principal_plane(_token_vectors(classifier)[len(SPECIAL_TOKENS) :])
 
 
@@ -81,7 +81,7 @@ def _token_vectors(classifier: Classifier) -> FloatArray:
 
 
 def unit_token_vectors(classifier: Classifier) -> FloatArray:
-    """The token embeddings at length 1, (V, D): their products are cosines."""
+    """The token embeddings scaled to norm 1, (V, D): their dot products are cosine similarities."""
     vectors = _token_vectors(classifier)  # V D
     units: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return units
@@ -94,10 +94,10 @@ def token_plane(
 
     Args:
         classifier: a classifier.
-        text: whose tokens are to be found in the plane.
-        plane: `vocabulary_plane` of this classifier, where it was made before.
-        n_tokens: how many of the vocabulary to return: the most frequent ones, of byte pairs the first learned.
-        n_nearest: nearest words for each token of the text, by cosine.
+        text: its tokens are projected too.
+        plane: `vocabulary_plane` of this classifier, if it was computed before.
+        n_tokens: how many tokens of the vocabulary to return, those with the lowest ids.
+        n_nearest: nearest tokens for each token of the text, by cosine similarity.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -127,7 +127,7 @@ def token_plane(
 
 @dataclass(frozen=True)
 class PooledTexts:
-    """Texts as the one vector each that is classified: `vectors` (N, D), and the class that wins on each."""
+    """Texts as their pooled `vectors` (N, D), which the head classifies, and the predicted class of each."""
 
     vectors: FloatArray
     labels: tuple[str, ...]
@@ -159,10 +159,10 @@ def pool_texts(classifier: Classifier, texts: Sequence[str], *, batch_size: int 
 
 @dataclass(frozen=True)
 class TextPlane:
-    """A text among others in the plane of their pooled vectors: what the head reads to name a class.
+    """A text among others in the plane of their pooled vectors, which the head classifies.
 
-    `points` (N, 2) are the others', `own` (2,) is the text's and `own_label` its class; `cosines` (N,) is how nearly
-    each of the others' vectors points its way.
+    `points` (N, 2) are the others, `own` (2,) is the text and `own_label` its class; `cosines` (N,) are the cosine
+    similarities of its vector with those of the others.
     """
 
     points: FloatArray
@@ -173,7 +173,7 @@ class TextPlane:
 
 
 def text_plane(classifier: Classifier, text: str, others: PooledTexts) -> TextPlane:
-    """Where a text lies among others. The plane is that of the others: it stays as it is while the text changes.
+    """A text among others, in the plane of the others, which does not change with the text.
 
     Raises:
         TraceError: the text holds no token to read.

@@ -1,4 +1,4 @@
-"""Vectors in the plane of their principal components: tokens, and whole texts."""
+"""Figures of principal components: tokens and whole texts in the plane of the first two."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,14 +19,14 @@ def token_scatter(
     own_names: Sequence[str],
     shares: Sequence[float],
 ) -> go.Figure:
-    """The vocabulary as small dots, and the tokens of a text as large ones with their names.
+    """The vocabulary as small dots, and the tokens of a text as large dots with their names.
 
     Args:
         points: N 2, tokens of the vocabulary.
         names: N tokens.
         own_points: M 2, tokens of the text.
         own_names: M tokens.
-        shares: of all variance along each axis.
+        shares: of the variance along each axis.
     """
     figure = _plane(shares)
     _dots(figure, points, [label(name) for name in names], "vocabulary", OKABE_ITO[7], "circle", size=4, opacity=0.45)
@@ -55,16 +55,16 @@ def text_scatter(
     *,
     classes: Sequence[str],
 ) -> go.Figure:
-    """Texts by the class that wins on them, told apart by colour and symbol, and one text as a large star.
+    """Texts, with colour and symbol by predicted class, and one text as a large star.
 
     Args:
         points: N 2.
-        labels: N classes.
-        texts: N beginnings of texts, shown under the pointer.
-        own: the text's place.
-        own_label: its class.
-        shares: of all variance along each axis.
-        classes: all classes, whose order decides colours and symbols.
+        labels: N predicted classes.
+        texts: N beginnings of texts, shown on hover.
+        own: the point of the text.
+        own_label: its predicted class.
+        shares: of the variance along each axis.
+        classes: all classes; their order determines colours and symbols.
     """
     figure = _plane(shares, **legend_above())
     winners = np.array(labels)

@@ -10,7 +10,14 @@ import torch.nn.functional as F
 from tests.conftest import TEXTS, make_language_model
 from txcls.errors import CheckpointError
 from txcls.generation import Sampling, TextModel, generate, next_token_probabilities
-from txcls.inspection import continue_ids, fill_blank, next_tokens, sight, surprise, token_names
+from txcls.inspection.language_model import (
+    continue_ids,
+    fill_blank,
+    masked_attention,
+    next_tokens,
+    surprisal,
+    token_names,
+)
 from txcls.text.vocabulary import MASK, UNK
 
 PAIRS = {"tokenizer": "bpe", "max_vocabulary": 330}
@@ -88,7 +95,7 @@ def test_next_tokens_are_the_softmax_after_the_last(causal: TextModel, sampling:
 
 def test_surprise_is_that_of_reading_each_beginning_anew(causal: TextModel) -> None:
     ids = causal.encode(TEXT)
-    found = surprise(causal, ids)
+    found = surprisal(causal, ids)
     assert np.isnan(found.bits[0])
     for place in range(1, len(ids)):
         probability = torch.softmax(logits(causal, ids[:place])[-1].double(), -1)[ids[place]]
@@ -103,11 +110,11 @@ def test_long_texts_are_scored_in_parts_all_the_same(folder: Path) -> None:
     ids = model.encode(" ".join(TEXTS) * 8)
     assert len(ids) == 200
     expected = F.cross_entropy(logits(model, ids)[:-1].double(), torch.tensor(ids[1:]), reduction="none") / np.log(2)
-    np.testing.assert_allclose(surprise(model, ids).bits[1:], expected, rtol=1e-4)
+    np.testing.assert_allclose(surprisal(model, ids).bits[1:], expected, rtol=1e-4)
 
 
 def test_a_text_of_nothing_has_no_surprise(causal: TextModel) -> None:
-    found = surprise(causal, causal.encode(""))
+    found = surprisal(causal, causal.encode(""))
     assert len(found.bits) == 1 and found.mean is None and found.perplexity is None
 
 
@@ -131,20 +138,20 @@ def test_the_mask_is_a_triangle_or_full_and_patterns_keep_to_it(folder: Path) ->
     for name, objective in (("words", "causal"), ("masked", "masked")):
         model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
         ids = model.encode(TEXT)
-        found = sight(model, ids)
+        found = masked_attention(model, ids)
         n = len(ids)
         whole = np.ones((n, n), dtype=bool)
-        np.testing.assert_array_equal(found.allowed, np.tril(whole) if objective == "causal" else whole)
-        assert found.attention.shape == (2, 2, n, n)
-        np.testing.assert_allclose(found.attention.sum(-1), 1.0, atol=1e-5)
-        assert (found.attention[:, :, ~found.allowed] == 0).all() and (found.attention[:, :, found.allowed] > 0).all()
+        np.testing.assert_array_equal(found.mask, np.tril(whole) if objective == "causal" else whole)
+        assert found.patterns.shape == (2, 2, n, n)
+        np.testing.assert_allclose(found.patterns.sum(-1), 1.0, atol=1e-5)
+        assert (found.patterns[:, :, ~found.mask] == 0).all() and (found.patterns[:, :, found.mask] > 0).all()
 
 
 def test_what_comes_later_changes_earlier_looks_only_without_a_mask(folder: Path) -> None:
     for name, objective in (("words", "causal"), ("masked", "masked")):
         model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
         ids = model.encode(TEXT)
-        whole, part = sight(model, ids).attention[:, :, :5, :5], sight(model, ids[:5]).attention
+        whole, part = masked_attention(model, ids).patterns[:, :, :5, :5], masked_attention(model, ids[:5]).patterns
         assert np.allclose(whole, part, atol=1e-6) == (objective == "causal")
 
 

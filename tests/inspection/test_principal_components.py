@@ -8,15 +8,15 @@ from sklearn.decomposition import PCA
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import TraceError
-from txcls.inspection import (
-    nearest_tokens,
+from txcls.inspection.principal_components import (
     pool_texts,
     principal_plane,
     text_plane,
     token_plane,
-    trace_text,
     vocabulary_plane,
 )
+from txcls.inspection.tracing import trace_text
+from txcls.inspection.vocabulary import nearest_tokens
 from txcls.predict import Classifier
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import TraceError
-from txcls.inspection import align_tokens, compare_texts, nearest_tokens, search_flips
+from txcls.inspection.counterfactuals import align_tokens, compare_texts, search_flips
+from txcls.inspection.vocabulary import nearest_tokens
 from txcls.predict import Classifier
 
 

@@ -1,4 +1,4 @@
-"""Boards of heads: one cell per head of every layer, feed-forward blocks beside them, with a number in each cell."""
+"""One number per head as a heat map of layers by heads, with an extra column for feed-forward blocks."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Settings, flat_colour_bar, minus, new_figure
 
 BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Ends of the colours of a board of differences: the same for most texts, so that colours can be compared."""
+"""Ends of the colour scale of differences: few, so that colours can be compared between texts."""
 FEED_FORWARD = -1
 """The head number that stands for a layer's feed-forward block."""
 GAP = 0.4
-"""Room between the heads and the feed-forward blocks, in cells."""
+"""Width of the gap between heads and feed-forward blocks, in cells."""
 
 
-def effect_board(
+def head_effects_map(
     heads: NDArray[np.floating],
     feed_forward: NDArray[np.floating],
     *,
@@ -27,27 +27,31 @@ def effect_board(
     chosen: Collection[tuple[int, int]] = (),
     clickable: bool = True,
 ) -> go.Figure:
-    """Differences in percentage points, zero in the middle of the colours.
+    """The effect of each head and feed-forward block in percentage points, with zero in the middle of the colour scale.
 
-    A click selects a cell: its invisible marker carries `customdata = [layer, head]` (from 0; head -1 is the layer's
+    A click selects a cell: its invisible marker has `customdata = [layer, head]` (from 0; head -1 is the layer's
     feed-forward block).
 
     Args:
         heads: L H differences, 1 for 100 points.
-        feed_forward: L differences, in a column of their own.
+        feed_forward: L differences.
         title: of the colour bar.
-        what: what moved, for the text on hover.
+        what: what changes, for the hover text.
         digits: decimals of the numbers.
         chosen: (layer, head) of the cells to frame and cross out.
-        clickable: whether hovering invites to click.
+        clickable: whether the hover text says that a click switches.
     """
-    cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: a gap before the last
+    cells = np.column_stack(
+        [heads, np.full(len(heads), np.nan), feed_forward]
+    )  # L H+2: the column before the last is a gap
     bound = next((one for one in BOUNDS if np.nanmax(np.abs(cells), initial=0.0) <= one), 1.0)
-    figure = _board(
+    figure = _heads(
         cells * 100,
         colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": _bar(title)},
         number=lambda value: _signed(value, digits),
-        hover=lambda value: f"{what} moves by {_signed(value, digits + 1)} points" + "<br>click to switch" * clickable,
+        hover=lambda value: (
+            f"{what} changes by {_signed(value, digits + 1)} points" + "<br>click to switch" * clickable
+        ),
         n_heads=heads.shape[1],
         feed_forward=True,
     )
@@ -64,17 +68,17 @@ def effect_board(
     return figure
 
 
-def head_board(values: NDArray[np.floating], *, title: str, what: str, top: float, digits: int = 2) -> go.Figure:
+def head_values_map(values: NDArray[np.floating], *, title: str, what: str, top: float, digits: int = 2) -> go.Figure:
     """One number per head, from 0 to `top`.
 
     Args:
         values: L H numbers, none negative.
         title: of the colour bar.
-        what: what they are, for the text on hover.
-        top: the end of the colours.
+        what: what they are, for the hover text.
+        top: the end of the colour scale.
         digits: decimals of the numbers.
     """
-    return _board(
+    return _heads(
         values,
         colours={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": _bar(title)},
         number=lambda value: f"{value:.{digits}f}",
@@ -84,7 +88,7 @@ def head_board(values: NDArray[np.floating], *, title: str, what: str, top: floa
     )
 
 
-def _board(
+def _heads(
     cells: NDArray[np.floating],
     *,
     colours: Settings,

@@ -1,4 +1,4 @@
-"""The numbers of one step of the forward pass as a heat map, one of them framed."""
+"""A matrix as a heat map, with one cell framed: the numbers of a step of the forward pass."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -25,7 +25,7 @@ def number_map(
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """A matrix as colours, with every number under the pointer; minus infinity stays blank.
+    """A matrix as a heat map, with every number on hover; minus infinity is left blank.
 
     Args:
         values: R K numbers.
@@ -66,7 +66,7 @@ def number_map(
     )
     if chosen is not None:
         row, column = chosen
-        for colour, width in (("#FFFFFF", 6), (FRAME, 3)):  # seen on every colour of the scale
+        for colour, width in (("#FFFFFF", 6), (FRAME, 3)):  # visible on every colour of the scale
             figure.add_shape(
                 type="rect",
                 x0=column - 0.5,

@@ -1,4 +1,4 @@
-"""Looking inside: the traced pass is the real one, and what it shows has the shape it says."""
+"""The traced forward pass is the real one, and its tensors have the shapes it says."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import TraceError
-from txcls.inspection import position_encoding, position_products, shuffle_words, sinusoids, trace_text
+from txcls.inspection.tracing import trace_text
 from txcls.predict import Classifier
 
 
@@ -60,8 +60,6 @@ def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Classifi
 def test_a_text_without_words_cannot_be_traced(classifier: Classifier, text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         trace_text(classifier, text)
-    with pytest.raises(TraceError, match="no word in this text"):
-        shuffle_words(classifier, text)
 
 
 def test_threads_trace_side_by_side(classifier: Classifier) -> None:
@@ -70,51 +68,3 @@ def test_threads_trace_side_by_side(classifier: Classifier) -> None:
         jobs = [(text, pool.submit(trace_text, classifier, text)) for text in TEXTS * 10]
         for text, job in jobs:
             np.testing.assert_allclose(job.result().attention, expected[text], atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["sinusoidal", "learned", "none"])
-def test_the_position_encoding_is_what_the_model_adds(tmp_path: Path, kind: str) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", positions=kind))
-    encoding = position_encoding(classifier, 5)
-    assert encoding.kind == kind and encoding.values.shape == (5, 16)
-    assert position_encoding(classifier).values.shape == (12, 16)
-    if kind == "none":
-        assert not encoding.values.any()
-    else:
-        text = "the bank raised its rates"
-        np.testing.assert_allclose(encoding.values, trace_text(classifier, text).values["embeddings.positions"])
-    for length in (0, 13):
-        with pytest.raises(ValueError, match="this model has 1 to 12 positions"):
-            position_encoding(classifier, length)
-
-
-def test_the_product_of_sinusoids_depends_on_their_distance_only() -> None:
-    products = position_products(sinusoids(30, 16))
-    for distance in range(30):
-        np.testing.assert_allclose(np.diag(products, distance), products[0, distance], atol=1e-4)
-    assert products[0, 0] == pytest.approx(8.0)
-    for wrong in ((0, 16), (5, 15), (5, 0)):
-        with pytest.raises(ValueError, match="wanted at least 1 and a positive even number"):
-            sinusoids(*wrong)
-
-
-def test_shuffling_keeps_the_words_and_repeats_itself(classifier: Classifier) -> None:
-    text = TEXTS[3]
-    result = shuffle_words(classifier, text, n=7, seed=3)
-    assert all(sorted(one.split()) == sorted(text.split()) for one in result.texts)
-    np.testing.assert_allclose(result.probabilities.sum(1), 1.0)
-    assert result.texts == shuffle_words(classifier, text, n=7, seed=3).texts
-    winners = [classifier.classes[row.argmax()] for row in result.probabilities]
-    assert result.label_kept == pytest.approx(np.mean([winner == result.original.label for winner in winners]))
-    one = shuffle_words(classifier, "bank", n=2)
-    assert one.label_kept == 1.0
-    with pytest.raises(ValueError, match="got n = 0"):
-        shuffle_words(classifier, text, n=0)
-
-
-def test_without_positions_and_bigrams_the_order_of_words_does_not_matter(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", positions="none"))
-    result = shuffle_words(classifier, TEXTS[0], n=5)
-    expected = {score.label: score.probability for score in result.original.scores}
-    for row in result.probabilities:
-        assert dict(zip(classifier.classes, row, strict=True)) == pytest.approx(expected, abs=1e-5)

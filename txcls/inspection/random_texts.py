@@ -1,18 +1,18 @@
-"""Random texts of a data set beside what a classifier makes of them."""
+"""Random texts of a data set, and what a classifier makes of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from txcls.data.datasets import LabelledTexts
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.predict import Classifier, Prediction
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnText:
-    """A text with its class (None for a text of no class) and the prediction of all classes' best."""
+class ClassifiedText:
+    """A text with its true class (None for a text out of scope) and the model's best class."""
 
     text: str
     truth: str | None
@@ -20,26 +20,32 @@ class DrawnText:
 
     @property
     def is_right(self) -> bool:
-        """Whether the class was found, or a text of no class turned away; one turned away wrongly is wrong."""
+        """Whether the prediction is right: out of scope if the text is, else the true class and not out of scope."""
         if self.truth is None:
             return self.prediction.out_of_scope is True
         return self.prediction.label == self.truth and self.prediction.out_of_scope is not True
 
 
-def draw_texts(
+def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
+    """`n` different texts in random order, or all if there are fewer; the same ones for the same seed."""
+    places = np.random.default_rng(seed).permutation(len(texts))[:n]
+    return [texts[int(place)] for place in places]
+
+
+def classify_random_texts(
     classifier: Classifier, rows: LabelledTexts, outside: Sequence[str] = (), *, n: int, seed: int
-) -> list[DrawnText]:
+) -> list[ClassifiedText]:
     """Classify `n` different rows in random order; a larger `n` adds to the rows of a smaller one.
 
     Args:
-        classifier: one that knows the classes of the rows.
+        classifier: one that has the classes of the rows.
         rows: to draw from.
-        outside: texts of no class, to draw from as well.
-        n: how many, or all where there are fewer.
+        outside: texts out of scope, to draw from as well.
+        n: how many, or all if there are fewer.
         seed: the same one draws the same rows.
 
     Raises:
-        DataError: the rows have classes that the classifier does not know.
+        DataError: the rows have classes that the classifier has not.
         ValueError: n is below 1.
     """
     if n < 1:
@@ -57,4 +63,6 @@ def draw_texts(
         for place in map(int, places)
     ]
     predictions = classifier.predict([text for text, _ in chosen], top_k=1, batch_size=32)
-    return [DrawnText(text, truth, prediction) for (text, truth), prediction in zip(chosen, predictions, strict=True)]
+    return [
+        ClassifiedText(text, truth, prediction) for (text, truth), prediction in zip(chosen, predictions, strict=True)
+    ]

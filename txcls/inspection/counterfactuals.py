@@ -1,4 +1,4 @@
-"""Two versions of a text beside each other, and the smallest change of one word that changes the class."""
+"""What if the text were different? Two versions compared, and the smallest change of a word that flips the class."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.inspection.attribution import logits_without
-from txcls.inspection.neighbourhood import unit_token_vectors
+from txcls.inspection.principal_components import unit_token_vectors
 from txcls.inspection.tracing import readable
 from txcls.predict import Classifier, Prediction
 from txcls.text.encoder import Encoding
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 MOST_LEFT_OUT = 128
-"""Words of a text that a comparison leaves out one by one; of longer texts those nearest to a change."""
+"""Words of a text that a comparison leaves out one by one; in longer texts those nearest to a change."""
 
 Change = Literal["same", "changed", "removed", "added"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A token before and the one that stands for it after, by place; None where there is none."""
+    """The index of a token before and of its counterpart after; None if there is none."""
 
     before: int | None
     after: int | None
@@ -34,7 +34,7 @@ class Pair:
 def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[Pair, ...]:
     """Every token of both texts once, in order: same, changed, removed or added.
 
-    Longest common stretches first, as `difflib` finds them; between these, tokens are paired in their order.
+    `difflib` finds the longest common runs; between these, tokens are paired in order.
     """
     pairs: list[Pair] = []
     matcher = SequenceMatcher(a=before, b=after, autojunk=False)
@@ -49,11 +49,11 @@ def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[Pair, ...
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the model makes of a text and of its changed version.
+    """The predictions for a text and for its changed version.
 
-    `effects_before` and `effects_after` have a number for each token: by how much the probability of `label`, the class
-    that wins before, falls when the token is left out. It is NaN for special tokens, where nothing would be left, and
-    in texts of more than MOST_LEFT_OUT words for those far from any change.
+    `effects_before` and `effects_after` say for each token by how much the probability of `label`, the class predicted
+    before, falls when the token is left out. They are NaN for special tokens, for a text of one word, and, in texts of
+    more than MOST_LEFT_OUT words, for those far from any change.
     """
 
     before: Prediction
@@ -65,7 +65,7 @@ class Comparison:
 
 
 def compare_texts(classifier: Classifier, before: str, after: str) -> Comparison:
-    """Both versions through the classifier, token by token.
+    """Classify both versions and compare them token by token.
 
     Raises:
         TraceError: one of them holds no token to read.
@@ -93,7 +93,7 @@ def effects_of_leaving_out(
         classifier: a classifier.
         encoding: a text with at least one word.
         label: a class.
-        near: of a text of more than MOST_LEFT_OUT words, the places round which they are left out.
+        near: in a text of more than MOST_LEFT_OUT words, those nearest to these positions are left out.
     """
     index = classifier.classes.index(label)
     ids = encoding.ids
@@ -111,10 +111,10 @@ def effects_of_leaving_out(
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A change of one word after which another class wins.
+    """A change of one word that changes the predicted class.
 
-    `word` is what stood at token `place`, `replacement` what stands there instead, "" where it was left out. `size` is
-    1 - cosine of the two words' vectors; leaving a word out counts as 1, a word with nothing in common.
+    `word` at token `place` becomes `replacement`, "" if it was removed. `size` is 1 - cosine similarity of the two
+    words' embeddings; removing a word counts as 1, as much as an unrelated word.
     """
 
     place: int
@@ -128,7 +128,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class FlipSearch:
-    """How far a search is: `done` of `total` changes tried, and the flips among them, the smallest change first."""
+    """The state of a search: `done` of `total` changes tried, and the flips among them, the smallest change first."""
 
     done: int
     total: int
@@ -138,10 +138,10 @@ class FlipSearch:
 def search_flips(
     classifier: Classifier, text: str, *, n_neighbours: int = 10, batch_size: int = 32
 ) -> Iterator[FlipSearch]:
-    """Leave out each word, then replace each by its nearest in the vocabulary, and see which changes flip the class.
+    """Remove each word, then replace each by its nearest words in the vocabulary, and find changes that flip the class.
 
-    Yields after each batch of changed texts, so that it can be shown, and left, at any time. Words that matter most by
-    leaving them out are replaced first. Each changed text is read anew from its characters, as if it had been typed.
+    Yields after each batch of changed texts, so that results can be shown early and the search stopped. Words whose
+    removal matters most are replaced first. Each changed text is tokenized anew, as if it had been typed.
 
     Args:
         classifier: a classifier.
@@ -156,7 +156,7 @@ def search_flips(
     [original] = classifier.predict([text], top_k=1)
     label = str(original.label)
     removals, replacements = _removals(encoding), _replacements(classifier, encoding, n_neighbours)
-    kept: dict[int, float] = {}  # the probability of the class that is left without each word
+    kept: dict[int, float] = {}  # the probability of the class without each word
     flips: list[Flip] = []
     done, total = 0, len(removals) + len(replacements)
     for phase in (removals, replacements):
@@ -196,7 +196,7 @@ def _removals(encoding: Encoding) -> list[_Try]:
 
 
 def _replacements(classifier: Classifier, encoding: Encoding, n: int) -> list[_Try]:
-    """Each word's nearest neighbours, for words that have a vector of their own and hold a letter or digit."""
+    """Each word's nearest neighbours, for words in the vocabulary with a letter or digit."""
     wanted = [
         place
         for place, token in enumerate(encoding.tokens)
@@ -211,7 +211,7 @@ def _replacements(classifier: Classifier, encoding: Encoding, n: int) -> list[_T
     changes = []
     for place, index, row in zip(wanted, ids, cosines, strict=True):
         token = encoding.tokens[place]
-        # A few more than asked for: marks, and other spellings of the word itself, are passed over.
+        # A few more than wanted, since punctuation and other spellings of the word itself are skipped.
         near = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1]
         found = 0
         for other in sorted(map(int, near), key=lambda one: -row[one]):

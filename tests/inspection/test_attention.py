@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS
-from txcls.inspection import attention_rollout, head_statistics, query_key, trace_text
+from txcls.inspection.attention import attention_rollout, head_statistics, query_key
+from txcls.inspection.tracing import trace_text
 from txcls.predict import Classifier
 
 

@@ -1,4 +1,4 @@
-"""Two versions of a text side by side: their class probabilities, and what each word does in each."""
+"""Figures of two versions of a text: their class probabilities, and the effect of each word in each."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def compared_bars(
         classes: C class names.
         before: C probabilities of the text as typed.
         after: C probabilities of the changed text.
-        n_rows: how many classes to show, those with the highest probability in either.
+        n_rows: how many classes to show: those with the highest probability in either.
         names_above: write each name above its bars rather than beside them.
     """
     old, new = np.asarray(before), np.asarray(after)
@@ -82,11 +82,11 @@ def compared_bars(
 def compared_effects(
     names: Sequence[str], before: NDArray[np.floating], after: NDArray[np.floating], *, of: str
 ) -> go.Figure:
-    """What each word adds to the probability of a class, before and after, word beside word.
+    """The effect of each word on the probability of a class, before and after, side by side.
 
     Args:
         names: N words, changed ones as "old → new".
-        before: N effects in the text as typed; NaN where there is no such word.
+        before: N effects in the text as typed; NaN if the word is not in it.
         after: N effects in the changed text.
         of: the class.
     """
