@@ -118,8 +118,8 @@ def _calibrated(run: ForwardPass, surprisal: Floats) -> Step:
         "calibrated",
         "Calibrated probabilities",
         "The surprisal of each class, −ln P, is divided by a temperature τ and raised to a power κ; softmax of the "
-        "negative results gives the final probabilities. τ and κ were fitted on validation texts, so that of the "
-        "answers given with 90 %, 90 % are right. The ranking of the classes does not change.",
+        "negative results gives the final probabilities. τ and κ were fitted on validation texts, so that about 90 % "
+        "of the answers given with 90 % are right. The ranking of the classes does not change.",
         r"\ell'_c = -\left(\frac{-\ln P_c}{\tau}\right)^{\kappa}, \quad "
         r"P'_c = \frac{\mathrm{e}^{\ell'_c}}{\sum_m \mathrm{e}^{\ell'_m}}",
         (snippet(module, "surprise = np.maximum", "return"), snippet(calibrated_probabilities, "probabilities:")),
