@@ -52,9 +52,9 @@ def _written(parts: Sequence[str]) -> str:
     return " + ".join(parts)
 
 
-def equals(symbol: str, formula: str, *steps: str) -> tuple[str, ...]:
-    """`symbol = formula`, and below it each further step."""
-    return (f"{symbol} &= {formula}", *(f"&= {step}" for step in steps))
+def equals(symbol: str, formula: str, *steps: str, sign: str = "=") -> tuple[str, ...]:
+    """`symbol = formula` (or another sign), and below it `= step` for each further step."""
+    return (f"{symbol} &{sign} {formula}", *(f"&= {step}" for step in steps))
 
 
 def lookup(symbol: str, source: str, value: float, *, times: tuple[str, float] | None = None) -> Arithmetic:
@@ -67,11 +67,11 @@ def lookup(symbol: str, source: str, value: float, *, times: tuple[str, float] |
     return Arithmetic(equals(symbol, rf"{source} \cdot {name}", *steps), result)
 
 
-def total(symbol: str, names: Sequence[str], values: Sequence[float]) -> Arithmetic:
-    """The sum of a few named numbers."""
+def total(symbol: str, names: Sequence[str], values: Sequence[float], *, sign: str = "=") -> Arithmetic:
+    """The sum of a few named numbers; an arrow as `sign` where `symbol` is among the names."""
     result = float(np.sum(np.asarray(values, dtype=np.float64)))
     written = " + ".join(map(_factor, map(float, values)))
-    return Arithmetic(equals(symbol, " + ".join(names), written, number(result)), result)
+    return Arithmetic(equals(symbol, " + ".join(names), written, number(result), sign=sign), result)
 
 
 def dot_product(

@@ -99,6 +99,7 @@ def _add(run: ForwardPass, layer: int, part: Part, stream: Step, written: Step, 
             f"x_{{{i + 1},{d}}}",
             [f"{one.symbol}_{{{i + 1},{d}}}" for one in (stream, written)],
             [float(old[i, d]), float(new[i, d])],
+            sign=r"\leftarrow",
         ),
         _ask=lambda _: ask_largest(
             f"Which vector of {run.who} has the larger norm?",
