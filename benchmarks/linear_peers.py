@@ -26,9 +26,9 @@ from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
 from txcls.config import RunConfig, load_preset
-from txcls.data.classes import in_classes_of
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation
+from txcls.evaluation import in_classes_of
 from txcls.predict import Classifier
 from txcls.text.cleaning import clean
 from txcls.training.teacher import Fold, ngrams
@@ -104,7 +104,7 @@ def compare(name: str) -> None:
     dataset = open_dataset(config.data)
     classifier = Classifier.load(name)
     rows = Rows.of(dataset, config)
-    test = in_classes_of(rows.test, classifier.classes, name=name)
+    test = in_classes_of(rows.test, classifier.checkpoint)
     own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N
     print(f"\n{name}, {len(test):,} test rows: checkpoint {own.mean():.2%}")
     models = {"words and pairs": partial(support_vectors, rows, config, characters=False)}

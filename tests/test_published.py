@@ -12,11 +12,10 @@ import torch
 
 from txcls.checkpoint import load_checkpoint
 from txcls.data.batches import TokenisedTexts
-from txcls.data.classes import in_classes_of
 from txcls.data.datasets import open_dataset
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
-from txcls.logits import predict_logits
+from txcls.evaluation import in_classes_of, predict_logits
 from txcls.predict import Classifier
 from txcls.training import evaluate
 from txcls.training.objectives import FillMasked, SayNext
@@ -145,8 +144,7 @@ def test_the_cards_figures_are_measured_again(published_data: Path, name: str, s
 def test_a_tenth_of_the_reviews_agrees_with_the_imdb_card(published_data: Path) -> None:
     """All 25,000 take minutes (`python -m txcls evaluate imdb`); of 2,500 the accuracy has an error of its own."""
     checkpoint = load_checkpoint(ROOT / "checkpoints" / "imdb")
-    rows = open_dataset(checkpoint.config.data, path=published_data / "imdb").load("test")
-    rows = in_classes_of(rows, checkpoint.classes, name=checkpoint.name)
+    rows = in_classes_of(open_dataset(checkpoint.config.data, path=published_data / "imdb").load("test"), checkpoint)
     some = rows.subset(np.random.default_rng(0).choice(len(rows), 2500, replace=False))
     right = predict_logits(checkpoint.model, TokenisedTexts.encode(checkpoint.encoder, some)).numpy().argmax(1)
     share = (right == np.asarray(some.labels)).mean()

@@ -14,7 +14,7 @@ from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
-from txcls.logits import predict_logits
+from txcls.evaluation import predict_logits
 from txcls.model import TextClassifier
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import drop_tokens

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
-from txcls.logits import predict_logits
+from txcls.evaluation import predict_logits
 from txcls.metrics import Metrics, Slice, accuracy_by, calibrated_probabilities, evaluate_probabilities
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder

@@ -11,11 +11,10 @@ from txcls.checkpoint import Checkpoint
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
-from txcls.data.classes import in_classes_of
 from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.errors import DataError, TrainingError
-from txcls.logits import predict_logits
+from txcls.evaluation import in_classes_of, predict_logits
 from txcls.metrics import auroc, fit_calibration, scope_scores, scope_threshold
 from txcls.model import TextClassifier
 from txcls.stored import as_stored
@@ -289,5 +288,4 @@ def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
 
 
 def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
-    in_order = in_classes_of(rows, checkpoint.classes, name=checkpoint.name)
-    return TokenisedTexts.encode(checkpoint.encoder, in_order, cache=cache_folder() / "tokens")
+    return TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint), cache=cache_folder() / "tokens")

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts
-from txcls.data.classes import in_classes_of
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
+from txcls.evaluation import in_classes_of, predict_logits
 from txcls.inspection.ablation.changes import Change, Means, Off, each_part, edits_of, measure_means
 from txcls.inspection.random_texts import random_texts
-from txcls.logits import predict_logits
 from txcls.model import TextClassifier
 from txcls.predict import Classifier
 from txcls.tap import trace
@@ -121,7 +120,7 @@ def measure_heads(
     tell("averaging the output of each part over validation texts")
     validation = training_and_validation(dataset, checkpoint.config.data)[1].texts
     means = measure_means(classifier, random_texts(validation, n=MEAN_TEXTS), split="validation")
-    rows = in_classes_of(dataset.load("test"), checkpoint.classes, name=checkpoint.name)
+    rows = in_classes_of(dataset.load("test"), checkpoint)
     effects: dict[Off, AccuracyEffects] = {}
     for off in ("zero", "mean"):
         tell(f"classifying {len(rows):,} test rows without each part ({off})")
