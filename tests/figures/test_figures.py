@@ -82,7 +82,7 @@ def test_the_scale_of_token_bars_ends_above_the_longest(best: float, filtered: f
 def test_tokens_that_cannot_be_drawn_are_said_to_be_left_out() -> None:
     figure = token_bars(["x", "y"], [0.4, 0.3], other=(5, 0.3), filtered=[1.0, 0.0])
     plain, drawn = figure.data
-    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "left out"]
+    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "filtered out"]
     gaps = np.array(drawn.y) - np.array(plain.y)
     assert (gaps >= (plain.width + drawn.width) / 2).all(), "they do not overlap"
 
@@ -99,7 +99,7 @@ def test_the_mask_has_two_values_on_a_fixed_scale() -> None:
     heat = mask_map(mask, ["a", "b", "c", "c"]).data[0]
     np.testing.assert_array_equal(heat.z, mask)
     assert (heat.zmin, heat.zmax) == (0, 1)
-    assert heat.text[0][1] == "cannot attend to" and heat.text[1][0] == "may attend to"
+    assert heat.text[0][1] == "cannot attend to" and heat.text[1][0] == "can attend to"
 
 
 @pytest.mark.parametrize("figure", ["tokens", "surprisal", "mask"])

@@ -10,7 +10,7 @@ import streamlit as st
 
 from txcls.app import compute, page, state, tokens
 from txcls.app.browser import listen_to_cells
-from txcls.figures import KEY_AXIS, QUERY_AXIS, minus, number_map, visible
+from txcls.figures import minus, number_map, visible
 from txcls.text.cleaning import clean
 
 if TYPE_CHECKING:
@@ -266,8 +266,8 @@ def _numbers(opened: page.Page, step: "Step", walk: "Walk") -> tuple[int, int]:
             cells[first:last],
             rows=[_name(rows, n) for n in range(first, last)],
             columns=list(columns.names) if columns.names else None,
-            row_title=QUERY_AXIS if columns.what == "token" and rows.what == "token" else rows.what,
-            column_title=KEY_AXIS if columns.what == rows.what else columns.what,
+            row_title="query" if columns.what == "token" and rows.what == "token" else rows.what,
+            column_title="key" if columns.what == rows.what else columns.what,
             quantity=step.quantity,
             bound=float(finite.max(initial=0.0)) or None,
             chosen=(row - first, column) if first <= row < last else None,

@@ -2,8 +2,6 @@
 
 from txcls.figures.ablation import moved_bars
 from txcls.figures.attention import (
-    KEY_AXIS,
-    QUERY_AXIS,
     Arcs,
     attention_arcs,
     attention_grid,
@@ -27,8 +25,6 @@ from txcls.figures.training import training_curves
 
 __all__ = [
     "FEED_FORWARD",
-    "KEY_AXIS",
-    "QUERY_AXIS",
     "Arcs",
     "attention_arcs",
     "attention_grid",

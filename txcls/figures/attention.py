@@ -24,7 +24,7 @@ from txcls.figures.style import (
     share_colours,
 )
 
-QUERY_AXIS, KEY_AXIS = "query: token that attends", "key: token attended to"
+ROWS, COLUMNS = "query", "key"
 GAP = 0.12  # between the maps of the grid, in map widths
 
 
@@ -103,17 +103,17 @@ def attention_map(
     pattern: NDArray[np.floating],
     tokens: Sequence[str],
     *,
-    rows: str = QUERY_AXIS,
-    columns: str = KEY_AXIS,
+    rows: str = ROWS,
+    columns: str = COLUMNS,
     verb: str = "attends to",
 ) -> go.Figure:
-    """One head: each row is a query; its weights over the keys (columns) sum to 1.
+    """The attention pattern of one head: each row is a query, its colours are the weights of the keys.
 
     Args:
-        pattern: T T attention weights (or the rows and columns of the tokens that are shown).
+        pattern: T T attention weights, or those of the tokens that are shown.
         tokens: T tokens.
         rows, columns: titles of the axes.
-        verb: what a row does to a column, for the hover text.
+        verb: joins row and column in the text on hover.
     """
     names = categories(tokens)
     figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=share_colours())
@@ -129,18 +129,18 @@ def attention_map(
     return figure
 
 
-def mask_map(mask: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
-    """The attention mask: a filled cell is an unmasked query–key pair.
+def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
+    """An attention mask: each row is a query, filled cells are its unmasked keys.
 
     Args:
-        mask: (T, T), True where the query of the row may attend to the key of the column.
+        allowed: (T, T), True where the query may attend to the key.
         tokens: T tokens.
     """
     names = categories(tokens)
     n = len(tokens)
     figure = _query_key_figure(n)
     figure.add_heatmap(
-        z=np.asarray(mask, dtype=np.uint8),
+        z=np.asarray(allowed, dtype=np.uint8),
         x=names,
         y=names,
         zmin=0,
@@ -156,13 +156,13 @@ def mask_map(mask: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
         },
         xgap=1 if n <= 40 else 0,
         ygap=1 if n <= 40 else 0,
-        text=np.where(mask, "may attend to", "cannot attend to"),
+        text=np.where(allowed, "can attend to", "cannot attend to"),
         hovertemplate="<b>%{y}</b> %{text} <b>%{x}</b><extra></extra>",
     )
     return figure
 
 
-def _query_key_figure(n_tokens: int, *, rows: str = QUERY_AXIS, columns: str = KEY_AXIS, **layout: Any) -> go.Figure:
+def _query_key_figure(n_tokens: int, *, rows: str = ROWS, columns: str = COLUMNS, **layout: Any) -> go.Figure:
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
     return new_figure(
         height=int(np.clip(190 + 17 * n_tokens, 430, 900)),
@@ -176,8 +176,8 @@ def _query_key_figure(n_tokens: int, *, rows: str = QUERY_AXIS, columns: str = K
 class Arcs:
     """The query–key pairs that are drawn as arcs, and their share of all attention.
 
-    `queries`, `keys`, `weights` have one entry per arc, largest weight first; `share` is the weight of the arcs and of
-    self-attention (drawn as dots) over all weight; `n_hidden` counts the pairs that are not drawn.
+    `queries`, `keys`, `weights` have one entry per arc, strongest first; `share` is the weight of the arcs, and of
+    self-attention (drawn as dots), over all weight; `n_hidden` counts the pairs that are not drawn.
     """
 
     queries: NDArray[np.intp]
@@ -212,10 +212,10 @@ def choose_arcs(
 
 
 def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
-    """The tokens in a row with arcs from queries to keys: above the row to later tokens, below it to earlier ones.
+    """The tokens in a row with arcs from queries to keys: above to later keys, below to earlier ones.
 
     Args:
-        pattern: T T attention weights; dot size shows self-attention, the diagonal.
+        pattern: T T attention weights; its diagonal, self-attention, sets the size of the dots.
         tokens: T tokens.
         arcs: which pairs to draw, from `choose_arcs`. Thicker and more opaque means more weight.
     """

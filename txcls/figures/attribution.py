@@ -62,18 +62,18 @@ def deletion_lines(
     *,
     winner: str,
 ) -> go.Figure:
-    """The winner's probability while words are removed, one line per method; random orders as a grey band.
+    """The winner's probability while words are deleted, one line per method; random orders as a grey band.
 
     Args:
         names: M methods.
-        shares: (K,) share of the words that are removed.
+        shares: (K,) share of the words that are deleted.
         curves: M of (K,) probabilities.
         random: (R, K) probabilities of random orders, of which lowest, mean and highest are drawn.
         winner: the class.
     """
     figure = new_figure(
         height=500,
-        x={"range": [0, 1], "tickformat": ".0%", "title": "share of words removed,<br>highest score first"},
+        x={"range": [0, 1], "tickformat": ".0%", "title": "share of words deleted,<br>highest score first"},
         y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(winner)}"},
         hovermode="x unified",
         **legend_above(traceorder="normal"),

@@ -20,7 +20,7 @@ from txcls.figures.style import (
 )
 
 SCALES = (0.1, 0.25, 0.5, 1.0)
-"""Where the axis of token probabilities may end: the most probable token may have only a few per cent."""
+"""Ends of the axis of token probabilities: among many tokens the best may have only a few per cent."""
 
 
 def token_bars(
@@ -39,7 +39,8 @@ def token_bars(
         tokens: the most probable first.
         probabilities: of those, from the softmax over all tokens.
         other: how many tokens are not listed, and their total probability.
-        filtered: probabilities with which the same tokens are sampled, 0 for those left out, as slim bars.
+        filtered: probabilities of the same tokens when sampling, 0 for those that are filtered out: slim bars below
+            the others.
         true: index of the token in the text, which is framed.
     """
     n_other, p_other = other
@@ -87,7 +88,7 @@ def token_bars(
             constraintext="none",
             name="when sampled",
             marker={"color": FRAME, "line_width": 0},
-            text=[percent(value) if value else "left out" for value in filtered],
+            text=[percent(value) if value else "filtered out" for value in filtered],
             textfont={"size": 12},
             hovertemplate="%{customdata[1]} when sampled: %{x:.3%}<extra></extra>",
             **shared,
@@ -96,10 +97,10 @@ def token_bars(
 
 
 def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
-    """The surprisal of each token in bits; the dashed line is the mean.
+    """The surprisal of each token in bits; a dashed line marks the mean.
 
     Args:
-        bits: T of them, NaN for a token without one.
+        bits: T values, NaN where a token was not predicted.
         tokens: T tokens.
         mean: None for no line.
     """

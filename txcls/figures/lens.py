@@ -38,7 +38,7 @@ def lens_lines(
     )
     figure = new_figure(
         height=430,
-        x={"type": "category", "tickfont": {"size": 13}, "title": "head applied after …"},
+        x={"type": "category", "tickfont": {"size": 13}, "title": "after …"},
         y={"range": [0, 1.02], "tickformat": ".0%", "title": "probability"},
         hovermode="x unified",
         **legend_above(),

@@ -36,7 +36,7 @@ def head_effects_map(
         heads: L H differences, 1 for 100 points.
         feed_forward: L differences.
         title: of the colour bar.
-        what: what changes, for the hover text.
+        what: what changed, for the text on hover.
         digits: decimals of the numbers.
         chosen: (layer, head) of the cells to frame and cross out.
         clickable: whether the hover text says that a click switches.
