@@ -9,7 +9,7 @@ from torch import nn
 
 from txcls.inspection.tracing import FloatArray
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, number, softmax_entry
-from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
+from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, weight_and_bias
 from txcls.inspection.walk.questions import Question, ask_largest, ask_number
 from txcls.inspection.walk.source_code import snippet
 from txcls.inspection.walk.step import Step
@@ -109,7 +109,7 @@ def _projection(
 ) -> Step:
     attn = run.block(layer).attn
     linear: nn.Linear = {"query": attn.query, "key": attn.key, "value": attn.value}[name]
-    weight, bias = to_numpy(linear.weight), None if linear.bias is None else to_numpy(linear.bias)
+    weight, bias = weight_and_bias(linear)
     symbol, width, read = name[0], run.config.d_head, before.cells()
     matrix, offset = f"W^{symbol.upper()}", f"b^{symbol.upper()}"
 
@@ -291,7 +291,7 @@ def _weighted_sum(run: ForwardPass, heads: _Heads) -> Step:
 
 def _output(run: ForwardPass, layer: int) -> Step:
     output, z = run.block(layer).attn.output, run.value(f"layers.{layer}.attn.z")  # H T E
-    weight, bias = to_numpy(output.weight), None if output.bias is None else to_numpy(output.bias)
+    weight, bias = weight_and_bias(output)
     concatenated = z.transpose(1, 0, 2).reshape(z.shape[1], -1)  # T D
     labels = tuple(f"head {head + 1}, {e}" for head in range(len(z)) for e in range(z.shape[2]))
     return Step(

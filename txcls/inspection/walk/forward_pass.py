@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from txcls.inspection.tracing import FloatArray, TracedText
 from txcls.inspection.walk.questions import Question, ask_largest, ask_percentage
@@ -76,6 +76,12 @@ def to_numpy(parameter: Tensor) -> FloatArray:
     """A parameter's numbers."""
     values: FloatArray = parameter.detach().float().numpy()
     return values
+
+
+def weight_and_bias(linear: nn.Linear) -> tuple[FloatArray, FloatArray | None]:
+    """The numbers of a linear map; None for the bias if it has none."""
+    bias = dict(linear.named_parameters()).get("bias")
+    return to_numpy(linear.weight), None if bias is None else to_numpy(bias)
 
 
 @cache
