@@ -15,18 +15,12 @@ from collections.abc import Callable
 from benchmarks._side_by_side import machine
 from txcls.app.examples import EXAMPLES
 from txcls.classifier import Classifier
-from txcls.inspection import (
-    ablate_each,
-    attention_rollout,
-    class_lens,
-    deletion_curves,
-    explain,
-    head_statistics,
-    integrated_gradients,
-    query_key,
-    search_flips,
-    trace_text,
-)
+from txcls.inspection.ablation import ablate_each
+from txcls.inspection.attention import attention_rollout, head_statistics, query_key
+from txcls.inspection.attribution import deletion_curves, explain, integrated_gradients
+from txcls.inspection.counterfactuals import search_flips
+from txcls.inspection.lens import class_lens
+from txcls.inspection.tracing import trace_text
 
 AIM_MS = 300
 AIM_FLIP_MS = 1000

@@ -11,12 +11,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
+from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.classifier import Classifier
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.model import FrequentBigrams, LanguageModel, TextClassifier
+from txcls.model import LanguageModel, TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.start_vectors import frequent_pairs
 

@@ -11,7 +11,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from txcls.errors import CheckpointError
 from txcls.generation import END_OF_TEXT, Sampling, TextModel, generate
 from txcls.gpt2 import FILES, load_gpt2
-from txcls.inspection import surprise
+from txcls.inspection.language_model import surprisal
 from txcls.listing import checkpoint_names
 
 TEXTS = ["the cat sat on the mat", "a dog — naïve, 狗! — ran", "the end of the 2nd day"] * 20
@@ -83,7 +83,7 @@ def test_a_published_folder_is_a_language_model_like_any_other(
     assert "".join(text[t.start : t.end] for t in read.tokens if t.start >= 15)[-6:] == " — ran"
     with torch.no_grad():
         loss = theirs(torch.tensor([read.ids]), labels=torch.tensor([read.ids])).loss
-    assert surprise(model, read.ids).perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
+    assert surprisal(model, read.ids).perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
     assert model.written(read.ids, model.encode(" the cat")) == " the cat"
     assert model.start == () and model.encode("") == [], "this vocabulary has no token between texts"
 

@@ -132,4 +132,4 @@ def test_tied_output_has_no_matrix_of_its_own() -> None:
     assert names == {"output.weight"}
     with torch.no_grad():
         states = torch.randn(3, 16)
-        torch.testing.assert_close(tied.score(states), states @ tied.embeddings.token.weight.T)
+        torch.testing.assert_close(tied.unembed(states), states @ tied.embeddings.token.weight.T)

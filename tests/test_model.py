@@ -12,10 +12,7 @@ from torch import Tensor, nn
 from txcls.config import ModelConfig
 from txcls.model import (
     Block,
-    Dropout,
-    FrequentBigrams,
     LayerNorm,
-    Phrases,
     SelfAttention,
     TextClassifier,
     sinusoidal_encoding,
@@ -97,7 +94,7 @@ def test_attention_equals_torchs_own(masking: str, traced: bool) -> None:
     real = torch.ones(3, 7, dtype=torch.bool)
     real[1, 4:] = real[2, 1:] = False
     earlier = torch.ones(7, 7, dtype=torch.bool).tril()
-    allowed = {"none": None, "padding": real[:, None, None], "causal": earlier, "both": real[:, None, None] & earlier}[
+    mask = {"none": None, "padding": real[:, None, None], "causal": earlier, "both": real[:, None, None] & earlier}[
         masking
     ]
     expected, weights = theirs(
@@ -111,33 +108,11 @@ def test_attention_equals_torchs_own(masking: str, traced: bool) -> None:
     with torch.no_grad():
         if traced:
             with trace() as opened:
-                result = ours(x, allowed)
+                result = ours(x, mask)
             torch.testing.assert_close(opened["pattern"], weights, atol=1e-5, rtol=0)
         else:
-            result = ours(x, allowed)
+            result = ours(x, mask)
     torch.testing.assert_close(result, expected, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("masked", [False, True])
-def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
-    masked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    torch.manual_seed(1)
-    attention = SelfAttention(small()).train()
-    allowed = torch.ones(3, 1, 1, 7, dtype=torch.bool)
-    allowed[1, ..., 4:] = not masked
-    x = torch.randn(3, 7, small().d_model)
-    made = []
-    for short in (7, 6):
-        monkeypatch.setattr("txcls.model.SHORT", short)
-        attention.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            out = attention(x, allowed).float()
-        out.square().mean().backward()
-        assert attention.query.weight.grad is not None and attention.value.weight.grad is not None
-        made.append((out.detach(), attention.query.weight.grad.clone(), attention.value.weight.grad.clone()))
-    for written_out, fused in zip(*made, strict=True):
-        torch.testing.assert_close(written_out, fused, atol=0.02 * float(fused.abs().max()), rtol=0)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -180,45 +155,6 @@ def test_layer_norm_equals_torchs_own(traced: bool) -> None:
     with torch.no_grad(), trace(record=()) if traced else nullcontext():
         result = ours(x)
     torch.testing.assert_close(result, theirs(x).detach(), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("chance", [0.1, 0.5, 0.9])
-def test_dropout_zeroes_the_share_it_should_scales_the_rest_and_lets_as_much_gradient_through(chance: float) -> None:
-    torch.manual_seed(0)
-    dropout = Dropout(chance)
-    x = torch.full((401, 999), 2.0, requires_grad=True)  # an odd number of values
-    out = dropout(x)
-    kept = (out != 0).double()
-    torch.testing.assert_close(out, kept.float() * 2 / (1 - chance))
-    spread = (chance * (1 - chance)) ** 0.5
-    assert abs(kept.mean() - (1 - chance)) < 5 * spread / x.numel() ** 0.5
-    for apart in (1, 2, 3, 4):  # four values share one draw: neighbours must not know of each other
-        both = (kept.flatten()[apart:] * kept.flatten()[:-apart]).mean()
-        assert abs(both - (1 - chance) ** 2) < 5 / x.numel() ** 0.5
-    out.sum().backward()
-    assert x.grad is not None
-    torch.testing.assert_close(x.grad, out.detach() / 2)
-    assert not torch.equal(dropout(x) != 0, out != 0), "drawn anew each time"
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("chance", [0.1, 0.5, 0.75])
-def test_dropout_of_16_bits_is_that_of_32_rounded(dtype: torch.dtype, chance: float) -> None:
-    x = torch.randn(77, 33)
-    torch.manual_seed(0)
-    wide = Dropout(chance)(torch.ones_like(x))
-    torch.manual_seed(0)
-    small = x.to(dtype).requires_grad_()
-    narrow = Dropout(chance)(small)
-    assert narrow.dtype == dtype and torch.equal(narrow, small * wide.to(dtype))
-    narrow.sum().backward()
-    assert small.grad is not None and torch.equal(small.grad, wide.to(dtype))
-
-
-def test_dropout_leaves_everything_alone_outside_training_or_without_a_chance() -> None:
-    x = torch.randn(3, 5)
-    assert torch.equal(Dropout(0.5).eval()(x), x) and torch.equal(Dropout(0.0)(x), x)
-    assert Dropout(0.5)(torch.zeros(0, 4)).shape == (0, 4)
 
 
 def test_sinusoids_equal_the_papers_formula() -> None:
@@ -327,94 +263,6 @@ def test_pooling_is_what_its_name_says(pooling: str) -> None:
         weights = [(last[n, :length] @ model.pool.score.weight[0]).softmax(0) for n, length in enumerate((4, 2))]
         expected = torch.stack([weights[0] @ last[0], weights[1] @ last[1, :2]])
     torch.testing.assert_close(opened["pooled"], expected, atol=1e-5, rtol=1e-5)
-
-
-def test_bigrams_see_the_left_neighbour_and_nothing_else() -> None:
-    model = build(small(ngram_buckets=4096))
-    assert model.embeddings.ngram is not None
-    rows = model.embeddings.ngram.rows(torch.tensor([[5, 6, 7, 6, 7]]))[0]
-    assert rows[2] == rows[4], "the same pair has the same row"
-    assert len({int(row) for row in rows}) == 4, "other pairs have others"
-    assert rows.min() >= 0 and rows.max() < 4096
-
-
-def test_bigrams_that_are_not_known_add_nothing() -> None:
-    torch.manual_seed(0)
-    model = build(small(ngram_buckets=6, ngrams="frequent"))
-    bigrams = model.embeddings.ngram
-    assert isinstance(bigrams, FrequentBigrams)
-    ids = torch.tensor([[5, 6, 7, 6, 7, 5], [6, 7, 0, 0, 0, 0]])
-    assert (bigrams.rows(ids) == 5).all(), "none is known before they are counted"
-    bigrams.table.weight.data[-1] = 0.0  # `build` moves all weights
-    bigrams.learn(torch.tensor([[7, 6], [6, 7], [0, 5]]))
-    own = {pair: row for row, pair in enumerate([(0, 5), (6, 7), (7, 6)])}  # in the order of their keys
-    pairs = [[(int(a), int(b)) for a, b in zip([0, *row], row, strict=False)] for row in ids]
-    expected = torch.tensor([[own.get(pair, 5) for pair in row] for row in pairs])
-    torch.testing.assert_close(bigrams.rows(ids), expected)
-    vectors = bigrams.eval()(ids)
-    assert torch.equal(vectors.any(-1), expected < 5)
-    bigrams.train()(ids).square().sum().backward()
-    assert not bigrams.table.weight.grad[3:].any() and bigrams.table.weight.grad[:3].any(-1).all()
-    with pytest.raises(ValueError, match="6 pairs for 5 rows"):
-        bigrams.learn(torch.arange(12).view(6, 2))
-
-
-@pytest.mark.parametrize("vocab_size", [2, 46_340, 46_341, 200_000])
-def test_bigrams_of_the_largest_ids_are_told_apart(vocab_size: int) -> None:
-    bigrams = FrequentBigrams(small(ngram_buckets=4, ngrams="frequent", d_ngram=2), vocab_size)
-    last = vocab_size - 1
-    bigrams.learn(torch.tensor([[last, last], [last, last - 1]]))
-    assert bigrams.rows(torch.tensor([[last, last, last - 1, last]]))[0].tolist() == [3, 1, 0, 3]
-
-
-def test_phrases_vote_wherever_they_stand_whole() -> None:
-    model = build(small(phrases=9))
-    phrases = model.phrases
-    assert phrases is not None
-    torch.manual_seed(1)
-    votes = torch.randn(len(PHRASES), CLASSES)
-    phrases.learn(PHRASES, votes, fewest=4)
-    known = {tuple(one for one in phrase.tolist() if one): vote for phrase, vote in zip(PHRASES, votes, strict=True)}
-    rows = [[5, 6, 5, 5, 7], [6, 5, 5], [49, 49, 49, 49, 1], [7, 8]]
-    found = phrases.by_token(padded(rows))
-    for row, said in zip(rows, found, strict=True):
-        expected, n = torch.zeros(5, CLASSES), 0
-        for end in range(len(row)):
-            for length in (1, 2, 3):
-                vote = known.get(tuple(row[end - length + 1 : end + 1])) if end >= length - 1 else None
-                if vote is not None:
-                    expected[end] += vote
-                    n += 1
-        torch.testing.assert_close(said, expected / math.sqrt(max(n, 4)))
-    assert not found[3].any(), "a text without a known phrase gets no vote"
-    with pytest.raises(ValueError, match="10 phrases for 9 rows"):
-        phrases.learn(torch.ones(10, 3, dtype=torch.int64), torch.ones(10, CLASSES))
-
-
-def test_votes_are_added_to_the_logits() -> None:
-    model = build(small(phrases=len(PHRASES)))
-    assert model.phrases is not None
-    ids = torch.tensor([[5, 6, 5, 5, 49, 49]])
-    with torch.no_grad():
-        both, votes = model(ids), model.phrases(ids)
-        model.phrases.table.zero_()
-        model.phrases.bias.zero_()
-        alone = model(ids)
-    assert votes.abs().min() > 0
-    torch.testing.assert_close(both, alone + votes)
-    assert not model.phrases.table.requires_grad
-
-
-@pytest.mark.parametrize("vocab_size, longest", [(2, 8), (100, 8), (2_000_000, 3), (3_000_000_000, 2)])
-def test_phrases_of_the_largest_ids_are_told_apart(vocab_size: int, longest: int) -> None:
-    phrases = Phrases(small(phrases=3, phrase_length=longest), vocab_size=vocab_size, n_classes=1)
-    last = vocab_size - 1
-    phrases.learn(torch.tensor([[last] * longest, [0] * (longest - 1) + [last]]), torch.tensor([[1.0], [2.0]]))
-    rows = phrases.rows(torch.tensor([[last] * longest]))[0]
-    assert rows[:, 0].tolist() == [0] * longest, "alone"
-    assert rows[-1, -1] == 1 and (rows[:-1, -1] == -1).all(), "all of them"
-    with pytest.raises(ValueError, match=r"a vocabulary of at most"):
-        Phrases(small(phrases=3, phrase_length=longest), vocab_size=2 ** (64 // longest), n_classes=1)
 
 
 def test_embeddings_are_scaled_by_the_root_of_d_model() -> None:

@@ -54,13 +54,13 @@ class ModelConfig(Section):
     n_layers: int = Field(2, ge=1, le=128)
     """L: blocks of attention and feed-forward."""
     d_embedding: int | None = Field(None, ge=1, le=8192)
-    """Width of the token embeddings if less than d_model; a projection then widens them. None for d_model."""
+    """Width of the token embeddings if it is not d_model; a projection then turns them into d_model numbers."""
     d_ff: int = Field(512, ge=1, le=65536)
     """F: hidden width of the position-wise feed-forward network."""
     max_length: int = Field(128, ge=1, le=8192)
     """Longest input in tokens, class token included; longer texts are truncated (and shown as truncated)."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
-    """Position encoding: fixed sines and cosines, a trained vector per position, or none."""
+    """How positions enter: fixed sines and cosines, a trained vector per position, or not at all."""
     scale_embeddings: bool = False
     """Multiply token embeddings by sqrt(d_model), as in Attention Is All You Need, section 3.4."""
     ngram_buckets: int = Field(0, ge=0, le=10_000_000)
@@ -79,31 +79,35 @@ class ModelConfig(Section):
     """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
     activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
     """The feed-forward network's non-linearity; `gelu_tanh` is the approximation that GPT-2 was trained with."""
-    qkv_bias: bool = True
-    """Biases in the query, key and value projections."""
-    output_bias: bool = True
-    """A bias in attention's output projection."""
     causal: bool = False
-    """Causal mask: each token attends only to itself and to earlier tokens."""
-    # The next three settings exist only to reproduce published reference systems.
-    mask_padding: bool = True
-    """Mask padding in attention and pooling; False only to reproduce systems that do not."""
-    pool_padding: bool = False
-    """Include padding in the mean; True only to reproduce systems that mask attention but not the mean."""
-    fixed_length: bool = False
-    """Pad every text to max_length, which is slow; True only to reproduce systems that do."""
+    """Let each token attend only to itself and to earlier ones."""
     pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
-    """The vector of a text: its first token's, an added class token's, the mean, or a learned weighted mean."""
-    tie_output: bool = True
-    """Language models: use the token embeddings as output matrix (Press & Wolf 2017), or a separate matrix."""
+    """One vector per text: of the first token, of an added class token, the mean, or a mean with learned weights."""
     dropout: Fraction = 0.1
-    """On embeddings and on the output of each sub-layer, in training."""
+    """On embeddings and on the output of each sub-layer, while training."""
     attention_dropout: Fraction = 0.0
     """On attention patterns, in training."""
     ngram_dropout: Fraction = 0.0
     """Probability that a position loses its bigram vector in training; rare bigrams are easily memorised."""
     init: Literal["xavier", "normal", "default"] = "xavier"
     """Initialisation of matrices: Xavier uniform, normal with standard deviation 0.02, or torch's defaults."""
+
+    # For published models alone: the reference systems (presets reference_*.toml) and GPT-2
+
+    qkv_bias: bool = True
+    """Biases in the query, key and value projections."""
+    output_bias: bool = True
+    """A bias in attention's output projection."""
+    mask_padding: bool = True
+    """Keep padding out of attention and pooling; False to reproduce systems that forgot to, and for GPT-2, which has no
+    padding token."""
+    pool_padding: bool = False
+    """Let padding into the mean; True to reproduce a system that masks attention but not the mean."""
+    fixed_length: bool = False
+    """Pad every text to max_length; True to reproduce systems that do. It is slow and, without a mask, changes the
+    result."""
+    tie_output: bool = True
+    """Language models: use the token embeddings as the output matrix (Press & Wolf 2017), or train a separate one."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

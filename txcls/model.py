@@ -5,8 +5,8 @@ Letters in the shape comments at line ends:
     B batch   T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
 
 The computation is that of "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), encoder
-only, with the choices of `txcls.config.ModelConfig`. Each tensor worth looking at passes a `Tap` (txcls/tap.py), which
-is an identity unless somebody opened a trace; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
+only, with the options of `txcls.config.ModelConfig`. Tensors worth looking at pass through a `Tap` (txcls/tap.py),
+which does nothing unless a trace is open; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
 """
 
 import math
@@ -16,7 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from txcls.attention_kernel import is_faster_written_out
+from txcls.bigrams_and_phrases import Bigrams, Phrases, bigrams_of
 from txcls.config import ModelConfig
+from txcls.dropout import Dropout
+from txcls.key_value_cache import KeyValueCache
 from txcls.tap import Tap, name_taps
 from txcls.text.vocabulary import PAD
 
@@ -24,8 +28,8 @@ from txcls.text.vocabulary import PAD
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     """Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos of the same angle.
 
-    Each pair of columns is a clock hand that turns at its own speed, from one radian per token to one in 10,000, so
-    that every position has its own reading and a shift by k tokens is the same rotation everywhere (section 3.5).
+    Frequencies fall from one radian per token to one in 10,000. So every position has its own vector, and a shift by
+    k tokens is the same rotation at every position (section 3.5).
     """
     exact: dict[str, Any] = {"dtype": torch.float64, "device": "cpu"}
     position = torch.arange(length, **exact).unsqueeze(1)  # T 1
@@ -36,35 +40,8 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     return encoding.float()  # T D
 
 
-class Dropout(nn.Module):
-    """Zeros, each with a given chance, while training; the rest is scaled up to keep the mean (Srivastava et al. 2014).
-
-    On a CPU torch draws a number of its own for every value, which takes a fifth of a training step of these small
-    models. 16 random bits for each do as well: they hit the chance to within 1 / 131,072.
-    """
-
-    def __init__(self, chance: float) -> None:
-        super().__init__()
-        self.chance = chance
-
-    def forward(self, x: Tensor) -> Tensor:
-        """A tensor like x, of any shape."""
-        if not self.training or not self.chance or x.device.type != "cpu":
-            return F.dropout(x, self.chance, self.training)
-        drawn = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits of each
-        bits = drawn.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -32,768 to 32,767
-        kept = bits.ge_(round(self.chance * 65_536) - 32_768)  # 1 or 0; by way of bool it takes ten times as long
-        if x.dtype.itemsize == 2:  # a number of 16 bits times 1 or 0 is its bits times 1 or 0: no turning into floats
-            scale = torch.tensor(1.0 / (1.0 - self.chance), dtype=x.dtype).view(torch.int16)
-            return x * kept.mul_(scale).view(x.dtype)
-        return x * kept.to(x.dtype).div_(1.0 - self.chance)
-
-    def extra_repr(self) -> str:
-        return f"chance={self.chance}"
-
-
 class Embeddings(nn.Module):
-    """Token ids to the first state of the residual stream: token vector + bigram vector + position vector."""
+    """Token ids to the start of the residual stream: token vector plus position vector."""
 
     positional: Tensor
 
@@ -75,11 +52,9 @@ class Embeddings(nn.Module):
         width = config.d_embedding or config.d_model
         self.token = nn.Embedding(vocab_size, width, padding_idx=PAD)
         self.widen = nn.Identity() if width == config.d_model else nn.Linear(width, config.d_model, bias=False)
-        self.ngram: Bigrams | None = None
-        if config.ngram_buckets:
-            self.ngram = HashedBigrams(config) if config.ngrams == "hashed" else FrequentBigrams(config, vocab_size)
+        self.ngram: Bigrams | None = bigrams_of(config, vocab_size)
         if config.positions == "sinusoidal":
-            # A buffer, not a parameter: never trained. Not saved either, since it follows from the config.
+            # Not a parameter, since it is never trained, and not saved, since it follows from the config.
             encoding = sinusoidal_encoding(config.max_length, config.d_model)
             self.register_buffer("positional", encoding, persistent=False)
         elif config.positions == "learned":
@@ -88,106 +63,22 @@ class Embeddings(nn.Module):
         self.tokens, self.ngrams, self.positions, self.out = Tap(), Tap(), Tap(), Tap()
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
-        """Ids (B, T) to (B, T, D); `start` is the place of the first one, where earlier ones are in a cache."""
+        """Ids (B, T) to (B, T, D); `start` is the position of the first one, if a cache holds earlier ones."""
         x = self.tokens(self.widen(self.token(ids)) * self.scale)  # B T D
         if self.ngram is not None:
             x = x + self.ngrams(self.ngram(ids))  # B T D
         if self.kind != "none":
-            # expand: the same positions for each text, though a trace may edit them text by text
+            # expand: one copy per text, so that a trace can edit the positions of a single text
             x = x + self.positions(self.positional[start : start + ids.shape[1]].expand(x.shape))  # B T D
         out: Tensor = self.dropout(self.out(x))  # B T D
         return out
 
 
-class Bigrams(nn.Module):
-    """A vector for each pair of neighbouring tokens, added to the right one's: "new york" is more than "new" + "york".
-
-    There are far too many pairs for a row each; which of them have one is what the kinds below differ in.
-    """
-
-    def __init__(self, config: ModelConfig, *, none: int | None = None) -> None:
-        super().__init__()
-        self.table = nn.Embedding(config.ngram_buckets, config.d_ngram, padding_idx=none)  # row `none` stays at zero
-        self.project = nn.Linear(config.d_ngram, config.d_model, bias=False)
-        self.drop = config.ngram_dropout
-
-    def rows(self, ids: Tensor) -> Tensor:
-        """The table row of each (previous token, token) pair, (B, T); the first token's neighbour is padding."""
-        raise NotImplementedError
-
-    def forward(self, ids: Tensor) -> Tensor:
-        vectors = self.table(self.rows(ids))  # B T d_ngram
-        if self.training and self.drop:
-            # Whole vectors, not single numbers: the model must also manage without the pair it could learn by heart.
-            kept = torch.rand(ids.shape, device=ids.device) >= self.drop  # B T
-            vectors = vectors * kept.unsqueeze(-1) / (1.0 - self.drop)  # B T d_ngram
-        projected: Tensor = self.project(vectors)  # B T D
-        return projected
-
-
-class HashedBigrams(Bigrams):
-    """A hash picks a pair's row, so that every pair has one, which it shares by chance with others, most of them rare.
-
-    So it is in fastText (Joulin et al. 2017, https://arxiv.org/abs/1607.01759), whose table is a hundred times larger.
-    """
-
-    def rows(self, ids: Tensor) -> Tensor:
-        """The table row of each (previous token, token) pair, (B, T); the first token's neighbour is padding."""
-        previous = F.pad(ids, (1, 0), value=PAD)[:, :-1]  # B T
-        mixed = previous * 2_654_435_761 + ids * 2_246_822_519  # B T: large odd factors spread neighbouring ids apart
-        return (mixed ^ (mixed >> 15)) % self.table.num_embeddings  # B T
-
-
-class FrequentBigrams(Bigrams):
-    """The pairs that are most frequent in the training texts have a row each; all others share one of zeros, the last.
-
-    Where a hashed table is small, a dozen rare pairs speak through the row of a frequent one; here nobody else does.
-    """
-
-    known: Tensor
-
-    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
-        super().__init__(config, none=config.ngram_buckets - 1)
-        self.vocab_size = vocab_size
-        # Not trained but counted, and saved with the weights: keys of pairs, sorted. Until then no pair is known.
-        dtype = torch.int32 if vocab_size**2 < 2**31 else torch.int64  # half the space where they fit
-        self.register_buffer("known", torch.full((config.ngram_buckets - 1,), vocab_size**2, dtype=dtype))
-
-    def learn(self, pairs: Tensor) -> None:
-        """From now on these (previous token, token) pairs, (N, 2), each once, have rows of their own.
-
-        Raises:
-            ValueError: there are more of them than rows.
-        """
-        if len(pairs) > len(self.known):
-            raise ValueError(f"got {len(pairs):,} pairs for {len(self.known):,} rows")
-        keys = self._keys(pairs[:, 0], pairs[:, 1]).sort().values  # N
-        self.known.fill_(self.vocab_size**2)[: len(keys)] = keys
-
-    def rows(self, ids: Tensor) -> Tensor:
-        """The table row of each (previous token, token) pair, (B, T); the first token's neighbour is padding."""
-        previous = F.pad(ids, (1, 0), value=PAD)[:, :-1]  # B T
-        keys = self._keys(previous, ids)  # B T
-        rows = torch.searchsorted(self.known, keys).clamp(max=len(self.known) - 1)  # B T: where each would stand
-        return torch.where(self.known[rows] == keys, rows, len(self.known))  # B T
-
-    def _keys(self, previous: Tensor, ids: Tensor) -> Tensor:
-        """One number for each pair."""
-        return (previous * self.vocab_size + ids).to(self.known.dtype)
-
-
-NO_KEY = 2**63 - 1
-"""Stands where no phrase is known: larger than any key."""
-SHORT = 400
-"""Up to so many tokens the gradient of the fused attention kernel takes a CPU longer in bfloat16 than the written-out
-one, at 64 tokens five times as long; in float32 it never does."""
-
-
 class SelfAttention(nn.Module):
     """Multi-head self-attention: softmax(Q K^T / sqrt(E)) V in each of H heads (Vaswani et al. 2017, 3.2).
 
-    Each token asks a question (query), offers a heading (key) and a content (value). A token's new content is the mean
-    of all contents, weighted by how well their headings answer its question.
+    Each token's query is compared with the keys of all tokens. Softmax turns these scores into weights, and the token
+    gets the sum of all values with these weights.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -201,66 +92,46 @@ class SelfAttention(nn.Module):
         self.q, self.k, self.v = Tap(), Tap(), Tap()
         self.scores, self.pattern, self.z = Tap(), Tap(), Tap()
 
-    def forward(self, x: Tensor, allowed: Tensor | None, cache: "LayerCache | None" = None) -> Tensor:
-        """What attention writes, (B, T, D), given x (B, T, D); `allowed` is True where a row may look at a column.
+    def forward(self, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None = None) -> Tensor:
+        """The output of attention, (B, T, D), for x (B, T, D).
 
-        With a `cache`, x holds only the new tokens, and the columns are those read before followed by the new ones.
+        Args:
+            x: what queries, keys and values are computed from; with a `cache`, of the new tokens only.
+            mask: True where a query may attend to a key, broadcast to (B, H, T, T); None if all may to all.
+            cache: keys and values of earlier tokens, which come before the new ones.
         """
         q = self.q(self._split_heads(self.query(x)))  # B H T E
         k = self.k(self._split_heads(self.key(x)))  # B H T E
         v = self.v(self._split_heads(self.value(x)))  # B H T E
         if cache is not None:
             k, v = cache.extend(k, v)  # B H (earlier + T) E
-        trains_in_bfloat16 = self.training and q.device.type == "cpu" and q.dtype == torch.bfloat16
-        is_watched = self.scores.is_watched or self.pattern.is_watched
-        if is_watched or (trains_in_bfloat16 and (self.dropout.chance or x.shape[1] <= SHORT)):
-            # Written out where somebody looks, and where that trains faster. Divided by sqrt(E): a sum of E products of
-            # unit variance has variance E, and softmax would saturate. The queries are what is divided, and minus
-            # infinity is added, since T x T numbers take longer to go through than any others, forward and backward.
+        is_traced = self.scores.is_watched or self.pattern.is_watched
+        if is_traced or is_faster_written_out(q, training=self.training, dropout=self.dropout.p):
+            # Divided by sqrt(E), since a sum of E products of unit variance has variance E, which would saturate
+            # softmax. For speed, the queries are divided rather than the larger T x T scores, and the mask is added.
             scores = (q / math.sqrt(self.d_head)) @ k.mT  # B H T T
-            if allowed is not None:
-                scores += torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf)  # B H T T
+            if mask is not None:
+                scores += torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)  # B H T T
             pattern = self.pattern(F.softmax(self.scores(scores), dim=-1))  # B H T T, each row sums to 1
             z = self.z(self.dropout(pattern) @ v)  # B H T E
         else:
-            # The same arithmetic in one fused kernel, which never stores the T x T pattern: nobody is looking.
-            drop = self.dropout.chance if self.training else 0.0
-            z = self.z(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=drop))  # B H T E
-        concatenated = z.transpose(1, 2).flatten(2)  # B T D: the heads side by side again
-        written: Tensor = self.output(concatenated)  # B T D
-        return written
+            # The same arithmetic in one fused kernel, which never stores the T x T pattern.
+            dropout = self.dropout.p if self.training else 0.0
+            z = self.z(F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout))  # B H T E
+        concatenated = z.transpose(1, 2).flatten(2)  # B T D
+        output: Tensor = self.output(concatenated)  # B T D
+        return output
 
     def _split_heads(self, x: Tensor) -> Tensor:
         heads: Tensor = x.unflatten(-1, (self.n_heads, self.d_head))  # B T H E
         return heads.transpose(1, 2)  # B H T E
 
 
-class LayerCache:
-    """Keys and values of the tokens that one layer has read, (B, H, T, E) each.
-
-    In causal attention earlier tokens never see later ones, so that theirs stay as they are while a text is continued.
-    """
-
-    def __init__(self) -> None:
-        self.k: Tensor | None = None
-        self.v: Tensor | None = None
-
-    @property
-    def length(self) -> int:
-        """Tokens read so far."""
-        return 0 if self.k is None else self.k.shape[2]
-
-    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep the new keys and values; returns all there are by now."""
-        self.k = k if self.k is None else torch.cat([self.k, k], dim=2)
-        self.v = v if self.v is None else torch.cat([self.v, v], dim=2)
-        return self.k, self.v
-
-
 class LayerNorm(nn.Module):
-    """Each token's D numbers moved to mean 0 and variance 1, then stretched and shifted (Ba et al. 2016).
+    """The D numbers of each token shifted to mean 0 and scaled to variance 1, then scaled and shifted by trained ones.
 
-    https://arxiv.org/abs/1607.06450, equations 3 and 4; over the numbers of one token, never over tokens or texts.
+    Ba et al. 2016, https://arxiv.org/abs/1607.06450, equations 3 and 4. Statistics are those of one token, never taken
+    over tokens or texts.
     """
 
     def __init__(self, d_model: int) -> None:
@@ -274,7 +145,7 @@ class LayerNorm(nn.Module):
             return F.layer_norm(x, self.weight.shape, self.weight, self.bias)  # the same in one fused kernel
         centred = x - x.mean(dim=-1, keepdim=True)  # B T D
         variance = centred.square().mean(dim=-1, keepdim=True)  # B T 1
-        # A little is added, so that a token whose numbers are all alike does not divide by zero.
+        # The small constant avoids a division by zero where all D numbers are equal.
         normed: Tensor = self.out(centred / torch.sqrt(variance + 1e-5) * self.weight + self.bias)  # B T D
         return normed
 
@@ -297,15 +168,15 @@ class FeedForward(nn.Module):
         else:
             expanded = F.gelu(expanded, approximate="tanh" if self.kind == "gelu_tanh" else "none")
         hidden = self.hidden(expanded)  # B T F
-        written: Tensor = self.contract(self.dropout(hidden))  # B T D
-        return written
+        output: Tensor = self.contract(self.dropout(hidden))  # B T D
+        return output
 
 
 class Block(nn.Module):
     """One layer: attention moves information between tokens, then feed-forward works on each token alone.
 
-    Both add what they write to the residual stream. With norm "pre" each reads a normalised copy and the stream itself
-    is left alone (Xiong et al. 2020, https://arxiv.org/abs/2002.04745); with "post" the sum is normalised (2017).
+    Both add their output to the residual stream. With norm "pre" each reads a normalised copy of the stream (Xiong et
+    al. 2020, https://arxiv.org/abs/2002.04745); with "post" the stream is normalised after each addition (2017).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -316,18 +187,18 @@ class Block(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.attn_out, self.resid_mid, self.ff_out, self.resid_post = Tap(), Tap(), Tap(), Tap()
 
-    def forward(self, x: Tensor, allowed: Tensor | None, cache: LayerCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None = None) -> Tensor:
         if self.pre:
-            x = self.resid_mid(x + self.dropout(self.attn_out(self.attn(self.norm_attn(x), allowed, cache))))  # B T D
+            x = self.resid_mid(x + self.dropout(self.attn_out(self.attn(self.norm_attn(x), mask, cache))))  # B T D
             x = self.resid_post(x + self.dropout(self.ff_out(self.ff(self.norm_ff(x)))))  # B T D
         else:
-            x = self.resid_mid(self.norm_attn(x + self.dropout(self.attn_out(self.attn(x, allowed, cache)))))  # B T D
+            x = self.resid_mid(self.norm_attn(x + self.dropout(self.attn_out(self.attn(x, mask, cache)))))  # B T D
             x = self.resid_post(self.norm_ff(x + self.dropout(self.ff_out(self.ff(x)))))  # B T D
         return x
 
 
 class Pooling(nn.Module):
-    """All token vectors of a text to one vector."""
+    """One vector per token to one vector for the text."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -338,20 +209,20 @@ class Pooling(nn.Module):
         self.pattern = Tap()
 
     def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
-        """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding, None to treat padding as text."""
+        """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding, None to pool padding too."""
         if self.kind in ("first", "class_token"):
             return x[:, 0]  # B D
-        weights = self.score(x).squeeze(-1) if self.kind == "attention" else x.new_zeros(x.shape[:2])  # B T
+        scores = self.score(x).squeeze(-1) if self.kind == "attention" else x.new_zeros(x.shape[:2])  # B T
         if real is not None:
-            weights = weights.masked_fill(~real, -math.inf)  # B T
-        # The mean is the case where all scores are equal.
-        pattern = self.pattern(F.softmax(weights, dim=-1))  # B T, sums to 1
-        mean: Tensor = (pattern.unsqueeze(1) @ x).squeeze(1)  # B D
-        return mean
+            scores = scores.masked_fill(~real, -math.inf)  # B T
+        # With equal scores this is the mean.
+        pattern = self.pattern(F.softmax(scores, dim=-1))  # B T, sums to 1
+        pooled: Tensor = (pattern.unsqueeze(1) @ x).squeeze(1)  # B D
+        return pooled
 
 
 class Encoder(nn.Module):
-    """Embeddings, L blocks and the last norm: what the classifier and the language model have in common."""
+    """Embeddings, L blocks and the final norm: what the classifier and the language models have in common."""
 
     def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
         super().__init__()
@@ -360,10 +231,10 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
         self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
-    def read(self, ids: Tensor, cache: list[LayerCache] | None = None) -> Tensor:
-        """The state of each token after the last block, (B, T, D), of ids (B, T).
+    def read(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
+        """Ids (B, T) to the final state of each token, (B, T, D).
 
-        With a `cache` (one `LayerCache` per layer, for causal models), ids are the tokens after those it holds, and
+        With a `cache` (one `KeyValueCache` per layer, for causal models), ids are the tokens after those it holds, and
         there is no padding.
 
         Raises:
@@ -375,38 +246,40 @@ class Encoder(nn.Module):
                 f"got {start + ids.shape[1]} tokens a row; this model reads at most {self.config.max_length}"
             )
         ids = self.pad(ids)
-        allowed = self._allowed(ids, start)
+        mask = self.attention_mask(ids, start)
         x = self.embeddings(ids, start)  # B T D
         for number, layer in enumerate(self.layers):
-            x = layer(x, allowed, None if cache is None else cache[number])  # B T D
+            x = layer(x, mask, None if cache is None else cache[number])  # B T D
         normed: Tensor = self.norm(x)  # B T D
         return normed
 
+    def attention_mask(self, ids: Tensor, start: int = 0) -> Tensor | None:
+        """True where a query may attend to a key: never to padding; in causal models never to a later token."""
+        length = ids.shape[1]
+        real = self.real(ids) if start == 0 else None  # B T
+        mask = None if real is None else real[:, None, None, :]  # B 1 1 T
+        if self.config.causal:
+            earlier = torch.ones(length, start + length, dtype=torch.bool, device=ids.device).tril(start)  # T start+T
+            mask = earlier if mask is None else mask & earlier  # B 1 T T
+        return mask
+
+    # The settings that these two depend on are for published models alone: the reference systems and GPT-2.
+
     def pad(self, ids: Tensor) -> Tensor:
-        """Ids (B, T) padded to max_length where the config wants all texts that long, else as they are."""
+        """Ids (B, T) as they are; with `fixed_length`, padded to max_length."""
         missing = self.config.max_length - ids.shape[1]
         return F.pad(ids, (0, missing), value=PAD) if self.config.fixed_length and missing > 0 else ids
 
     def real(self, ids: Tensor) -> Tensor | None:
-        """True where ids (B, T) are not padding; None where the config lets padding take part."""
+        """True where ids (B, T) are not padding; None without `mask_padding`, where padding counts as text."""
         return (ids != PAD) if self.config.mask_padding else None  # B T
 
-    def _allowed(self, ids: Tensor, start: int) -> Tensor | None:
-        """Which columns each row of the attention pattern may use: no padding; if causal, no later token."""
-        length = ids.shape[1]
-        real = self.real(ids) if start == 0 else None  # B T
-        allowed = None if real is None else real[:, None, None, :]  # B 1 1 T
-        if self.config.causal:
-            earlier = torch.ones(length, start + length, dtype=torch.bool, device=ids.device).tril(start)  # T start+T
-            allowed = earlier if allowed is None else allowed & earlier  # B 1 T T
-        return allowed
-
     def _finish(self) -> None:
-        """Called once all parts are there: name the taps and draw the initial weights."""
+        """Name the taps and draw the initial weights, once a subclass has added its own parts."""
         self.tap_names = name_taps(self)
         if self.config.init == "default":
             return
-        # All matrices anew; biases, learned positions and the padding vector start at zero, norms at identity.
+        # Matrices are drawn; biases, learned positions and the padding vector start at zero, norms at the identity.
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 if self.config.init == "xavier":
@@ -419,97 +292,11 @@ class Encoder(nn.Module):
                     nn.init.zeros_(module.bias)
 
 
-class Phrases(nn.Module):
-    """Votes for the classes from known phrases of one to a few tokens: a linear model beside the deep one.
-
-    What a rare phrase says ("one of the worst") is there to be counted, and a Transformer that has to fit it between
-    all other words learns it by heart instead of learning from it. Here every known phrase has one number for each
-    class; the numbers of those that stand in a text are added up, and their sum to the deep model's logits (Cheng et
-    al. 2016, "Wide & Deep Learning", https://arxiv.org/abs/1606.07792). Which phrases are known, and how they vote, is
-    fitted when the rest is trained (`txcls.training.phrases`); until then none is.
-
-    Raises:
-        ValueError: the vocabulary is too large for every phrase to have a key of 63 bits.
-    """
-
-    known: Tensor
-    fewest: Tensor
-
-    def __init__(self, config: ModelConfig, *, vocab_size: int, n_classes: int) -> None:
-        super().__init__()
-        self.vocab_size, self.longest = vocab_size, config.phrase_length
-        if vocab_size**self.longest >= NO_KEY:
-            raise ValueError(
-                f"got {vocab_size:,} tokens; phrases of {self.longest} need a vocabulary of at most "
-                f"{int((NO_KEY - 1) ** (1 / self.longest)):,}"
-            )
-        # The keys of the known phrases, sorted: a buffer, since they are counted. So is what few phrases of a text are.
-        self.register_buffer("known", torch.full((config.phrases,), NO_KEY))  # P
-        self.register_buffer("fewest", torch.tensor(1))
-        # Fitted by themselves: trained along with the rest, each learns to rely on what the other has by heart.
-        self.table = nn.Parameter(torch.zeros(config.phrases, n_classes), requires_grad=False)  # P C
-        self.bias = nn.Parameter(torch.zeros(n_classes), requires_grad=False)  # C: what every text gets
-        self.votes, self.out = Tap(), Tap()
-
-    def learn(self, phrases: Tensor, votes: Tensor, *, bias: Tensor | None = None, fewest: int = 1) -> None:
-        """From now on these phrases, (n, longest) ids with padding on the left of shorter ones, vote so, (n, C).
-
-        Every text gets `bias` (C,) on top; what less than `fewest` known phrases say is divided by its root.
-
-        Raises:
-            ValueError: there are more of them than rows.
-        """
-        if len(phrases) > len(self.known):
-            raise ValueError(f"got {len(phrases):,} phrases for {len(self.known):,} rows")
-        powers = self.vocab_size ** torch.arange(self.longest - 1, -1, -1)  # longest
-        keys, order = (phrases * powers).sum(-1).sort()  # n
-        self.known.fill_(NO_KEY)[: len(keys)] = keys
-        self.table.data.zero_()[: len(keys)] = votes[order]
-        self.bias.data.copy_(torch.zeros_like(self.bias) if bias is None else bias)
-        self.fewest.fill_(fewest)
-
-    def rows(self, ids: Tensor) -> Tensor:
-        """The row of the phrase of 1, 2, … tokens that ends at each place of ids (B, T): (B, T, longest); -1 for none.
-
-        A phrase's key is its ids read as digits to the base V, as 407 is four hundreds, no tens and seven.
-        """
-        found = []
-        keys = torch.zeros_like(ids)  # B T
-        for n in range(self.longest):  # the phrase of n + 1 tokens: one more on the left
-            earlier = F.pad(ids, (n, 0), value=PAD)[:, : ids.shape[1]]  # B T
-            keys = keys + earlier * self.vocab_size**n  # B T
-            rows = torch.searchsorted(self.known, keys).clamp(max=len(self.known) - 1)  # B T: where each would stand
-            # Before the text's first token there is nothing: a phrase that would begin there is none.
-            begins = torch.arange(ids.shape[1], device=ids.device) >= n  # T
-            found.append(torch.where((self.known[rows] == keys) & begins, rows, -1))  # B T
-        return torch.stack(found, dim=-1)  # B T longest
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """What the phrases of ids (B, T) add to the logits, (B, C)."""
-        votes = self.votes(self.by_token(ids))  # B T C
-        out: Tensor = self.out(votes.sum(dim=1) + self.bias)  # B C
-        return out
-
-    def by_token(self, ids: Tensor) -> Tensor:
-        """Votes (B, T, C) of the phrases that end at each token of ids (B, T); padding votes for nothing.
-
-        Divided by the square root of how many known phrases the text holds, so that long texts are not sure of
-        everything: of n votes that point here and there at random the sum grows as sqrt(n). A few words alone are
-        divided as a short training text is: two strong ones must not sound like a hundred.
-        """
-        rows = self.rows(ids)  # B T longest
-        is_known = rows >= 0  # B T longest
-        voted = (self.table[rows.clamp(min=0)] * is_known.unsqueeze(-1)).sum(dim=2)  # B T C
-        n_known = torch.maximum(is_known.sum(dim=(1, 2)), self.fewest)  # B
-        votes: Tensor = voted / n_known.to(voted.dtype).sqrt()[:, None, None]  # B T C
-        return votes
-
-
 class TextClassifier(Encoder):
     """Token ids (B, T) to class logits (B, C).
 
     Args:
-        config: sizes and choices.
+        config: sizes and options.
         vocab_size: V, rows of the token embedding; id 0 is padding.
         n_classes: C, width of the logits.
     """
@@ -532,20 +319,20 @@ class TextClassifier(Encoder):
         x = self.read(ids)  # B T D
         real = None if self.config.pool_padding else self.real(self.pad(ids))  # B T
         pooled = self.pooled(self.pool(x, real))  # B D
-        scores = self.head(self.dropout(pooled))  # B C
+        logits = self.head(self.dropout(pooled))  # B C
         if self.phrases is not None:
-            scores = scores + self.phrases(self.pad(ids))  # B C
-        logits: Tensor = self.logits(scores)  # B C
-        return logits
+            logits = logits + self.phrases(self.pad(ids))  # B C
+        output: Tensor = self.logits(logits)  # B C
+        return output
 
 
 class ReplacedTokenDetector(Encoder):
-    """Token ids (B, T) to a logit for each token, (B, T): was it replaced by a plausible other one? (ELECTRA)
+    """Token ids (B, T) to one logit per token, (B, T): was it replaced by a plausible other token? (ELECTRA)
 
-    What makes the replacements, and how it is trained, is in txcls/training/replaced_tokens.py.
+    txcls/training/replaced_tokens.py makes the replacements and trains it.
 
     Args:
-        config: sizes and choices; the pooling settings are not used.
+        config: sizes and options; those of pooling are not used.
         vocab_size: V.
     """
 
@@ -566,13 +353,13 @@ class ReplacedTokenDetector(Encoder):
 
 
 class LanguageModel(Encoder):
-    """Token ids (B, T) to a score for every token of the vocabulary at every place, (B, T, V).
+    """Token ids (B, T) to logits over the vocabulary at every position, (B, T, V).
 
-    With `causal` attention the place's scores are for the next token (GPT); without, for the token that stands there,
-    which is worth asking where it was masked (BERT). Pooling settings play no part.
+    With `causal` attention they predict the next token (GPT); without, the token at that position, which is of use
+    where it was masked (BERT).
 
     Args:
-        config: sizes and choices.
+        config: sizes and options; those of pooling are not used.
         vocab_size: V.
     """
 
@@ -584,28 +371,28 @@ class LanguageModel(Encoder):
         self.logits = Tap()
         self._finish()
 
-    def forward(self, ids: Tensor, cache: list[LayerCache] | None = None) -> Tensor:
-        """Scores (B, T, V) of ids (B, T), which with a `cache` are the tokens after those it holds.
+    def forward(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
+        """Logits (B, T, V) of ids (B, T); with a `cache`, ids are the tokens after those it holds.
 
         Raises:
             ValueError: the rows are longer than the config's max_length.
         """
-        return self.score(self.read(ids, cache))  # B T V
+        return self.unembed(self.read(ids, cache))  # B T V
 
-    def score(self, states: Tensor) -> Tensor:
-        """Scores (…, V) of final states (…, D): of all places, or only of those that matter, since V is large."""
+    def unembed(self, states: Tensor) -> Tensor:
+        """Logits (…, V) of final states (…, D), of all positions or only of those that are needed, since V is large."""
         matrix = self.embeddings.token.weight if self.output is None else self.output.weight  # V width
-        scores: Tensor = self.logits(F.linear(self.narrow(states), matrix))  # … V
-        return scores
+        logits: Tensor = self.logits(F.linear(self.narrow(states), matrix))  # … V
+        return logits
 
-    def new_cache(self) -> list[LayerCache]:
+    def new_cache(self) -> list[KeyValueCache]:
         """An empty cache, one entry per layer.
 
         Raises:
-            ValueError: attention is not causal, so that earlier tokens would have to be read anew.
+            ValueError: attention is not causal, so that new tokens change the states of earlier ones.
         """
         if not self.config.causal:
             raise ValueError(
                 "this model's attention is not causal; only a causal model can continue a text from a cache"
             )
-        return [LayerCache() for _ in range(self.config.n_layers)]
+        return [KeyValueCache() for _ in range(self.config.n_layers)]

@@ -1,14 +1,14 @@
 """Named points in the model that can be read, or edited, while a trace is open.
 
-A `Tap` is an identity module. Placed on a tensor inside the model, it takes its module path as its name
-(`layers.0.attn.pattern`). With no trace open it returns its input and costs about a microsecond. Inside
-`with trace() as opened:` it records what passes, or replaces it by what an edit returns:
+A `Tap` is an identity module that a tensor of the model passes through; its name is its module path
+(`layers.0.attn.pattern`). Without an open trace it costs about a microsecond. Inside `with trace() as opened:` it
+records the tensor, or replaces it by what an edit returns:
 
     with trace(record=["layers.0.attn.pattern"]) as opened:
         model(ids)
     opened["layers.0.attn.pattern"]  # B H T T
 
-The open trace lives in a `ContextVar`, so that threads (and asyncio tasks) which share one model never see each other's
+The open trace is in a `ContextVar`, so that threads (and asyncio tasks) that share a model never see each other's
 values, as they would with forward hooks.
 """
 
@@ -27,7 +27,7 @@ _open_trace: ContextVar["Trace | None"] = ContextVar("txcls_open_trace", default
 
 
 class Trace:
-    """What one open trace records and edits; made by `trace()`, read like a dictionary of tap name to tensor."""
+    """What an open trace has recorded; made by `trace()`, read like a dictionary of tap name to tensor."""
 
     def __init__(self, *, record: Iterable[str] | None, edit: Mapping[str, Edit]) -> None:
         self._patterns = None if record is None else tuple(record)
@@ -37,7 +37,7 @@ class Trace:
         self.passed: list[str] = []
 
     def __getitem__(self, name: str) -> Tensor:
-        """The tensor recorded at tap `name` (after its edit, if it had one); TraceError where nothing was recorded."""
+        """The tensor recorded at tap `name`, after its edit if it has one; TraceError if nothing was recorded there."""
         try:
             return self.values[name]
         except KeyError:
@@ -49,14 +49,14 @@ class Trace:
         return name in self.values
 
     def watches(self, name: str) -> bool:
-        """Whether what passes tap `name` is edited or recorded."""
+        """Whether the tensor at tap `name` is edited or recorded."""
         return name in self._edits or self._records(name)
 
     def _records(self, name: str) -> bool:
         return self._patterns is None or any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def visit(self, name: str, value: Tensor) -> Tensor:
-        """Called by a tap: apply the edit of that name, record what comes out, and hand it on."""
+        """Called by a tap: apply its edit, record the result, and return it."""
         self.passed.append(name)
         edit = self._edits.get(name)
         if edit is not None:
@@ -72,7 +72,7 @@ class Trace:
         return value
 
     def check(self) -> None:
-        """Raise TraceError where an edit was never reached, or where recording was asked for and nothing came."""
+        """Raise TraceError if the tap of an edit was never passed, or if nothing was recorded that should have been."""
         if unreached := sorted(set(self._edits) - self.edited):
             raise TraceError(
                 f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}"
@@ -84,11 +84,11 @@ class Trace:
 
 @contextmanager
 def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | None = None) -> Iterator[Trace]:
-    """Record (and edit) what passes the model's taps until the block ends.
+    """Record (and edit) the tensors at the model's taps until the block ends.
 
     Args:
-        record: names or shell-style patterns (`layers.*.attn.pattern`) to keep; None keeps all, `()` keeps none.
-        edit: tap name to a function that takes the tensor and returns one of the same shape to go on with.
+        record: names or shell-style patterns (`layers.*.attn.pattern`) to record; None for all, `()` for none.
+        edit: tap name to a function that takes the tensor and returns one of the same shape to replace it.
 
     Raises:
         TraceError: an edit's tap was never passed, or nothing was recorded.
@@ -103,7 +103,7 @@ def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | Non
 
 
 class Tap(nn.Module):
-    """An identity module that lets the open trace read or edit the tensor that passes through it."""
+    """An identity module at which an open trace can read or edit the tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,9 +111,9 @@ class Tap(nn.Module):
 
     @property
     def is_watched(self) -> bool:
-        """Whether a trace that is open in this thread or task records or edits what passes here.
+        """Whether a trace that is open in this thread or task records or edits the tensor here.
 
-        Where nobody does, a tensor that only a tap needs is not made: attention and LayerNorm then run fused.
+        If none does, attention and LayerNorm use fused kernels, which never compute tensors that only a tap needs.
         """
         opened = _open_trace.get()
         return opened is not None and opened.watches(self.name)

@@ -17,25 +17,18 @@ from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.figures import FEED_FORWARD
-from txcls.inspection import (
+from txcls.inspection.ablation import Change, ablate, ablate_each, ablate_on_rows, measure_means, with_heads
+from txcls.inspection.attention import attention_rollout, head_statistics, query_key
+from txcls.inspection.attribution import (
     METHODS,
-    Change,
-    ablate,
-    ablate_each,
-    attention_rollout,
-    class_lens,
+    average_explanations,
     deletion_curves,
+    evaluate_explanation,
     explain,
-    explanation_figures,
-    head_statistics,
-    measure_means,
-    query_key,
-    trace_text,
     with_explanations,
-    with_heads,
 )
-from txcls.inspection.ablation import ablate_on_rows
-from txcls.inspection.attribution import average_explanations
+from txcls.inspection.lens import class_lens
+from txcls.inspection.tracing import trace_text
 
 TEXT = "banks signed a deal after the election"
 ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank raised its rates again " * 30}
@@ -50,7 +43,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Classifier:
     means = measure_means(classifier, TEXTS, split="validation")
     effects = {off: ablate_on_rows(classifier, rows, off=off, means=means) for off in ("zero", "mean")}
     kept = with_heads(classifier.checkpoint, means, effects)  # type: ignore[arg-type]
-    figures = [explanation_figures(classifier, text) for text in TEXTS[:3]]
+    figures = [evaluate_explanation(classifier, text) for text in TEXTS[:3]]
     save_checkpoint(with_explanations(kept, average_explanations(figures, split="test")))
     return Classifier.load("mine")
 
@@ -116,7 +109,7 @@ def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
 
 def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Classifier) -> None:
     app = open_page("switchboard", text=TEXTS[0])
-    from txcls.inspection import Means
+    from txcls.inspection.ablation import Means
 
     app.segmented_control(key="switch_off").set_value("mean").run()
     effects = ablate_each(measured, TEXTS[0], heads="mean", off="mean", means=Means.of(measured))

@@ -11,7 +11,7 @@ from tests.app.test_pages import BAD_TEXTS, charts_of, html_of, open_page, words
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
 from txcls.app import compute
 from txcls.generation import Sampling, generate
-from txcls.inspection import fill_blank, next_tokens, surprise
+from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
 
 PARTS = ("fill", "continue", "masks")
 
@@ -81,7 +81,7 @@ def test_an_unknown_blank_is_said_to_be_beyond_guessing() -> None:
 def test_next_tokens_and_surprise_are_the_librarys() -> None:
     app = open_language(part="continue", text="the bank raised")
     ids = model(SAYS).encode("the bank raised")
-    found = surprise(model(SAYS), ids)
+    found = surprisal(model(SAYS), ids)
     assert f"**{found.mean:.2f} bits**" in words_of(app) and f"**{found.perplexity:,.1f}**" in words_of(app)
     typed, offered = strips_of(app)
     assert [token["title"] for token in typed][1] == f"token 2: {found.bits[1]:.1f} bits"

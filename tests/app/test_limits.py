@@ -116,7 +116,7 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
 
     source = compute.source(PLAIN)
     compute.classifier(source)
-    from txcls.inspection import explain
+    from txcls.inspection.attribution import explain
     from txcls.pause import pausing
 
     def step() -> None:

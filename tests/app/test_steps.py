@@ -9,8 +9,8 @@ from tests.app.test_pages import BAD_TEXTS, charts_of, html_of, open_page, words
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
 from txcls.app import compute
-from txcls.inspection import Walk
-from txcls.inspection.arithmetic import number
+from txcls.inspection.walk import Walk
+from txcls.inspection.walk.arithmetic import number
 
 TEXT = "the bank raised its rates again"
 

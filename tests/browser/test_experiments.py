@@ -10,20 +10,11 @@ from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.test_app import CHART, answers, settle, visit
 from txcls.classifier import Classifier
-from txcls.inspection import (
-    METHODS,
-    Change,
-    ablate,
-    ablate_each,
-    attention_rollout,
-    class_lens,
-    deletion_curves,
-    explain,
-    head_statistics,
-    query_key,
-    rank_correlations,
-    trace_text,
-)
+from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.inspection.attention import attention_rollout, head_statistics, query_key
+from txcls.inspection.attribution import METHODS, deletion_curves, explain, rank_correlations
+from txcls.inspection.lens import class_lens
+from txcls.inspection.tracing import trace_text
 
 __all__ = ["answers"]  # a fixture
 TEXT = "the bank raised its rates after the report"

@@ -10,8 +10,10 @@ from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.test_app import CHART, query, settle, text_box, visit
 from txcls.classifier import Classifier
-from txcls.inspection import Walk, compare_texts, search_flips, token_plane, walk_through
-from txcls.inspection.arithmetic import number
+from txcls.inspection.counterfactuals import compare_texts, search_flips
+from txcls.inspection.principal_components import token_plane
+from txcls.inspection.walk import Walk, walk_through
+from txcls.inspection.walk.arithmetic import number
 
 TEXT = "the bank raised its rates again"
 CELLS = "[...document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData[0].z].map((row) => [...row])"

@@ -20,8 +20,9 @@ from txcls.figures import (
     position_heatmap,
     position_products_map,
     probability_bars,
+    query_key_bars,
     shuffle_bars,
-    surprise_bars,
+    surprisal_bars,
     token_bars,
     training_curves,
     visible,
@@ -66,7 +67,7 @@ def test_ranked_tokens_have_bars_and_the_others_a_number() -> None:
     [bars] = figure.data
     assert list(bars.x) == [0.2, 0.1] and list(bars.text) == ["20.0 %", "10.0 % ◀ in the text"]
     assert list(bars.marker.line.width) == [0, 4]
-    assert figure.layout.annotations[0].text == "998 others hold 70.0 % together"
+    assert figure.layout.annotations[0].text == "998 others: 70.0 % in total"
 
 
 @pytest.mark.parametrize(
@@ -81,32 +82,32 @@ def test_the_scale_of_token_bars_ends_above_the_longest(best: float, filtered: f
 def test_tokens_that_cannot_be_drawn_are_said_to_be_left_out() -> None:
     figure = token_bars(["x", "y"], [0.4, 0.3], other=(5, 0.3), filtered=[1.0, 0.0])
     plain, drawn = figure.data
-    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "left out"]
+    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "filtered out"]
     gaps = np.array(drawn.y) - np.array(plain.y)
     assert (gaps >= (plain.width + drawn.width) / 2).all(), "they do not overlap"
 
 
-def test_surprise_is_drawn_with_its_mean_and_without_what_was_not_asked_for() -> None:
-    figure = surprise_bars(np.array([np.nan, 3.0, 6.0]), ["<cls>", "the", "the"], mean=4.5)
+def test_surprisal_has_its_mean_and_a_gap_for_a_token_without_one() -> None:
+    figure = surprisal_bars(np.array([np.nan, 3.0, 6.0]), ["<cls>", "the", "the"], mean=4.5)
     assert figure.layout.shapes[0].y0 == 4.5 and np.isnan(figure.data[0].y[0])
     assert len(set(figure.data[0].x)) == 3
-    assert not surprise_bars(np.array([np.nan]), ["x"], mean=None).layout.shapes
+    assert not surprisal_bars(np.array([np.nan]), ["x"], mean=None).layout.shapes
 
 
 def test_the_mask_has_two_values_on_a_fixed_scale() -> None:
-    allowed = np.tril(np.ones((4, 4), dtype=bool))
-    heat = mask_map(allowed, ["a", "b", "c", "c"]).data[0]
-    np.testing.assert_array_equal(heat.z, allowed)
+    mask = np.tril(np.ones((4, 4), dtype=bool))
+    heat = mask_map(mask, ["a", "b", "c", "c"]).data[0]
+    np.testing.assert_array_equal(heat.z, mask)
     assert (heat.zmin, heat.zmax) == (0, 1)
-    assert heat.text[0][1] == "must not look at" and heat.text[1][0] == "may look at"
+    assert heat.text[0][1] == "cannot attend to" and heat.text[1][0] == "can attend to"
 
 
-@pytest.mark.parametrize("figure", ["tokens", "surprise", "mask"])
+@pytest.mark.parametrize("figure", ["tokens", "surprisal", "mask"])
 def test_language_figures_take_odd_tokens(figure: str) -> None:
     n = len(ODD_TOKENS)
     made = {
         "tokens": lambda: token_bars(ODD_TOKENS, [0.05] * n, other=(3, 0.5), filtered=[0.1] * n),
-        "surprise": lambda: surprise_bars(np.arange(n, dtype=float), ODD_TOKENS, mean=2.0),
+        "surprisal": lambda: surprisal_bars(np.arange(n, dtype=float), ODD_TOKENS, mean=2.0),
         "mask": lambda: mask_map(np.ones((n, n), dtype=bool), ODD_TOKENS),
     }[figure]()
     sent = made.to_json()
@@ -259,3 +260,7 @@ def test_any_token_becomes_a_label_without_markup(text: str) -> None:
     visible(text).encode()
     assert "<" not in shown and ">" not in shown
     assert not any(ord(character) < 32 for character in shown)
+
+
+def test_query_key_bars_show_each_dimension() -> None:
+    assert list(query_key_bars(np.array([0.5, -0.25])).data[0].y) == [0.5, -0.25]

@@ -12,7 +12,7 @@ from txcls.checkpoint import load_checkpoint
 from txcls.classifier import Classifier
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
-from txcls.inspection import (
+from txcls.inspection.ablation import (
     AccuracyEffects,
     Change,
     Means,
@@ -20,9 +20,9 @@ from txcls.inspection import (
     ablate_each,
     ablate_on_rows,
     measure_means,
-    trace_text,
 )
-from txcls.inspection.ablation import _edits
+from txcls.inspection.ablation.changes import edits_of
+from txcls.inspection.tracing import trace_text
 from txcls.tap import trace
 
 MODELS = [
@@ -186,7 +186,7 @@ def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
     before = trace_text(classifier, TEXTS[0]).attention[0, 0]
     ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
     changes = [(0, Change("head", "shuffled", 0, 0))]
-    with trace(record=["layers.0.attn.pattern"], edit=_edits(changes, config, length=None, means=None)) as opened:
+    with trace(record=["layers.0.attn.pattern"], edit=edits_of(changes, config, length=None, means=None)) as opened:
         classifier.logits(ids)
     after = opened["layers.0.attn.pattern"][0, 0].numpy()
     np.testing.assert_allclose(np.sort(after, axis=1), np.sort(before, axis=1), atol=1e-6)

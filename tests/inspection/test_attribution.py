@@ -15,20 +15,19 @@ from tests.inspection.test_ablation import MODELS, SOME, with_metrics
 from txcls.classifier import Classifier
 from txcls.config import Calibration
 from txcls.errors import TraceError
-from txcls.inspection import (
+from txcls.inspection.attribution import (
     METHODS,
     ExplanationAverages,
     average_explanations,
     deletion_curves,
-    draw_rows,
+    evaluate_explanation,
     explain,
-    explanation_figures,
     gradient_x_input,
     integrated_gradients,
     leave_one_out,
     rank_correlations,
-    trace_text,
 )
+from txcls.inspection.tracing import trace_text
 from txcls.text.vocabulary import UNK
 
 
@@ -36,9 +35,9 @@ def after_embeddings(classifier: Classifier, states: torch.Tensor, ids: torch.Te
     """Logits of states (B, T, D) where the first layer reads: the rest of the model, with no tap and no trace."""
     model = classifier.checkpoint.model
     ids = model.pad(ids)
-    allowed = model._allowed(ids, 0)
+    mask = model.attention_mask(ids)
     for layer in model.layers:
-        states = layer(states, allowed)
+        states = layer(states, mask)
     real = None if model.config.pool_padding else model.real(ids)
     return model.head(model.pool(model.norm(states), real))
 
@@ -235,7 +234,7 @@ def test_long_texts_lose_several_words_at_a_time(tmp_path: Path) -> None:
 
 def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Classifier) -> None:
     texts = [TEXTS[0], TEXTS[1], "bank"]  # the last has no rank correlation
-    figures = [explanation_figures(classifier, text) for text in texts]
+    figures = [evaluate_explanation(classifier, text) for text in texts]
     averages = average_explanations(figures, split="test")
     for name in METHODS:
         areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts]
@@ -252,13 +251,6 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Cl
     assert np.isnan(alone.correlations).all() and alone.to_dict()["correlations"][0][0] is None
     with pytest.raises(ValueError, match="at least one"):
         average_explanations([], split="test")
-
-
-def test_rows_are_drawn_without_repeats_and_the_same_each_time() -> None:
-    texts = [f"text {n}" for n in range(50)]
-    drawn = draw_rows(texts, n=20)
-    assert len(set(drawn)) == 20 and drawn == draw_rows(texts, n=30)[:20] != draw_rows(texts, n=20, seed=1)
-    assert sorted(draw_rows(texts, n=99)) == sorted(texts)
 
 
 def test_a_text_without_words_cannot_be_explained(classifier: Classifier) -> None:

@@ -10,7 +10,8 @@ from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
 from txcls.classifier import Classifier
 from txcls.errors import TraceError
-from txcls.inspection import class_lens, trace_text
+from txcls.inspection.lens import class_lens
+from txcls.inspection.tracing import trace_text
 
 
 @pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean", "ngram_buckets": 32, "d_ngram": 4}])

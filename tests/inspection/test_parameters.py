@@ -3,13 +3,13 @@
 import pytest
 
 from txcls.config import RunConfig, load_preset
-from txcls.inspection import build_on_paper, part_sizes
+from txcls.inspection.parameters import build_without_memory, part_sizes
 
 SMALL = {"d_model": 24, "n_heads": 2, "n_layers": 3, "d_ff": 40, "max_length": 9}
 
 
 def count(config: RunConfig, *, vocab_size: int) -> int:
-    return sum(part.total for part in part_sizes(build_on_paper(config, vocab_size=vocab_size, n_classes=2)))
+    return sum(part.total for part in part_sizes(build_without_memory(config, vocab_size=vocab_size, n_classes=2)))
 
 
 def test_gpt2_has_as_many_parameters_as_published() -> None:
@@ -29,7 +29,7 @@ def test_the_largest_gpt3_is_counted_on_paper() -> None:
     """Brown et al. 2020, table 2.1: 96 layers, 96 heads, 12,288 wide, 2,048 tokens; "175 billion"."""
     size = {"n_layers": 96, "n_heads": 96, "d_model": 12_288, "d_ff": 4 * 12_288, "max_length": 2048}
     config = load_preset("gpt2").with_settings([f"model.{name}={value}" for name, value in size.items()])
-    model = build_on_paper(config, vocab_size=50_257, n_classes=2)
+    model = build_without_memory(config, vocab_size=50_257, n_classes=2)
     assert all(parameter.is_meta for parameter in model.parameters())
     d = 12_288
     assert sum(part.total for part in part_sizes(model)) == (50_257 + 2048) * d + 96 * (12 * d * d + 13 * d) + 2 * d
@@ -58,7 +58,7 @@ def test_the_encoder_that_classifiers_start_from_is_kept_in_less_than_ten_megaby
 )
 def test_parts_add_up_to_the_whole_model(objective: str, changes: dict[str, object]) -> None:
     config = RunConfig.model_validate({"name": "x", "objective": objective, "model": {**SMALL, **changes}})
-    model = build_on_paper(config, vocab_size=31, n_classes=4)
+    model = build_without_memory(config, vocab_size=31, n_classes=4)
     parts = part_sizes(model)
     assert sum(part.total for part in parts) == sum(parameter.numel() for parameter in model.parameters())
     assert {part.times for part in parts if part.name.startswith("layers.")} == {3}

@@ -9,7 +9,7 @@ from tests.conftest import TEXTS
 from txcls.classifier import Classifier
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
-from txcls.inspection import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
+from txcls.inspection.vocabulary import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
 from txcls.text.encoder import TextEncoder
 
 WORDS = ("<pad>", "<unk>", "<mask>", "<cls>", "the", "then", "other", "bathe", "2004", "tehn")

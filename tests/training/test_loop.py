@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
+from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
 from txcls.evaluation import predict_logits
-from txcls.model import FrequentBigrams, TextClassifier
+from txcls.model import TextClassifier
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import drop_tokens
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.checkpoint import load_checkpoint
 from txcls.config import load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.model import FrequentBigrams
 from txcls.training import train
 from txcls.training.start_vectors import (
     SPREAD,

@@ -10,7 +10,7 @@ from txcls.figures import (
     attention_grid,
     attention_map,
     choose_arcs,
-    head_board,
+    head_values_map,
     label,
     pooling_bars,
     query_key_bars,
@@ -197,7 +197,7 @@ def _all_layers(opened: page.Page, kept: np.ndarray, names: list[str]) -> None:
     with boards:
         st.subheader("How widely and how far heads look", anchor=False)
         page.chart(
-            head_board(
+            head_values_map(
                 found.heads.entropy, title="bits", what="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
             ),
             key="chart_entropy",
@@ -210,7 +210,7 @@ def _all_layers(opened: page.Page, kept: np.ndarray, names: list[str]) -> None:
             f"{np.log2(n_tokens):.2f} bits for all tokens alike."
         )
         page.chart(
-            head_board(
+            head_values_map(
                 found.heads.distance, title="tokens", what="mean distance:", top=max(1.0, (n_tokens - 1) / 2), digits=1
             ),
             key="chart_distance",

@@ -33,35 +33,17 @@ if TYPE_CHECKING:
     from txcls.classifier import Classifier, Prediction
     from txcls.data.datasets import Dataset, LabelledTexts
     from txcls.generation import Sampling, TextModel
-    from txcls.inspection import (
-        Ablation,
-        Change,
-        ClassLens,
-        Comparison,
-        DeletionCurves,
-        DrawnText,
-        Explanation,
-        ExplanationAverages,
-        FlipSearch,
-        HeadStatistics,
-        NextTokens,
-        PartEffects,
-        Plane,
-        PooledTexts,
-        PositionEncoding,
-        QueryKey,
-        RankedTokens,
-        ShuffledPredictions,
-        Sight,
-        Surprise,
-        TextPlane,
-        Tokenizers,
-        TokenPlane,
-        VocabularySearch,
-        Walk,
-    )
-    from txcls.inspection.ablation import How, Off
-    from txcls.inspection.attribution import Baseline, Target
+    from txcls.inspection.ablation import Ablation, Change, How, Off, PartEffects
+    from txcls.inspection.attention import HeadStatistics, QueryKey
+    from txcls.inspection.attribution import Baseline, DeletionCurves, Explanation, ExplanationAverages, Target
+    from txcls.inspection.counterfactuals import Comparison, FlipSearch
+    from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
+    from txcls.inspection.lens import ClassLens
+    from txcls.inspection.positions import PositionEncoding, ShuffledPredictions
+    from txcls.inspection.principal_components import Plane, PooledTexts, TextPlane, TokenPlane
+    from txcls.inspection.random_texts import ClassifiedText
+    from txcls.inspection.vocabulary import Tokenizers, VocabularySearch
+    from txcls.inspection.walk import Walk
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -268,7 +250,7 @@ class Language:
 def language(source: Source, objective: Objective) -> Language:
     """The loaded language model, shared by all sessions; CheckpointError where it is damaged."""
     from txcls.generation import TextModel
-    from txcls.inspection import token_names
+    from txcls.inspection.language_model import token_names
 
     loaded = TextModel.load(source.name, objective=objective)
     if loaded.start:
@@ -330,13 +312,15 @@ def predict(source: Source, text: str) -> Timed:
 
 
 @_shared(heavy=True)
-def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[DrawnText]":
+def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[ClassifiedText]":
     """Random test texts with their predictions; DataError where they cannot be read or have other classes."""
-    from txcls.inspection import draw_texts
+    from txcls.inspection.random_texts import classify_random_texts
 
     found = test_texts(source)
     with st.spinner("classifying …"):
-        return draw_texts(classifier(source), found.rows, found.outside if with_outside else (), n=n, seed=seed)
+        return classify_random_texts(
+            classifier(source), found.rows, found.outside if with_outside else (), n=n, seed=seed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +335,7 @@ class Looks:
 @_shared()
 def look(source: Source, text: str) -> Looks:
     """The attention of every head on a text; TraceError where the text holds no token."""
-    from txcls.inspection import trace_text
+    from txcls.inspection.tracing import trace_text
 
     traced = trace_text(classifier(source), text)
     return Looks(traced.tokens, traced.attention, traced.pooling)
@@ -368,7 +352,7 @@ class Paths:
 @_shared()
 def paths(source: Source, text: str) -> Paths:
     """Rollout through all layers, and entropy and distance of each head."""
-    from txcls.inspection import attention_rollout, head_statistics
+    from txcls.inspection.attention import attention_rollout, head_statistics
 
     attention = look(source, text).attention
     return Paths(attention_rollout(attention), head_statistics(attention))
@@ -377,7 +361,8 @@ def paths(source: Source, text: str) -> Paths:
 @_shared()
 def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> "QueryKey":
     """Why one token attends to another in one head, dimension by dimension."""
-    from txcls.inspection import query_key, trace_text
+    from txcls.inspection.attention import query_key
+    from txcls.inspection.tracing import trace_text
 
     traced = trace_text(classifier(source), text)
     return query_key(traced, layer=layer, head=head, query=query, key=key)
@@ -386,7 +371,7 @@ def query_key(source: Source, text: str, *, layer: int, head: int, query: int, k
 @_shared(heavy=True)
 def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
     """The predictions for the text's words in n other orders; TraceError where the text holds no token."""
-    from txcls.inspection import shuffle_words
+    from txcls.inspection.positions import shuffle_words
 
     return shuffle_words(classifier(source), text, n=n, seed=0)
 
@@ -394,7 +379,7 @@ def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
 @_shared()
 def positions(source: Source, *, length: int) -> "PositionEncoding":
     """The checkpoint's own position encoding, its first `length` positions."""
-    from txcls.inspection import position_encoding
+    from txcls.inspection.positions import position_encoding
 
     return position_encoding(classifier(source), length)
 
@@ -402,7 +387,7 @@ def positions(source: Source, *, length: int) -> "PositionEncoding":
 @_shared()
 def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
     """The sinusoidal encoding (length, d_model) of any size."""
-    from txcls.inspection import sinusoids as encoding
+    from txcls.inspection.positions import sinusoids as encoding
 
     values: NDArray[np.float32] = encoding(length, d_model)
     return values
@@ -411,7 +396,7 @@ def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
 @_shared(heavy=True)
 def tokenizers(source: Source, *, size: int) -> "Tokenizers":
     """The checkpoint's tokenizer and one of the other kind, where byte pairs are learned a vocabulary of this size."""
-    from txcls.inspection import compare_tokenizers
+    from txcls.inspection.vocabulary import compare_tokenizers
 
     with st.spinner("learning sub-words …"):
         return compare_tokenizers(classifier(source).encoder, size=size)
@@ -420,7 +405,7 @@ def tokenizers(source: Source, *, size: int) -> "Tokenizers":
 @_shared()
 def spellings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary as people read it, by id."""
-    from txcls.inspection import spellings
+    from txcls.inspection.vocabulary import spellings
 
     return spellings(classifier(source).encoder)
 
@@ -428,7 +413,7 @@ def spellings(source: Source) -> tuple[str, ...]:
 @_shared()
 def search(source: Source, query: str) -> "VocabularySearch":
     """What of the checkpoint's vocabulary is like the query."""
-    from txcls.inspection import search_vocabulary
+    from txcls.inspection.vocabulary import search_vocabulary
 
     return search_vocabulary(spellings(source), query)
 
@@ -436,7 +421,7 @@ def search(source: Source, query: str) -> "VocabularySearch":
 @_shared()
 def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
     """The tokens whose vectors are nearest to that of one: (id, cosine)."""
-    from txcls.inspection import nearest_tokens
+    from txcls.inspection.vocabulary import nearest_tokens
 
     return nearest_tokens(classifier(source), index)
 
@@ -447,7 +432,7 @@ def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
 @_shared(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "PartEffects":
     """By how much every head and feed-forward block alone moves the winner; TraceError where nothing is to read."""
-    from txcls.inspection import Means, ablate_each
+    from txcls.inspection.ablation import Means, ablate_each
 
     ready = classifier(source)
     return ablate_each(ready, text, heads=heads, off=off, means=Means.of(ready))
@@ -456,7 +441,7 @@ def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "Part
 @_shared()
 def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablation":
     """The text's class probabilities with these changes made together, in the one row of `changed`."""
-    from txcls.inspection import Means, ablate
+    from txcls.inspection.ablation import Means, ablate
 
     ready = classifier(source)
     return ablate(ready, text, [changes], means=Means.of(ready))
@@ -474,7 +459,7 @@ class Explained:
 @_shared(heavy=True)
 def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
     """Five ways to score the text's words, judged; TraceError where nothing is to read."""
-    from txcls.inspection import deletion_curves, explain, rank_correlations
+    from txcls.inspection.attribution import deletion_curves, explain, rank_correlations
 
     ready = classifier(source)
     explanation = explain(ready, text, target=target, baseline=baseline)
@@ -493,14 +478,15 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
 
     @_shared(heavy=True)
     def average_on_test_texts(source: Source, n: int) -> "ExplanationAverages":
-        from txcls.inspection import average_explanations, draw_rows, explanation_figures
+        from txcls.inspection.attribution import average_explanations, evaluate_explanation
+        from txcls.inspection.random_texts import random_texts
 
         ready = classifier(source)
-        texts = draw_rows(test_texts(source).rows.texts, n=n)
+        texts = random_texts(test_texts(source).rows.texts, n=n)
         figures = []
         for place, text in enumerate(texts, start=1):
             if ready.encoder.encode(text).has_words:
-                figures.append(explanation_figures(ready, text))
+                figures.append(evaluate_explanation(ready, text))
             on_text(place, len(texts))
         return average_explanations(figures, split="test")
 
@@ -510,7 +496,7 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
 @_shared()
 def lens(source: Source, text: str) -> "ClassLens":
     """The class head read after every state; TraceError where nothing is to read."""
-    from txcls.inspection import class_lens
+    from txcls.inspection.lens import class_lens
 
     return class_lens(classifier(source), text)
 
@@ -527,7 +513,7 @@ def _size_of_walk(made: "Walk") -> int:
 @_shared(size=_size_of_walk)
 def walk(source: Source, text: str) -> "Walk":
     """The steps of a text through the checkpoint; TraceError where it holds no token."""
-    from txcls.inspection import walk_through
+    from txcls.inspection.walk import walk_through
 
     return walk_through(classifier(source), text)
 
@@ -535,7 +521,7 @@ def walk(source: Source, text: str) -> "Walk":
 @_shared(heavy=True)
 def compare(source: Source, before: str, after: str) -> "Comparison":
     """Both versions of a text through the checkpoint; TraceError where one holds no token."""
-    from txcls.inspection import compare_texts
+    from txcls.inspection.counterfactuals import compare_texts
 
     return compare_texts(classifier(source), before, after)
 
@@ -543,7 +529,7 @@ def compare(source: Source, before: str, after: str) -> "Comparison":
 def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
     """The search for the smallest change that flips the class, batch by batch; not kept."""
     _import_what_computes()
-    from txcls.inspection import search_flips
+    from txcls.inspection.counterfactuals import search_flips
 
     search = search_flips(classifier(source), text)
     while True:
@@ -557,7 +543,7 @@ def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
 @_shared(heavy=True)
 def vocabulary_plane(source: Source) -> "Plane":
     """The plane in which the checkpoint's vocabulary spreads the most."""
-    from txcls.inspection import vocabulary_plane
+    from txcls.inspection.principal_components import vocabulary_plane
 
     return vocabulary_plane(classifier(source))
 
@@ -565,7 +551,7 @@ def vocabulary_plane(source: Source) -> "Plane":
 @_shared(heavy=True)
 def token_plane(source: Source, text: str) -> "TokenPlane":
     """The vocabulary and the text's tokens in the plane; TraceError where the text holds no token."""
-    from txcls.inspection import token_plane
+    from txcls.inspection.principal_components import token_plane
 
     return token_plane(classifier(source), text, plane=vocabulary_plane(source))
 
@@ -573,7 +559,7 @@ def token_plane(source: Source, text: str) -> "TokenPlane":
 @_shared(heavy=True)
 def pooled(source: Source, texts: tuple[str, ...]) -> "PooledTexts":
     """The pooled vectors of texts and the classes that win on them."""
-    from txcls.inspection import pool_texts
+    from txcls.inspection.principal_components import pool_texts
 
     return pool_texts(classifier(source), texts)
 
@@ -581,7 +567,7 @@ def pooled(source: Source, texts: tuple[str, ...]) -> "PooledTexts":
 @_shared(heavy=True)
 def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> "TextPlane":
     """A text among others in the plane; TraceError where it holds no token."""
-    from txcls.inspection import text_plane
+    from txcls.inspection.principal_components import text_plane
 
     return text_plane(classifier(source), text, pooled(source, texts))
 
@@ -604,7 +590,7 @@ Ids = tuple[int, ...]
 @_shared()
 def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
     """What the masked-token model expects at a place of the text that it does not see."""
-    from txcls.inspection import fill_blank
+    from txcls.inspection.language_model import fill_blank
 
     return fill_blank(language(source, "masked").model, ids, place)
 
@@ -612,22 +598,22 @@ def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
 @_shared()
 def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) -> "NextTokens":
     """The ranked next tokens, what sampling leaves of them, and where the token is that does come next."""
-    from txcls.inspection import next_tokens
+    from txcls.inspection.language_model import next_tokens
 
     return next_tokens(language(source, "causal").model, ids, sampling=sampling, truth=truth)
 
 
 @_shared()
-def surprise(source: Source, ids: Ids) -> "Surprise":
+def surprise(source: Source, ids: Ids) -> "Surprisal":
     """How unexpected each token was to the causal model."""
-    from txcls.inspection import surprise
+    from txcls.inspection.language_model import surprisal
 
-    return surprise(language(source, "causal").model, ids)
+    return surprisal(language(source, "causal").model, ids)
 
 
 @_shared()
-def sight(source: Source, objective: Objective, ids: Ids) -> "Sight":
+def sight(source: Source, objective: Objective, ids: Ids) -> "MaskedAttention":
     """Which token may attend to which, and how every head does."""
-    from txcls.inspection import sight
+    from txcls.inspection.language_model import masked_attention
 
-    return sight(language(source, objective).model, ids)
+    return masked_attention(language(source, objective).model, ids)

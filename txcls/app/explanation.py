@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from txcls.app import compute, page
 from txcls.errors import TxclsError
 from txcls.figures import correlation_map, deletion_lines, minus, visible
-from txcls.inspection import METHODS, SIGNED, ExplanationAverages
+from txcls.inspection.attribution import METHODS, SIGNED, ExplanationAverages
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:

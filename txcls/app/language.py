@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from txcls.app import compute, page, state, tokens
 from txcls.app.browser import StripToken, token_strip
 from txcls.errors import TxclsError
-from txcls.figures import attention_map, mask_map, percent, surprise_bars, token_bars, visible
+from txcls.figures import attention_map, mask_map, percent, surprisal_bars, token_bars, visible
 from txcls.text.encoder import Encoding, Token
 
 if TYPE_CHECKING:
     from txcls.generation import Sampling, TextModel
-    from txcls.inspection import NextTokens, RankedTokens, Sight, Surprise
+    from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
 
 FloatArray = NDArray[np.float32]
 LINKS = (page.CLASSIFY, page.TOKENS, page.ATTENTION, page.NEIGHBOURHOOD)
@@ -329,7 +329,7 @@ def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: "S
 
 
 def _sample(chosen: Chosen, prompt: tuple[int, ...], n_added: int, n: int, sampling: "Sampling") -> None:
-    from txcls.inspection import continue_ids
+    from txcls.inspection.language_model import continue_ids
 
     _add(continue_ids(chosen.model, prompt, n=n, sampling=sampling, drawn=n_added))
 
@@ -440,7 +440,7 @@ def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sam
     )
 
 
-def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprise") -> None:
+def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprisal") -> None:
     st.subheader("How surprising was each token?", anchor=False)
     bits = found.bits
     if found.mean is None or found.perplexity is None:
@@ -455,7 +455,7 @@ def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprise") -> None
     shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
     most = max(shown, key=lambda place: bits[place])
     page.chart(
-        surprise_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=found.mean),
+        surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=found.mean),
         key="chart_surprise",
         alt=f"Bar chart of the surprise of {len(shown)} tokens in bits; highest: "
         f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
@@ -471,7 +471,7 @@ class Seen:
     """A text as one model sees it."""
 
     chosen: Chosen
-    sight: "Sight"
+    sight: "MaskedAttention"
     names: list[str]
 
 
@@ -492,7 +492,7 @@ def _masks(opened: page.Opened) -> None:
     if not both:
         return
     st.subheader("And where a head looks", anchor=False)
-    shapes = [seen.sight.attention.shape for seen in both.values()]
+    shapes = [seen.sight.patterns.shape for seen in both.values()]
     n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
     fitted = page.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
     page.choose_head(fitted.view, n_layers, n_heads)
@@ -510,10 +510,10 @@ def _mask(opened: page.Opened, chosen: Chosen) -> Seen | None:
         return None
     sight = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
     names = [chosen.name_of(token) for token in read]
-    n_seen, n_all = int(sight.allowed.sum()), sight.allowed.size
+    n_seen, n_all = int(sight.mask.sum()), sight.mask.size
     st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} looks are allowed.")
     page.chart(
-        mask_map(sight.allowed, names),
+        mask_map(sight.mask, names),
         key=f"chart_mask_{chosen.objective}",
         alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_seen:,} of {n_all:,} seen",
         file_name=f"{chosen.source.name}-mask",
@@ -526,12 +526,12 @@ def _mask(opened: page.Opened, chosen: Chosen) -> Seen | None:
 
 def _pattern(view: state.View, seen: Seen) -> None:
     chosen = seen.chosen
-    n_layers, n_heads = seen.sight.attention.shape[:2]
+    n_layers, n_heads = seen.sight.patterns.shape[:2]
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
     where = f"layer {layer + 1} of {n_layers}, head {head + 1} of {n_heads}"
     last = " (its last)" if (layer, head) != (view.layer, view.head) else ""
     st.markdown(f"**{page.plain(chosen.model.name)}**, {where}{last}: each row shares out 1 among what it may see.")
-    looks = np.where(seen.sight.allowed, seen.sight.attention[layer, head], np.nan)  # no colour where it must not look
+    looks = np.where(seen.sight.mask, seen.sight.patterns[layer, head], np.nan)  # no colour where it must not look
     page.chart(
         attention_map(looks, seen.names),
         key=f"chart_pattern_{chosen.objective}",

@@ -430,7 +430,7 @@ def _box_changed(field: str) -> None:
 
 def parameters(model: "Encoder", name: str) -> None:
     """A model's parameters, part by part, for whoever opens them."""
-    from txcls.inspection import part_sizes
+    from txcls.inspection.parameters import part_sizes
 
     with st.expander(
         f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"
@@ -451,7 +451,7 @@ def parameters(model: "Encoder", name: str) -> None:
 
 def code(thing: type | Callable[..., Any], *, formula: str) -> None:
     """A formula, and the lines of this project's own code that compute it."""
-    from txcls.inspection import source_of
+    from txcls.inspection.walk import source_of
 
     found = source_of(thing)
     st.latex(formula)

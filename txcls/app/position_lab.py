@@ -8,7 +8,7 @@ import streamlit as st
 from txcls.app import compute, page
 from txcls.app.browser import draggable_words
 from txcls.figures import number_map, percent, visible
-from txcls.inspection import arrange_words, fit_shift, shift_map
+from txcls.inspection.positions import arrange_words, fit_shift, shift_map
 
 MODELS = {
     "positions_sinusoidal": "sines and cosines",

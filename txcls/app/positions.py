@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _encoding(opened: page.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> None:
-    from txcls.inspection import position_products
+    from txcls.inspection.positions import position_products
 
     name = page.plain(opened.view.checkpoint)
     text, controls = st.columns([3, 2], gap="large")

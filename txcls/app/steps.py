@@ -14,8 +14,7 @@ from txcls.figures import minus, number_map, visible
 from txcls.text.cleaning import clean
 
 if TYPE_CHECKING:
-    from txcls.inspection import Step, Walk
-    from txcls.inspection.steps import Axis, Question
+    from txcls.inspection.walk import Axis, Question, Step, Walk
     from txcls.text.encoder import TextEncoder
 
 LINKS = (page.CLASSIFY, page.TOKENS, page.ATTENTION, page.LENS)
@@ -267,9 +266,9 @@ def _numbers(opened: page.Page, step: "Step", walk: "Walk") -> tuple[int, int]:
             cells[first:last],
             rows=[_name(rows, n) for n in range(first, last)],
             columns=list(columns.names) if columns.names else None,
-            row_title="this token … (query)" if columns.what == "token" and rows.what == "token" else rows.what,
-            column_title="… looks at this token (key)" if columns.what == rows.what else columns.what,
-            share=step.share,
+            row_title="query" if columns.what == "token" and rows.what == "token" else rows.what,
+            column_title="key" if columns.what == rows.what else columns.what,
+            quantity=step.quantity,
             bound=float(finite.max(initial=0.0)) or None,
             chosen=(row - first, column) if first <= row < last else None,
         ),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 from txcls.app import compute, page, state
-from txcls.figures import FEED_FORWARD, effect_board, label, moved_bars, percent
-from txcls.inspection import AccuracyEffects, Change, Means
+from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
+from txcls.inspection.ablation import AccuracyEffects, Change, Means
 
 if TYPE_CHECKING:
     from txcls.classifier import Classifier
@@ -50,7 +50,7 @@ def _experiment(opened: page.Page, classifier: "Classifier", winner: str) -> Non
     effects = compute.ablate_each(opened.source, opened.view.text, heads=how, off=off)
     with left:
         page.chart(
-            effect_board(
+            head_effects_map(
                 effects.heads,
                 effects.feed_forward,
                 title="points",
@@ -213,7 +213,7 @@ def _accuracy(classifier: "Classifier", off: Any) -> None:
         )
         return
     page.chart(
-        effect_board(
+        head_effects_map(
             found.heads - found.accuracy,
             found.feed_forward - found.accuracy,
             title="points",

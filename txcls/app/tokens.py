@@ -9,7 +9,7 @@ from txcls.text.cleaning import CleaningStep
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
-    from txcls.inspection import DrawnText
+    from txcls.inspection.random_texts import ClassifiedText
 
 LONGEST_TAIL = 600
 """Characters of a cut-off part that are shown; the rest is counted."""
@@ -199,7 +199,7 @@ def merges_html(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
     )
 
 
-def drawn_html(drawn: "Sequence[DrawnText]") -> str:
+def drawn_html(drawn: "Sequence[ClassifiedText]") -> str:
     """Texts with the class they have and the class they were given, each marked right or wrong in words."""
     parts = []
     for one in drawn:

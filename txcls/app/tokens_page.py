@@ -12,7 +12,7 @@ from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
-    from txcls.inspection import Tokenizers
+    from txcls.inspection.vocabulary import Tokenizers
 
 LINKS = (page.CLASSIFY, page.STEPS, page.ATTENTION, page.NEIGHBOURHOOD)
 LONGEST_CLEANED = 20_000

@@ -10,7 +10,7 @@ from txcls.app import compute, page, state, tokens
 from txcls.figures import compared_bars, compared_effects, percent, visible
 
 if TYPE_CHECKING:
-    from txcls.inspection import Comparison, FlipSearch, Pair
+    from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
     from txcls.text.encoder import Token
 
 LINKS = (page.CLASSIFY, page.ATTENTION, page.EXPLANATION, page.POSITIONS, page.NEIGHBOURHOOD)

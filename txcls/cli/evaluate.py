@@ -154,7 +154,7 @@ def _evaluate_heads(
 ) -> "Checkpoint":
     from rich.table import Table
 
-    from txcls.inspection import measure_heads, with_heads
+    from txcls.inspection.ablation import measure_heads, with_heads
 
     means, effects = measure_heads(classifier, data_path=data, on_stage=note)
     measured = with_heads(measured, means, effects)
@@ -177,7 +177,7 @@ def _evaluate_explanations(
     from rich.progress import Progress
     from rich.table import Table
 
-    from txcls.inspection import METHODS, measure_explanations, with_explanations
+    from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
 
     with Progress(console=console(error=True)) as bar:
         task = bar.add_task("scoring words", total=n)

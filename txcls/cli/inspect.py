@@ -16,7 +16,7 @@ def inspect(
 ) -> None:
     """Print name and shape of every tensor from token ids to probabilities, for one text."""
     from txcls.classifier import Classifier
-    from txcls.inspection import trace_text
+    from txcls.inspection.tracing import trace_text
 
     classifier = Classifier.load(checkpoint)
     traced = trace_text(classifier, text)
@@ -54,12 +54,12 @@ def sizes(
     from txcls.checkpoint import find_checkpoint, load_checkpoint
     from txcls.config import load_preset, preset_names
     from txcls.gpt2 import load_gpt2
-    from txcls.inspection import build_on_paper, part_sizes
+    from txcls.inspection.parameters import build_without_memory, part_sizes
 
     if name in preset_names() or name.endswith(".toml"):
         config = load_preset(name).with_settings(settings or ())
         size = vocabulary or config.text.max_vocabulary
-        model = build_on_paper(config, vocab_size=size, n_classes=classes or 2)
+        model = build_without_memory(config, vocab_size=size, n_classes=classes or 2)
         of = f"preset {name} with {size:,} tokens"
         of += f" and {classes or 2} classes" if config.objective == "classify" else ""
     else:

@@ -1,5 +1,6 @@
-"""Plotly figures from plain arrays and tokens; they know nothing of models, nor of Streamlit."""
+"""Plotly figures from plain arrays and tokens; they know nothing of models or of Streamlit."""
 
+from txcls.figures.ablation import moved_bars
 from txcls.figures.attention import (
     Arcs,
     attention_arcs,
@@ -8,25 +9,19 @@ from txcls.figures.attention import (
     choose_arcs,
     mask_map,
     pooling_bars,
-)
-from txcls.figures.boards import FEED_FORWARD, effect_board, head_board
-from txcls.figures.experiments import (
-    correlation_map,
-    deletion_lines,
-    lens_lines,
-    moved_bars,
     query_key_bars,
-    share_bars,
-    token_rows,
 )
-from txcls.figures.language import surprise_bars, token_bars
-from txcls.figures.neighbourhood import text_scatter, token_scatter
+from txcls.figures.attribution import correlation_map, deletion_lines
+from txcls.figures.counterfactuals import compared_bars, compared_effects
+from txcls.figures.language_model import surprisal_bars, token_bars
+from txcls.figures.lens import lens_lines, share_bars, token_rows
+from txcls.figures.matrix import number_map
+from txcls.figures.per_head import FEED_FORWARD, head_effects_map, head_values_map
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
-from txcls.figures.steps import number_map
+from txcls.figures.principal_components import text_scatter, token_scatter
 from txcls.figures.style import label, minus, percent, visible
 from txcls.figures.training import training_curves
-from txcls.figures.whatif import compared_bars, compared_effects
 
 __all__ = [
     "FEED_FORWARD",
@@ -39,8 +34,8 @@ __all__ = [
     "compared_effects",
     "correlation_map",
     "deletion_lines",
-    "effect_board",
-    "head_board",
+    "head_effects_map",
+    "head_values_map",
     "label",
     "lens_lines",
     "mask_map",
@@ -56,7 +51,7 @@ __all__ = [
     "query_key_bars",
     "share_bars",
     "shuffle_bars",
-    "surprise_bars",
+    "surprisal_bars",
     "text_scatter",
     "token_bars",
     "token_rows",

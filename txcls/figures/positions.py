@@ -1,4 +1,4 @@
-"""Figures of position encodings: the whole table, chosen dimensions as curves, and products between positions."""
+"""Figures of position vectors: the whole table, chosen dimensions as curves, and dot products between positions."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from txcls.figures.style import DASHES, OKABE_ITO, legend_above, new_figure, sig
 
 
 def position_heatmap(values: NDArray[np.floating], *, bound: float | None = None, used: int | None = None) -> go.Figure:
-    """The encoding as a table: one row per position, one column per dimension, zero in the middle of the colours.
+    """The encoding as a heat map: one row per position, one column per dimension, zero in the middle of the colours.
 
     Args:
         values: T D encoding.
         bound: the colours span -bound … bound; None for the largest magnitude in `values`.
-        used: frame the first `used` positions: those that the current text takes up.
+        used: frame the first `used` positions, those of the current text.
     """
     n_positions, d_model = values.shape
     figure = new_figure(
@@ -37,7 +37,7 @@ def position_heatmap(values: NDArray[np.floating], *, bound: float | None = None
 def position_curves(
     values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
 ) -> go.Figure:
-    """Chosen dimensions along the positions, told apart by colour and by dash.
+    """Chosen dimensions over positions, each with its own colour and dash.
 
     Args:
         values: T D encoding.
@@ -66,11 +66,11 @@ def position_curves(
 
 
 def position_products_map(products: NDArray[np.floating], *, used: int | None = None) -> go.Figure:
-    """The dot product of every position's encoding with every other's, zero in the middle of the colours.
+    """The dot products between the vectors of all positions, zero in the middle of the colour scale.
 
     Args:
         products: T T dot products.
-        used: frame the square of the first `used` positions: those that the current text takes up.
+        used: frame the first `used` positions, those of the current text.
     """
     n_positions = len(products)
     axis = {"title": "position", "showgrid": False}
@@ -95,7 +95,7 @@ def _bound(values: NDArray[np.floating], bound: float | None) -> float:
 
 
 def _frame_rows(figure: go.Figure, n_rows: int, n_columns: int) -> None:
-    for colour, width in (("#FFFFFF", 6), ("#111111", 3)):  # seen on every colour of the scale
+    for colour, width in (("#FFFFFF", 6), ("#111111", 3)):  # visible on every colour of the scale
         figure.add_shape(
             type="rect", x0=-0.5, x1=n_columns - 0.5, y0=-0.5, y1=n_rows - 0.5, line={"color": colour, "width": width}
         )

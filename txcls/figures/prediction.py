@@ -1,4 +1,4 @@
-"""Figures of class probabilities: the ranked prediction, and how it moves when words are shuffled."""
+"""Figures of class probabilities: the ranked prediction, and its change when words are shuffled."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,10 +31,10 @@ def probability_bars(
     """Ranked classes as bars on a fixed 0–100 % scale; the first is emphasised.
 
     Args:
-        labels: class names, best first.
+        labels: class names, the most probable first.
         probabilities: of those classes, from the softmax over all classes.
-        other: how many classes are left out, and their probability together; drawn as one hatched bar.
-        names_above: write each name above its bar rather than beside it: long ones leave no room for bars on a phone.
+        other: how many classes are left out, and their total probability, drawn as one hatched bar.
+        names_above: write each name above its bar rather than beside it, for long names on a phone.
     """
     n_other, p_other = other
     names = [f"{label(name, width=40 if names_above else 28)} " for name in labels]
@@ -82,13 +82,13 @@ def shuffle_bars(
     n_rows: int = 10,
     names_above: bool = False,
 ) -> go.Figure:
-    """Each class's probability for the words in their order (bar) and for every shuffled order (one dot each).
+    """Each class's probability for the words in their original order (bar) and for each shuffled order (a dot each).
 
     Args:
         classes: C class names.
         original: C probabilities of the text as typed.
         shuffled: n C probabilities of the same words in other orders.
-        n_rows: how many classes to show, those with the highest probability in either.
+        n_rows: how many classes to show: those with the highest probability in either.
         names_above: write each name above its bar rather than beside it.
     """
     before, after = np.asarray(original), np.asarray(shuffled)
@@ -105,7 +105,7 @@ def shuffle_bars(
         y=places,
         orientation="h",
         width=width,
-        name="words in their order",
+        name="original order",
         marker={"color": BAR_REST, "line_width": 0},
         customdata=names,
         hovertemplate="%{customdata}, as typed: %{x:.2%}<extra></extra>",
@@ -128,16 +128,16 @@ def shuffle_bars(
 def class_figure(
     names: Sequence[str], *, height: int, size: int, above: bool, right: int = 8, top: float = 1.0, **layout: Any
 ) -> go.Figure:
-    """A figure without data: probabilities across, and one row per class, the first on top.
+    """A figure without data: probabilities on the x axis, and one row per class, the first at the top.
 
     Args:
         names: of the classes.
         height: in pixels.
-        size: of the names beside the rows.
-        above: write each name above its bar, which then lies at 0.2, 1.2, … of the reversed axis.
-        right: room beside the drawing, in pixels: 84 for a percentage beside a full bar.
-        top: where the axis of probabilities ends: beyond 1 for marks that lie around their place.
-        layout: the rest, by plotly's names.
+        size: font size of the names beside the rows.
+        above: write each name above its bar, whose centre is then at 0.2, 1.2, … of the reversed axis.
+        right: right margin in pixels; 84 leaves room for a percentage beside a full bar.
+        top: end of the axis of probabilities, beyond 1 for round marks.
+        layout: further settings, with plotly's names.
     """
     return new_figure(
         height=height,

@@ -1,4 +1,4 @@
-"""What all figures share: colours that survive colour blindness and both themes, and tokens made safe to show."""
+"""What all figures share: colours for colour-blind readers and for both themes, and tokens made safe to show."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -8,33 +8,33 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
-"""Colour-blind-safe line colours after Okabe & Ito 2008; changed where they vanish on white or on black."""
+"""Colour-blind-safe line colours after Okabe & Ito 2008, changed where contrast to white or black was too low."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-"""Told apart without colour, together with OKABE_ITO."""
+"""Used together with OKABE_ITO, so that lines differ without colour too."""
 BAR, BAR_REST, BAR_OTHER = "#1F83C4", "#7FA8C4", "#8A8A8A"
 FRAME = "#FF6A13"
 SEQUENTIAL = tuple((place**2 / 81, colour) for place, colour in enumerate(sample_colorscale("viridis", 10)))
-"""Viridis from 0 to 1, spread wider among small weights: in a long text nearly all are small."""
+"""Viridis from 0 to 1, with more contrast among small weights, which most are in a long text."""
 DIVERGING = (
     (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),
 )  # fmt: skip
-"""Blue, light grey at zero, orange: the poles stay apart in every common form of colour blindness."""
+"""Blue, light grey at zero, orange: distinct in every common form of colour blindness."""
 FONT_SIZE = 14
 Settings = Mapping[str, Any]
-"""A part of a figure's layout, as plotly names it."""
+"""A part of a figure's layout, with plotly's names."""
 PROBABILITY: Settings = {
     "range": [0, 1],
     "tickvals": [0, 0.25, 0.5, 0.75, 1],
     "tickformat": ".0%",
     "title": "probability",
 }
-"""The axis of class probabilities: always the whole of it, so that figures can be compared."""
+"""The axis of class probabilities: always from 0 to 1, so that figures can be compared."""
 TOKENS: Settings = {"type": "category", "tickangle": -60, "tickfont": {"size": 13}}
-"""The axis along which tokens are written, as `categories` names them."""
+"""An axis of tokens, named by `categories`."""
 
 
 def visible(text: str) -> str:
-    """`text` with what a screen cannot show replaced by visible stand-ins, so that it survives JSON and UTF-8.
+    """`text` with invisible and invalid characters replaced by visible ones, so that JSON and UTF-8 can encode it.
 
     Control characters become their Unicode pictures, lone surrogates and private-use characters U+FFFD.
     """
@@ -54,7 +54,7 @@ def _visible_character(character: str) -> str:
 
 
 def label(text: str, *, width: int = 18) -> str:
-    """A token or class name as figure text: visible, at most `width` characters, plotly's own markup disarmed."""
+    """A token or class name as figure text: visible, at most `width` characters, with plotly's markup escaped."""
     text = visible(text)
     if len(text) > width:
         text = text[: width - 1] + "…"
@@ -64,16 +64,16 @@ def label(text: str, *, width: int = 18) -> str:
 
 
 def categories(tokens: Sequence[str]) -> list[str]:
-    """One axis category per token, repeated words kept apart by zero-width characters.
+    """One axis category per token; zero-width characters make repeated words distinct.
 
-    On a category axis plotly prints as many labels as there is room for, on a phone as on a wall.
+    On a category axis plotly prints as many labels as there is room for, on any screen.
     """
     digits = str.maketrans("01", "\u200b\u200c")
     return [label(token, width=14) + f"{place:b}".translate(digits) for place, token in enumerate(tokens)]
 
 
 def percent(probability: float) -> str:
-    """`93.1 %`, but never a rounded 0 or 100: those read `< 0.1 %` and `> 99.9 %`."""
+    """`93.1 %`; what would round to 0 or 100 is written as `< 0.1 %` or `> 99.9 %`."""
     if 0.0 < probability < 0.0005:
         return "&lt; 0.1 %"
     if 0.9995 <= probability < 1.0:
@@ -82,12 +82,12 @@ def percent(probability: float) -> str:
 
 
 def minus(written: str) -> str:
-    """A written number with a minus sign, as wide as a plus, for its hyphen."""
+    """A formatted number with a minus sign instead of its hyphen."""
     return written.replace("-", "−")
 
 
 def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
-    """Colour axis of shares from 0 to 1, sent as numbers from 0 to `top`."""
+    """Colour axis of weights or probabilities from 0 to 1, sent as numbers from 0 to `top`."""
     ticks = [0, 0.25, 0.5, 0.75, 1]
     return {
         "colorscale": SEQUENTIAL,
@@ -103,7 +103,7 @@ def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
 
 
 def signed_colours(bound: float, *, title: str) -> dict[str, object]:
-    """Colour axis from -bound to bound, zero in its middle."""
+    """Colour axis from -bound to bound, with zero in the middle."""
     return {
         "colorscale": DIVERGING,
         "cmin": -bound,
@@ -116,38 +116,38 @@ _COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
 
 
 def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
-    """A colour bar that lies above or below a figure: on a phone there is no room beside it."""
+    """A colour bar above or below a figure: on a phone there is no room beside it."""
     return {
         "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0, **more,
     }  # fmt: skip
 
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:
-    """A legend in a row above the drawing, from `y` of its height on."""
+    """A legend in a row above the plot, whose lower end is at `y` of the plot's height."""
     return {"showlegend": True, "legend": {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, **more}}
 
 
 def line_across(y: float, **line: object) -> dict[str, Any]:
-    """A shape: a line from side to side at this height."""
+    """A shape: a horizontal line across the plot at this height."""
     return {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y, "line": line}
 
 
 def names_over_bars(names: Sequence[str], *, by: float) -> list[dict[str, Any]]:
-    """Annotations: the names of rows 0, 1, … of a reversed axis, each above its bar by so much of a row."""
+    """Annotations: the names of rows 0, 1, … of a reversed axis, each `by` rows above its row."""
     shared = {"x": 0, "showarrow": False, "xanchor": "left", "xshift": -2, "font": {"size": 17}}
     return [{"y": row - by, "text": name, **shared} for row, name in enumerate(names)]
 
 
 def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: int = 8, **layout: object) -> go.Figure:
-    """A figure without data: the font and margins that all have, its two axes, and what else its layout holds.
+    """A figure without data: the common font and margins, two axes, and further settings of the layout.
 
-    All of it at once, since plotly takes longer over each later update of a layout than over making one.
+    All at once, since updating a layout takes plotly longer than creating one.
 
     Args:
         height: in pixels; the width is that of the page.
         x, y: the axes.
-        left, right: room beside the drawing, in pixels.
-        layout: the rest, by plotly's names.
+        left, right: margins in pixels.
+        layout: further settings, with plotly's names.
     """
     axis = {"automargin": True, "zeroline": False}
     return go.Figure(

@@ -1,4 +1,4 @@
-"""Figures of how a checkpoint was trained."""
+"""Figures of training: loss and accuracy over the optimiser steps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,9 +14,9 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
 
     Args:
         history: rows of history.jsonl with `step`, `train_loss`, `validation_loss`, `train_accuracy`,
-            `validation_accuracy` and `best`; what a row lacks is left out.
+            `validation_accuracy` and `best`; missing values are left out.
     """
-    # Names above the drawings, not beside them: on a telephone there is no room between the two.
+    # Names above the plots, not beside them: on a phone there is no room between the two.
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.2, subplot_titles=("loss", "accuracy"))
     steps = [row.get("step", place) for place, row in enumerate(history)]
     for column, what in enumerate(("loss", "accuracy"), start=1):

@@ -1,188 +1,48 @@
-"""Looking inside: every step of the forward pass, attention, ablation, attribution, positions, vocabulary, what
-language models expect, where the parameters are; plain arrays, no plots."""
+"""Looking inside a model: one module per question, all of them with plain arrays as results.
 
-from txcls.inspection.ablation import (
-    Ablation,
-    AccuracyEffects,
-    Change,
-    Means,
-    PartEffects,
-    ablate,
-    ablate_each,
-    ablate_on_rows,
-    measure_means,
+ablation              What does each part of the model contribute?
+attention             What do attention patterns say?
+attribution           Which words led to the answer?
+counterfactuals       What if the text were different?
+language_model        What does a language model predict?
+lens                  Where does the decision form?
+parameters            How many parameters does each part have?
+positions             How do positions enter, and does word order matter?
+principal_components  Which tokens and texts lie near each other?
+random_texts          What does a classifier make of random texts of a data set?
+tracing               What happens inside the model for one text?
+vocabulary            Which tokens are there?
+walk                  How does the forward pass compute its answer, step by step?
+"""
+
+from txcls.inspection import (
+    ablation,
+    attention,
+    attribution,
+    counterfactuals,
+    language_model,
+    lens,
+    parameters,
+    positions,
+    principal_components,
+    random_texts,
+    tracing,
+    vocabulary,
+    walk,
 )
-from txcls.inspection.attribution import (
-    METHODS,
-    SIGNED,
-    DeletionCurves,
-    Explanation,
-    ExplanationAverages,
-    ExplanationFigures,
-    IntegratedGradients,
-    average_explanations,
-    deletion_curves,
-    draw_rows,
-    explain,
-    explanation_figures,
-    gradient_x_input,
-    integrated_gradients,
-    leave_one_out,
-    rank_correlations,
-)
-from txcls.inspection.draws import DrawnText, draw_texts
-from txcls.inspection.language import (
-    NextTokens,
-    RankedTokens,
-    Sight,
-    Surprise,
-    continue_ids,
-    fill_blank,
-    next_tokens,
-    sight,
-    surprise,
-    token_names,
-)
-from txcls.inspection.lens import ClassLens, class_lens
-from txcls.inspection.measure import measure_explanations, measure_heads, with_explanations, with_heads
-from txcls.inspection.neighbourhood import (
-    Plane,
-    PooledTexts,
-    TextPlane,
-    TokenPlane,
-    pool_texts,
-    principal_plane,
-    text_plane,
-    token_plane,
-    vocabulary_plane,
-)
-from txcls.inspection.parameters import PartSize, build_on_paper, part_sizes
-from txcls.inspection.positions import (
-    FittedShift,
-    PositionEncoding,
-    ShuffledPredictions,
-    arrange_words,
-    fit_shift,
-    position_encoding,
-    position_products,
-    shift_map,
-    shuffle_words,
-    sinusoids,
-)
-from txcls.inspection.rollout import (
-    HeadStatistics,
-    QueryKey,
-    attention_rollout,
-    head_statistics,
-    query_key,
-    read_out,
-)
-from txcls.inspection.source import Source, source_of
-from txcls.inspection.steps import Question, Step
-from txcls.inspection.tracing import Stage, TracedText, trace_text
-from txcls.inspection.vocabulary import (
-    Tokenizers,
-    VocabularySearch,
-    compare_tokenizers,
-    nearest_tokens,
-    search_vocabulary,
-    spellings,
-)
-from txcls.inspection.walk import Walk, walk_through
-from txcls.inspection.whatif import Comparison, Flip, FlipSearch, Pair, align_tokens, compare_texts, search_flips
 
 __all__ = [
-    "METHODS",
-    "SIGNED",
-    "Ablation",
-    "AccuracyEffects",
-    "Change",
-    "ClassLens",
-    "Comparison",
-    "DeletionCurves",
-    "DrawnText",
-    "Explanation",
-    "ExplanationAverages",
-    "ExplanationFigures",
-    "FittedShift",
-    "Flip",
-    "FlipSearch",
-    "HeadStatistics",
-    "IntegratedGradients",
-    "Means",
-    "NextTokens",
-    "Pair",
-    "PartEffects",
-    "PartSize",
-    "Plane",
-    "PooledTexts",
-    "PositionEncoding",
-    "QueryKey",
-    "Question",
-    "RankedTokens",
-    "ShuffledPredictions",
-    "Sight",
-    "Source",
-    "Stage",
-    "Step",
-    "Surprise",
-    "TextPlane",
-    "TokenPlane",
-    "Tokenizers",
-    "TracedText",
-    "VocabularySearch",
-    "Walk",
-    "ablate",
-    "ablate_each",
-    "ablate_on_rows",
-    "align_tokens",
-    "arrange_words",
-    "attention_rollout",
-    "average_explanations",
-    "build_on_paper",
-    "class_lens",
-    "compare_texts",
-    "compare_tokenizers",
-    "continue_ids",
-    "deletion_curves",
-    "draw_rows",
-    "draw_texts",
-    "explain",
-    "explanation_figures",
-    "fill_blank",
-    "fit_shift",
-    "gradient_x_input",
-    "head_statistics",
-    "integrated_gradients",
-    "leave_one_out",
-    "measure_explanations",
-    "measure_heads",
-    "measure_means",
-    "nearest_tokens",
-    "next_tokens",
-    "part_sizes",
-    "pool_texts",
-    "position_encoding",
-    "position_products",
-    "principal_plane",
-    "query_key",
-    "rank_correlations",
-    "read_out",
-    "search_flips",
-    "search_vocabulary",
-    "shift_map",
-    "shuffle_words",
-    "sight",
-    "sinusoids",
-    "source_of",
-    "spellings",
-    "surprise",
-    "text_plane",
-    "token_names",
-    "token_plane",
-    "trace_text",
-    "vocabulary_plane",
-    "walk_through",
-    "with_explanations",
-    "with_heads",
+    "ablation",
+    "attention",
+    "attribution",
+    "counterfactuals",
+    "language_model",
+    "lens",
+    "parameters",
+    "positions",
+    "principal_components",
+    "random_texts",
+    "tracing",
+    "vocabulary",
+    "walk",
 ]

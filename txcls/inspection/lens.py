@@ -1,4 +1,4 @@
-"""Where the decision forms: the class head applied to every state on the way, and who wrote what of the last one."""
+"""Where does the decision form? The class head applied to every state, and the terms that the last state sums."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.classifier import Classifier
-from txcls.inspection.rollout import read_out
+from txcls.inspection.attention import readout_weights
 from txcls.inspection.tracing import FloatArray, TracedText, trace_text
 
 Floats = NDArray[np.float64]
@@ -19,13 +19,13 @@ class ClassLens:
     Attributes:
         traced: the text's forward pass.
         states: names of the S states: the embeddings, and after each block's attention and feed-forward.
-        probabilities: (S, C) calibrated class probabilities where the last norm, pooling and head read that state.
-            Only the last row is what the model computes; the head was never trained on the others.
-        lengths: (S, T) Euclidean length of each token's state.
-        sources: names of what was added up: embeddings, what each attention and feed-forward block wrote, and, with
-            norms after the sums, the shifts of these norms.
-        shares: (sources, T) of each token's last state, measured along it; each column sums to 1. A negative share
-            points against what came out in the end.
+        probabilities: (S, C) calibrated class probabilities if the final norm, pooling and head are applied to that
+            state. Only the last row is what the model computes; the head was not trained on the others.
+        lengths: (S, T) Euclidean norm of each token's state.
+        sources: names of the terms of the sum: embeddings, the output of each attention and feed-forward block, and,
+            with post-norm, the biases of the norms.
+        shares: (sources, T) projection of each term onto the token's last state, as a share of that state's norm; each
+            column sums to 1, and a negative share is opposed to the state.
         weights: (T,) how much each token counts in the text's vector.
         phrases: (C,) calibrated class probabilities of the phrases' votes alone; None where no phrases vote. They read
             no state, and are counted in at each of them.
@@ -42,7 +42,7 @@ class ClassLens:
 
 
 def class_lens(classifier: Classifier, text: str) -> ClassLens:
-    """Read every state of a text as if it were the last (nostalgebraist 2020, "the logit lens"), and split up the last.
+    """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and split up the last state.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -79,16 +79,16 @@ def class_lens(classifier: Classifier, text: str) -> ClassLens:
         lengths=np.linalg.norm(stack.astype(np.float64), axis=-1),
         sources=names,
         shares=shares,
-        weights=read_out(traced),
+        weights=readout_weights(traced),
         phrases=alone,
     )
 
 
 def _written(classifier: Classifier, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
-    """What each source put into the last state, (sources, T, D): they add up to it.
+    """The terms that sum to the last state, (sources, T, D).
 
-    Where norms come before the blocks, the stream is a plain sum. Where they come after the sums, each norm moves,
-    scales and shifts what is there: its mean and scale, as they are for this text, are applied to each part of the sum.
+    With pre-norm, the residual stream is a plain sum. With post-norm, each norm centres, scales and shifts it; its mean
+    and variance for this text are applied to each term.
     """
     config, values = classifier.checkpoint.config.model, traced.values
     names, parts = _embedded(traced)
@@ -109,12 +109,12 @@ def _written(classifier: Classifier, traced: TracedText) -> tuple[tuple[str, ...
                 )
                 shifts = shifts + bias
     if config.norm == "post":
-        names, parts = [*names, "shifts of the norms"], [*parts, shifts]
+        names, parts = [*names, "biases of the norms"], [*parts, shifts]
     return tuple(names), np.stack(parts)
 
 
 def _embedded(traced: TracedText) -> tuple[list[str], list[Floats]]:
-    """What the stream begins with: the vectors of tokens, and of bigrams and positions where the model has them."""
+    """The start of the residual stream: the vectors of tokens, and of bigrams and positions if the model has them."""
     kinds = (("tokens", "token vectors"), ("ngrams", "bigram vectors"), ("positions", "position vectors"))
     found = [(name, f"embeddings.{tap}") for tap, name in kinds if f"embeddings.{tap}" in traced.values]
     return [name for name, _ in found], [traced.values[tap].astype(np.float64) for _, tap in found]

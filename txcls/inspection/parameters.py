@@ -1,4 +1,4 @@
-"""Where a model's parameters are, part by part; also of models far too large to build, which are counted on paper."""
+"""How many parameters does each part of a model have? Also for models too large to build in memory."""
 
 import math
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from txcls.model import Encoder, LanguageModel, ReplacedTokenDetector, TextClass
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """A part of the model that holds trained numbers, or (layers being all alike) one of each layer.
+    """A part of the model with trained numbers; one entry stands for that part of every layer.
 
     Attributes:
         name: its attribute path in `txcls.model`; `layers.*.attn.query` stands for that of every layer.
-        shapes: of its matrix or table, and of its bias where it has one.
+        shapes: of its matrix or table, and of its bias if it has one.
         times: how many such parts there are: L in the layers, 1 elsewhere.
     """
 
@@ -32,13 +32,13 @@ class PartSize:
         return self.times * self.each
 
 
-def build_on_paper(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
-    """The model of a configuration with shapes alone: it takes up no memory, whatever its size, and cannot compute.
+def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
+    """The model of a configuration on torch's meta device: shapes without numbers, which cannot compute.
 
     Args:
         config: of a preset or checkpoint.
         vocab_size: V.
-        n_classes: C; used by classifiers alone.
+        n_classes: C; only used by classifiers.
     """
     import torch
 
@@ -50,7 +50,7 @@ def build_on_paper(config: RunConfig, *, vocab_size: int, n_classes: int) -> Enc
 
 
 def part_sizes(model: Encoder) -> tuple[PartSize, ...]:
-    """The sizes of a model's parts in the order of its code; a tied output matrix counts once, as the embeddings."""
+    """The sizes of a model's parts in the order of its code; a tied output matrix counts as embeddings only."""
     shapes: dict[str, list[tuple[int, ...]]] = {}
     for name, parameter in model.named_parameters():
         part = name.removesuffix(".weight").removesuffix(".bias")

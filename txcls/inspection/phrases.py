@@ -9,7 +9,7 @@ import numpy as np
 from txcls.inspection.tracing import FloatArray
 
 if TYPE_CHECKING:
-    from txcls.model import Phrases
+    from txcls.bigrams_and_phrases import Phrases
 
 
 @dataclass(frozen=True)

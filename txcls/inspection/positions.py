@@ -1,4 +1,4 @@
-"""How positions enter the model, and what the order of words does to its answer."""
+"""How do positions enter the model, and does word order matter for its answer?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from txcls.inspection.tracing import FloatArray, readable
 
 @dataclass(frozen=True)
 class PositionEncoding:
-    """A model's own encoding: `values` (T, D) is what it adds at each place, zeros where `kind` is "none"."""
+    """A model's position vectors: `values` (T, D), zeros if `kind` is "none"."""
 
     kind: str
     values: FloatArray
@@ -20,10 +20,10 @@ class PositionEncoding:
 
 @dataclass(frozen=True)
 class ShuffledPredictions:
-    """The same words in other orders.
+    """Predictions for the same words in other orders.
 
-    `probabilities` (n, C) are in the order of the classifier's classes; `label_kept` is the share of the shuffles in
-    which the original's winning class still wins.
+    `probabilities` (n, C) are in the order of the classifier's classes; `label_kept` is the share of shuffles with the
+    same predicted class as the original.
     """
 
     original: Prediction
@@ -47,7 +47,7 @@ def sinusoids(length: int, d_model: int) -> FloatArray:
 
 
 def position_encoding(classifier: Classifier, length: int | None = None) -> PositionEncoding:
-    """What the model adds at the first `length` places (all that it has where None).
+    """The model's position vectors for the first `length` positions; all of them if None.
 
     Raises:
         ValueError: length is below 1 or above the model's max_length.
@@ -63,16 +63,16 @@ def position_encoding(classifier: Classifier, length: int | None = None) -> Posi
 
 
 def position_products(values: FloatArray) -> FloatArray:
-    """Dot product of every two positions, (T, T), of an encoding (T, D)."""
+    """Dot products between all positions, (T, T), of an encoding (T, D)."""
     products: FloatArray = values @ values.T
     return products
 
 
 def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
-    """The matrix (D, D) that moves every sinusoidal position by k: PE[t + k] = M PE[t], whatever t.
+    """The matrix M (D, D) that shifts every sinusoidal position by k: PE[t + k] = M PE[t] for all t.
 
-    A rotation of each pair of dimensions by k times its frequency, from sin(a + b) and cos(a + b) (Vaswani et al. 2017,
-    section 3.5); the same for all positions.
+    It rotates each pair of dimensions by k times its frequency, by the formulas for sin(a + b) and cos(a + b) (Vaswani
+    et al. 2017, section 3.5).
 
     Raises:
         ValueError: d_model is not a positive even number.
@@ -89,8 +89,8 @@ def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class FittedShift:
-    """The linear map (D, D) that moves positions by k best, and how far it is off, as a share of the positions' spread
-    round their mean: `fitted` on the positions it was fitted to, `held_out` on the others."""
+    """The linear map (D, D) that best shifts positions by k, and its error relative to predicting the mean position:
+    `fitted` on the positions it was fitted to, `held_out` on the others."""
 
     map: NDArray[np.float64]
     fitted: float
@@ -98,17 +98,17 @@ class FittedShift:
 
 
 def fit_shift(values: FloatArray, k: int) -> FittedShift:
-    """Fit one linear map from each position to the one k later, on every other position, and try it on the rest.
+    """Fit one linear map from each position to the one k later, on every other position, and test it on the rest.
 
-    Errors are root mean squares over those of guessing the mean position: 0 for a map that is exact everywhere, 1 for
-    one that is no better than the mean.
+    Errors are root mean squares divided by those of predicting the mean position: 0 if the map is exact, 1 if it is no
+    better than the mean.
 
     Args:
         values: an encoding (T, D).
-        k: places to move by, at least 1.
+        k: positions to shift by, at least 1.
 
     Raises:
-        ValueError: there are fewer than two positions to fit to and two to try.
+        ValueError: there are fewer than two positions to fit to and two to test on.
     """
     start, end = values[: len(values) - k].astype(np.float64), values[k:].astype(np.float64)
     if k < 1 or len(start) < 4:
@@ -130,7 +130,7 @@ def arrange_words(text: str, places: Sequence[int]) -> str:
         places: each of 0 … N - 1 once; the word at places[0] comes first.
 
     Raises:
-        ValueError: a place is missing, or named twice.
+        ValueError: `places` is not a permutation.
     """
     words = text.split()
     if sorted(places) != list(range(len(words))):
@@ -139,9 +139,9 @@ def arrange_words(text: str, places: Sequence[int]) -> str:
 
 
 def shuffle_words(classifier: Classifier, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
-    """Classify `n` random orders of the text's white-space separated words, next to the text itself.
+    """Classify the text and `n` random orders of its white-space separated words.
 
-    Only the words that the model read are shuffled (what is cut off stays out), so that every order has the same words.
+    Only words that the model reads are shuffled: what is cut off is left out of every order.
 
     Raises:
         TraceError: the text holds no token to read.

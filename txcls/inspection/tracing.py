@@ -1,4 +1,4 @@
-"""One text through the model with every tap recorded, as plain arrays with names, shapes and meanings."""
+"""What happens inside the model for one text? All taps recorded, as arrays with names, shapes and meanings."""
 
 from dataclasses import dataclass, field
 
@@ -14,18 +14,18 @@ from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 FloatArray = NDArray[np.float32]
 
 TOKENS_TOGETHER = 8192
-"""Tokens of all the texts that share a forward pass, at most; a pass takes a fraction of a second."""
+"""Largest number of tokens in one forward pass, over all its texts; a pass takes a fraction of a second."""
 
 
 def texts_together(n_tokens: int) -> int:
-    """How many texts of so many tokens share a forward pass, at least one."""
+    """How many texts of this length share a forward pass, at least one."""
     return max(1, TOKENS_TOGETHER // n_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step of the forward pass: `name` is its tap, `letters` its axes (B batch, T tokens, D d_model, H heads, E head
-    width, F d_ff, C classes), `shape` their sizes for this text, and `note` says what it holds."""
+    """A tensor of the forward pass: `name` of its tap, `letters` of its axes (B batch, T tokens, D d_model, H heads, E
+    head width, F d_ff, C classes), its `shape` for this text, and a `note` on what it holds."""
 
     name: str
     letters: str
@@ -35,14 +35,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class TracedText:
-    """What one text gave at every step.
+    """The forward pass of one text.
 
     Attributes:
-        tokens: what the model read, with offsets into the text; and padding where the model pads to one length.
-        prediction: all classes, ranked, from this same forward pass.
-        stages: the steps in the order they were computed, from token ids to probabilities.
-        attention: patterns (L, H, T, T); entry [l, h, i, j] is how much token i takes from token j, each row sums to 1.
-        pooling: weight of each token in the text's vector, (T,); None where one token's vector is taken as it is.
+        tokens: what the model reads, with offsets into the text; with padding if the model pads to a fixed length.
+        prediction: all classes, ranked, from the same forward pass.
+        stages: the tensors in the order they were computed, from token ids to probabilities.
+        attention: patterns (L, H, T, T); entry [l, h, i, j] is the weight of key j for query i; each row sums to 1.
+        pooling: weight of each token in the text's vector, (T,); None if that is the vector of one token.
         values: tap name to array, without the batch axis.
     """
 
@@ -55,7 +55,7 @@ class TracedText:
 
 
 def trace_text(classifier: Classifier, text: str) -> TracedText:
-    """Run one text and keep every intermediate value.
+    """Run one text through the model and keep every intermediate value.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -76,7 +76,7 @@ def trace_text(classifier: Classifier, text: str) -> TracedText:
     for name, value in opened.values.items():
         letters, note = _describe(name, config)
         stages.append(Stage(name, letters, tuple(value.shape), note))
-    stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "calibrated softmax of logits: sums to 1"))
+    stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "calibrated probabilities: sum to 1"))
     return TracedText(
         tokens=encoding.tokens + _padding(encoding, config),
         prediction=classifier.rank(encoding, probabilities.tolist(), out_of_scope=classifier.out_of_scope(logits)[0]),
@@ -88,7 +88,7 @@ def trace_text(classifier: Classifier, text: str) -> TracedText:
 
 
 def _padding(encoding: Encoding, config: ModelConfig) -> tuple[Token, ...]:
-    """The padding that takes part where a model pads all texts to one length: shown, since it counts."""
+    """The padding of a model with a fixed length, which is part of its input."""
     missing = config.max_length - len(encoding.tokens) if config.fixed_length else 0
     return (Token(SPECIAL_TOKENS[PAD], PAD, 0, 0, is_unknown=False, is_special=True),) * missing
 
@@ -101,34 +101,34 @@ def readable(classifier: Classifier, text: str) -> Encoding:
     """
     encoding = classifier.encoder.encode(text)
     if not encoding.has_words:
-        raise TraceError("there is no word in this text to look at; give at least one")
+        raise TraceError("there is no word in this text; give at least one")
     return encoding
 
 
 _NOTES = {
     "embeddings.tokens": ("B T D", "a vector for each token"),
     "embeddings.ngrams": ("B T D", "a vector for each pair of neighbouring tokens, added at the right one"),
-    "embeddings.positions": ("B T D", "a vector for each place in the text"),
-    "embeddings.out": ("B T D", "their sum: the residual stream starts here"),
-    "norm_attn.out": ("B T D", "each token's numbers moved to mean 0, variance 1, then stretched and shifted"),
-    "attn.q": ("B H T E", "queries: what each token asks for"),
-    "attn.k": ("B H T E", "keys: what each token can be found by"),
-    "attn.v": ("B H T E", "values: what each token passes on"),
+    "embeddings.positions": ("B T D", "a vector for each position"),
+    "embeddings.out": ("B T D", "their sum: the start of the residual stream"),
+    "norm_attn.out": ("B T D", "the residual stream, normalised before (or after) attention"),
+    "attn.q": ("B H T E", "queries"),
+    "attn.k": ("B H T E", "keys"),
+    "attn.v": ("B H T E", "values"),
     "attn.scores": ("B H T T", "query · key / sqrt(E)"),
-    "attn.pattern": ("B H T T", "softmax of each row of scores: sums to 1"),
-    "attn.z": ("B H T E", "values averaged by the pattern, head by head"),
-    "attn_out": ("B T D", "heads side by side, projected: what attention writes"),
+    "attn.pattern": ("B H T T", "softmax of the scores: each row sums to 1"),
+    "attn.z": ("B H T E", "values weighted by the pattern, per head"),
+    "attn_out": ("B T D", "the heads concatenated and projected: the output of attention"),
     "resid_mid": ("B T D", "the residual stream after attention"),
-    "norm_ff.out": ("B T D", "the same once more, with weights of its own"),
-    "ff.hidden": ("B T F", "feed-forward: expanded, after the non-linearity"),
-    "ff_out": ("B T D", "feed-forward: what it writes"),
+    "norm_ff.out": ("B T D", "the residual stream, normalised before (or after) feed-forward"),
+    "ff.hidden": ("B T F", "hidden activations of feed-forward"),
+    "ff_out": ("B T D", "the output of feed-forward"),
     "resid_post": ("B T D", "the residual stream after this layer"),
-    "norm.out": ("B T D", "the residual stream, normalised for the last time"),
-    "pool.pattern": ("B T", "weight of each token in the text's vector: sums to 1"),
+    "norm.out": ("B T D", "the residual stream after the final norm"),
+    "pool.pattern": ("B T", "weights of the tokens in the text's vector: sum to 1"),
     "pooled": ("B D", "one vector for the whole text"),
     "phrases.votes": ("B T C", "votes of the known phrases that end at each token"),
     "phrases.out": ("B C", "their sum, and a bias: what phrases add to the logits"),
-    "logits": ("B C", "a score for each class"),
+    "logits": ("B C", "one logit per class"),
 }
 
 

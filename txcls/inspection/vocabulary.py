@@ -1,4 +1,4 @@
-"""Looking around in a vocabulary: which tokens there are, spelled or used alike, and a second tokenizer beside."""
+"""Which tokens are in the vocabulary, which are similar to one, and how would another tokenizer split a text?"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,11 +20,10 @@ LONGEST_QUERY = 60
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """The same cleaning before a tokenizer of words and one of sub-words.
+    """A word tokenizer and a sub-word tokenizer with the same cleaning; one of them is the checkpoint's.
 
-    `words_from` and `pairs_from` say what each was learned from, as the end of a sentence; one of them belongs to the
-    checkpoint. `frequencies` has a number for each merge, how often its pair was counted when it was learned; it is
-    empty where nobody kept count.
+    `words_from` and `pairs_from` say what each was learned from, as the end of a sentence. `frequencies` has the count
+    of each merge's pair when it was learned; it is empty for a checkpoint's own merges, whose counts are not stored.
     """
 
     words: TextEncoder
@@ -36,18 +35,18 @@ class Tokenizers:
 
 
 def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
-    """A checkpoint's tokenizer, and beside it one of the other kind.
+    """A checkpoint's tokenizer, and one of the other kind.
 
-    Beside words, byte pairs learned from the words of the checkpoint's own vocabulary. These come in the order of their
-    frequency, but without the counts; so the word in place r of V is counted V / r times, as Zipf's law has it. Beside
-    byte pairs, the words of the sample set's training texts.
+    For a word tokenizer, byte pairs are learned from the checkpoint's vocabulary. Its words are ordered by frequency
+    but have no counts, so the word of rank r out of V counts V / r times (Zipf's law). For byte pairs, the words are
+    those of the sample set's training texts.
 
     Args:
         encoder: the checkpoint's.
         size: of the sub-word vocabulary that is learned, special tokens included.
 
     Raises:
-        ConfigError: `size` has no room for the bytes.
+        ConfigError: `size` is too small for all single bytes.
     """
     cleaning, max_length = encoder.config.cleaning, encoder.max_length
     if encoder.byte_pairs is not None:
@@ -71,23 +70,23 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
         subwords=TextEncoder(pairs, config, max_length=max_length),
         pairs=pairs,
         words_from="the checkpoint's training texts",
-        pairs_from=f"the {len(tokens):,} words of this checkpoint's vocabulary, the more frequent counted more often",
+        pairs_from=f"the {len(tokens):,} words of this checkpoint's vocabulary, weighted by their frequency rank",
         frequencies=tuple(count_merges(parts, pairs.merges)),
     )
 
 
 def spellings(encoder: TextEncoder) -> tuple[str, ...]:
-    """The vocabulary as people read it, by id; sub-words with ␣ for the space before them."""
+    """The tokens of the vocabulary as text, by id; sub-words with ␣ for the space before them."""
     tokens = encoder.vocabulary.tokens
     return tokens if encoder.byte_pairs is None else tuple(map(spell, tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularySearch:
-    """Ids of what a search found: the token spelled so, the one with that number, and others by likeness.
+    """The ids that a search found: the token with this spelling (`exact`), the one with this id (`by_id`), and others.
 
-    `starting` and `containing` (which leaves out those) come in the order of the ids, cut at the search's `at_most`;
-    `n_starting` and `n_containing` count all of them. `alike` are spelled nearly so, the nearest first.
+    `starting` with the query, `containing` it elsewhere, both in the order of ids and cut at the search's `at_most`;
+    `n_starting` and `n_containing` count all of them. `alike` have a similar spelling, the most similar first.
     """
 
     exact: int | None
@@ -100,13 +99,13 @@ class VocabularySearch:
 
 
 def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
-    """Look for a token by its spelling, a part of it, or its id.
+    """Search for a token by its spelling, a part of it, or its id.
 
-    A space before a sub-word (␣) may be left out of the query. An empty query finds nothing.
+    The space before a sub-word (␣) may be left out. An empty query finds nothing.
 
     Args:
         tokens: `spellings` of a vocabulary.
-        query: what to look for, cleaned as texts are; its first 60 characters count.
+        query: cleaned as texts are; only its first 60 characters are used.
         at_most: tokens in each list.
     """
     query = query[:LONGEST_QUERY]
@@ -132,9 +131,7 @@ def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -
 
 
 def nearest_tokens(classifier: Classifier, index: int, *, n: int = 8) -> list[tuple[int, float]]:
-    """The tokens whose trained vectors point most nearly the same way: (id, cosine), nearest first.
-
-    The special tokens are left out.
+    """The tokens with the most similar embeddings, without special tokens: (id, cosine similarity), nearest first.
 
     Raises:
         IndexError: there is no such id.

@@ -109,7 +109,7 @@ class FillMasked(LanguageObjective):
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
         changed, asked = mask_tokens(ids, vocab_size=self.vocab_size, random=random)
-        scores = model.score(model.read(changed)[:, : ids.shape[1]][asked]).float()  # N V: only of predicted tokens
+        scores = model.unembed(model.read(changed)[:, : ids.shape[1]][asked]).float()  # N V: only of predicted tokens
         return _token_outcome(scores, ids[asked])
 
 
@@ -120,7 +120,7 @@ class PredictNext(LanguageObjective):
         assert isinstance(model, LanguageModel)
         real = ids[:, 1:] != PAD  # B T-1
         read = model.read(ids[:, : max(real.shape[1], 1)])  # B T-1 D
-        scores = model.score(read[:, : real.shape[1]][real]).float()  # N V
+        scores = model.unembed(read[:, : real.shape[1]][real]).float()  # N V
         return _token_outcome(scores, ids[:, 1:][real])
 
 

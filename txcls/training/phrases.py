@@ -31,7 +31,7 @@ SHORT = 0.1
 
 @dataclass(frozen=True, eq=False)
 class PhraseVotes:
-    """P phrases and how they vote: what `txcls.model.Phrases` learns.
+    """P phrases and how they vote: what `txcls.bigrams_and_phrases.Phrases` learns.
 
     Attributes:
         phrases: (P, longest) token ids, with padding on the left of shorter ones.
@@ -170,7 +170,7 @@ def _shared_out(counts: "csr_array", fewest: int) -> "csr_array":
 def _occurrences(
     texts: TokenisedTexts, *, longest: int, vocab_size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The key of every phrase at every place, as `txcls.model.Phrases` makes it, and the number of its text.
+    """The key of every phrase at every place, as `txcls.bigrams_and_phrases` makes it, and the number of its text.
 
     Phrases with special tokens are left out: what is unknown is not the same twice.
     """

@@ -62,7 +62,7 @@ class DetectReplaced(LanguageObjective):
         ordinary = ids >= len(SPECIAL_TOKENS)  # B T
         asked = (torch.rand(ids.shape, generator=random).to(ids.device) < MASKED_SHARE) & ordinary  # B T
         states = model.generator.read(ids.masked_fill(asked, MASK))  # B T width
-        scores = model.generator.score(states[:, : ids.shape[1]][asked]).float()  # N V
+        scores = model.generator.unembed(states[:, : ids.shape[1]][asked]).float()  # N V
         generated = F.cross_entropy(scores, ids[asked]) if len(scores) else scores.sum()
         changed = ids.masked_scatter(asked, sample_tokens(scores.detach(), random=random))  # B T
         replaced = (changed != ids)[ordinary]  # M: a correct guess counts as original

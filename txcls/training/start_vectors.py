@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.model import Embeddings, FrequentBigrams
+from txcls.model import Embeddings
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS, UNK
 
 WINDOW = 5

@@ -1,0 +1,54 @@
+"""Rollout by hand, statistics of heads, and a score taken apart."""
+
+import numpy as np
+import pytest
+
+from tests.conftest import TEXTS
+from txcls.classifier import Classifier
+from txcls.inspection.attention import attention_rollout, head_statistics, query_key
+from txcls.inspection.tracing import trace_text
+
+
+def test_rollout_of_three_tokens_computed_by_hand() -> None:
+    first = np.array([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0]] * 3])  # H T T
+    second = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.2, 0.2, 0.6]]] * 2)
+    # Heads averaged and half of the token itself:
+    # layer 1: [.75 0 .25] [.125 .625 .25] [0 0 1]    layer 2: [.5 .5 0] [0 .5 .5] [.1 .1 .8]
+    expected = [[0.4375, 0.3125, 0.25], [0.0625, 0.3125, 0.625], [0.0875, 0.0625, 0.85]]
+    rolled = attention_rollout(np.stack([first, second]))
+    np.testing.assert_allclose(rolled, expected, atol=1e-12)
+    np.testing.assert_allclose(rolled.sum(axis=1), 1.0)
+    np.testing.assert_allclose(attention_rollout(np.ones((1, 1, 1, 1))), [[1.0]])
+
+
+def test_rollout_of_a_model_sums_to_one_for_each_token(classifier: Classifier) -> None:
+    np.testing.assert_allclose(attention_rollout(trace_text(classifier, TEXTS[0]).attention).sum(axis=1), 1, atol=1e-5)
+
+
+def test_entropy_and_distance_of_patterns_known_by_hand() -> None:
+    even, itself = np.full((4, 4), 0.25), np.eye(4)
+    before = np.eye(4, k=-1)
+    before[0, 0] = 1.0
+    found = head_statistics(np.stack([even, itself, before])[None])
+    np.testing.assert_allclose(found.entropy, [[2.0, 0.0, 0.0]])
+    # 0 to 3 tokens apart from the first and the last, 0 to 2 from those between
+    np.testing.assert_allclose(found.distance, [[(6 + 4 + 4 + 6) / 16, 0.0, 3 / 4]])
+    assert not np.signbit(found.entropy).any()
+    one = head_statistics(np.ones((1, 1, 1, 1), dtype=np.float32))
+    assert one.entropy.item() == one.distance.item() == 0.0
+
+
+def test_a_score_is_the_sum_of_its_dimensions_and_gives_the_weight(classifier: Classifier) -> None:
+    traced = trace_text(classifier, TEXTS[0])
+    length = len(traced.tokens)
+    for layer, head, query in ((0, 0, 0), (1, 1, 3)):
+        found = [query_key(traced, layer=layer, head=head, query=query, key=key) for key in range(length)]
+        scores = np.array([one.score for one in found])
+        np.testing.assert_allclose(scores, traced.values[f"layers.{layer}.attn.scores"][head, query], atol=1e-5)
+        weights = np.exp(scores) / np.exp(scores).sum()
+        np.testing.assert_allclose([one.weight for one in found], weights, atol=1e-5)
+        assert found[0].products == pytest.approx(found[0].query * found[0].key / np.sqrt(8), abs=1e-6)
+    with pytest.raises(IndexError):
+        query_key(traced, layer=0, head=0, query=99, key=0)
+    with pytest.raises(KeyError):
+        query_key(traced, layer=9, head=0, query=0, key=0)

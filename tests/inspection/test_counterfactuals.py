@@ -1,0 +1,130 @@
+"""Two versions of a text, and the search for a word that changes the class, against a loop over all changes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.classifier import Classifier
+from txcls.errors import TraceError
+from txcls.inspection.counterfactuals import align_tokens, compare_texts, search_flips
+from txcls.inspection.vocabulary import nearest_tokens
+
+
+def words(before: str, after: str) -> list[tuple[str | None, str | None, str]]:
+    one, two = before.split(), after.split()
+    return [
+        (None if p.before is None else one[p.before], None if p.after is None else two[p.after], p.change)
+        for p in align_tokens(one, two)
+    ]
+
+
+def test_tokens_are_aligned_as_same_changed_removed_and_added() -> None:
+    assert words("the bank raised rates again", "the club raised rates") == [
+        ("the", "the", "same"),
+        ("bank", "club", "changed"),
+        ("raised", "raised", "same"),
+        ("rates", "rates", "same"),
+        ("again", None, "removed"),
+    ]
+    assert words("a b", "a x y b") == [
+        ("a", "a", "same"), (None, "x", "added"), (None, "y", "added"), ("b", "b", "same"),
+    ]  # fmt: skip
+    assert words("", "a") == [(None, "a", "added")] and align_tokens([], []) == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_token_of_both_texts_is_in_one_pair_and_in_order(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    before, after = (["abcd"[n] for n in random.integers(4, size=random.integers(0, 12))] for _ in range(2))
+    pairs = align_tokens(before, after)
+    assert [p.before for p in pairs if p.before is not None] == list(range(len(before)))
+    assert [p.after for p in pairs if p.after is not None] == list(range(len(after)))
+    for pair in pairs:
+        same = pair.before is not None and pair.after is not None and before[pair.before] == after[pair.after]
+        assert (pair.change == "same") == same or pair.change == "changed"
+
+
+@pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}, {"ngram_buckets": 32, "d_ngram": 4}])
+def test_leaving_out_agrees_with_leaving_out_in_the_typed_text(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    made = compare_texts(classifier, TEXTS[1], TEXTS[4])
+    assert made.label == classifier.predict([TEXTS[1]])[0].label
+    for text, effects, prediction in (
+        (TEXTS[1], made.effects_before, made.before),
+        (TEXTS[4], made.effects_after, made.after),
+    ):
+        whole = {score.label: score.probability for score in prediction.scores}[made.label]
+        parts = text.split()
+        expected = []
+        for place in range(len(parts)):
+            [left] = classifier.predict([" ".join(parts[:place] + parts[place + 1 :])])
+            expected.append(whole - {score.label: score.probability for score in left.scores}[made.label])
+        assert len(effects) == len(prediction.tokens)
+        np.testing.assert_allclose(effects[~np.isnan(effects)], expected, atol=1e-5)
+
+
+def test_the_only_word_has_no_effect_to_measure(classifier: Classifier) -> None:
+    made = compare_texts(classifier, "bank", "bank rates")
+    assert np.isnan(made.effects_before).all() and np.isfinite(made.effects_after).all()
+
+
+def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: Classifier) -> None:
+    found_any = 0
+    for text in TEXTS:
+        [original] = classifier.predict([text])
+        tokens = original.tokens
+        expected = set()
+        for place, token in enumerate(tokens):
+            near = [classifier.encoder.decode([index]) for index, _ in nearest_tokens(classifier, token.id, n=5)]
+            for word in ("", *near):
+                changed = text[: token.start] + word + text[token.end :]
+                [prediction] = classifier.predict([changed])
+                if prediction.label != original.label:
+                    expected.add((place, word, prediction.label))
+        *_, last = search_flips(classifier, text, n_neighbours=5, batch_size=7)
+        assert {(flip.place, flip.replacement, flip.label) for flip in last.flips} == expected
+        assert last.done == last.total == len(tokens) * 6
+        found_any += len(expected)
+        for flip in last.flips:
+            [again] = classifier.predict([flip.text])
+            assert again.label == flip.label
+            assert again.scores[0].probability == pytest.approx(flip.probability, abs=1e-5)
+        sizes = [flip.size for flip in last.flips]
+        assert sizes == sorted(sizes)
+        for flip in last.flips:
+            cosines = dict(nearest_tokens(classifier, tokens[flip.place].id, n=5))
+            known = {classifier.encoder.decode([index]): 1 - cosine for index, cosine in cosines.items()}
+            assert flip.size == pytest.approx(known.get(flip.replacement, 1.0), abs=1e-5)
+    assert found_any
+
+
+def test_the_search_reports_after_every_batch_and_may_be_left(classifier: Classifier) -> None:
+    search = search_flips(classifier, TEXTS[0], n_neighbours=3, batch_size=8)
+    first, second = next(search), next(search)
+    assert (first.done, second.done) == (7, 15) and first.total == second.total == 7 * 4
+    search.close()
+
+
+@pytest.mark.parametrize("text", ["zyzzyva", "zyzzyva qwertz", "bank", "!", "the bank " * 30])
+def test_odd_texts_are_searched_to_the_end(classifier: Classifier, text: str) -> None:
+    *_, last = search_flips(classifier, text, n_neighbours=2)
+    assert last.done == last.total > 0
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_text_without_words_cannot_be_compared_or_searched(classifier: Classifier, text: str) -> None:
+    with pytest.raises(TraceError, match="no word in this text"):
+        compare_texts(classifier, "bank", text)
+    with pytest.raises(TraceError, match="no word in this text"):
+        next(search_flips(classifier, text))
+
+
+def test_byte_pairs_are_searched_too(tmp_path: Path) -> None:
+    text = {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", text=text, max_length=24))
+    *_, last = search_flips(classifier, "the bank raised é its rates", n_neighbours=2)
+    assert last.done == last.total > 0
+    for flip in last.flips:
+        assert classifier.predict([flip.text])[0].label == flip.label

@@ -1,0 +1,179 @@
+"""What is shown of language models equals the plain forward pass, one text at a time, without cache or batching."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.conftest import TEXTS, make_language_model
+from txcls.errors import CheckpointError
+from txcls.generation import Sampling, TextModel, generate, next_token_probabilities
+from txcls.inspection.language_model import (
+    continue_ids,
+    fill_blank,
+    masked_attention,
+    next_tokens,
+    surprisal,
+    token_names,
+)
+from txcls.text.vocabulary import MASK, UNK
+
+PAIRS = {"tokenizer": "bpe", "max_vocabulary": 330}
+TEXT = "the goalkeeper saved a late penalty after the report"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("language")
+    make_language_model(root / "masked", objective="masked", max_length=16)
+    make_language_model(root / "bigrams", objective="masked", max_length=16, ngram_buckets=50, d_ngram=4)
+    make_language_model(root / "words", max_length=16)
+    make_language_model(root / "pairs", max_length=40, text=PAIRS)
+    return root
+
+
+@pytest.fixture(scope="module", params=["masked", "bigrams"])
+def masked(folder: Path, request: pytest.FixtureRequest) -> TextModel:
+    return TextModel.load(folder / request.param, objective="masked")
+
+
+@pytest.fixture(scope="module", params=["words", "pairs"])
+def causal(folder: Path, request: pytest.FixtureRequest) -> TextModel:
+    return TextModel.load(folder / request.param)
+
+
+def logits(model: TextModel, ids: list[int]) -> torch.Tensor:
+    """Scores (T, V) of the plain forward pass."""
+    with torch.no_grad():
+        return model.model(torch.tensor([ids]))[0]
+
+
+def test_fillers_are_the_softmax_at_the_masked_place(masked: TextModel) -> None:
+    ids = masked.encode(TEXT)
+    for place in range(1, len(ids)):
+        blanked = [*ids]
+        blanked[place] = MASK
+        expected = torch.softmax(logits(masked, blanked)[place].double(), -1)
+        ranked = fill_blank(masked, ids, place, top=7)
+        np.testing.assert_allclose(ranked.probabilities, expected.topk(7).values, rtol=1e-5)
+        np.testing.assert_allclose(ranked.probabilities, expected[list(ranked.ids)], rtol=1e-5)
+        assert sum(ranked.probabilities) + ranked.other == pytest.approx(1.0)
+        assert ranked.n_others + len(ranked.ids) == len(masked.tokens)
+        if ids[place] != UNK:
+            assert ranked.true_id == ids[place]
+            assert ranked.true_rank == 1 + int((expected > expected[ids[place]]).sum())
+            assert ranked.true_probability == pytest.approx(float(expected[ids[place]]), rel=1e-5)
+
+
+def test_a_blank_does_not_depend_on_what_stood_there(masked: TextModel) -> None:
+    ids = masked.encode(TEXT)
+    others = [[*ids[:3], other, *ids[4:]] for other in (5, 9, UNK)]
+    assert len({fill_blank(masked, row, 3).probabilities for row in others}) == 1
+
+
+def test_an_unknown_word_has_no_rank(masked: TextModel) -> None:
+    ids = masked.encode("the zyzzyva saved")
+    ranked = fill_blank(masked, ids, 2)
+    assert (ranked.true_id, ranked.true_rank, ranked.true_probability) == (None, None, None)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.5, top_k=9, top_p=0.8), Sampling(0.0)])
+def test_next_tokens_are_the_softmax_after_the_last(causal: TextModel, sampling: Sampling) -> None:
+    ids = causal.encode(TEXT)[:8]
+    plain = logits(causal, ids)[-1]
+    expected = torch.softmax(plain.double(), -1)
+    drawn = next_token_probabilities(plain, sampling)
+    found = next_tokens(causal, ids, sampling=sampling, top=12, truth=6)
+    np.testing.assert_allclose(found.ranked.probabilities, expected.topk(12).values, rtol=1e-5)
+    np.testing.assert_allclose(found.filtered, drawn[list(found.ranked.ids)], rtol=1e-4)
+    assert found.n_kept == int((drawn > 0).sum())
+    assert found.kept == pytest.approx(float(expected[drawn > 0].sum()), rel=1e-5)
+    assert found.ranked.true_rank == 1 + int((expected > expected[6]).sum())
+
+
+def test_surprise_is_that_of_reading_each_beginning_anew(causal: TextModel) -> None:
+    ids = causal.encode(TEXT)
+    found = surprisal(causal, ids)
+    assert np.isnan(found.bits[0])
+    for place in range(1, len(ids)):
+        probability = torch.softmax(logits(causal, ids[:place])[-1].double(), -1)[ids[place]]
+        assert found.bits[place] == pytest.approx(-float(torch.log2(probability)), rel=1e-4)
+    loss = F.cross_entropy(logits(causal, ids)[:-1], torch.tensor(ids[1:]))
+    assert found.perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
+
+
+def test_long_texts_are_scored_in_parts_all_the_same(folder: Path) -> None:
+    make_language_model(folder / "long", max_length=200)
+    model = TextModel.load(folder / "long")
+    ids = model.encode(" ".join(TEXTS) * 8)
+    assert len(ids) == 200
+    expected = F.cross_entropy(logits(model, ids)[:-1].double(), torch.tensor(ids[1:]), reduction="none") / np.log(2)
+    np.testing.assert_allclose(surprisal(model, ids).bits[1:], expected, rtol=1e-4)
+
+
+def test_a_text_of_nothing_has_no_surprise(causal: TextModel) -> None:
+    found = surprisal(causal, causal.encode(""))
+    assert len(found.bits) == 1 and found.mean is None and found.perplexity is None
+
+
+def test_tokens_one_by_one_are_those_drawn_at_once(causal: TextModel) -> None:
+    ids, sampling = causal.encode("the bank"), Sampling(temperature=1.3, seed=4)
+    at_once = continue_ids(causal, ids, n=8, sampling=sampling)
+    assert at_once == tuple(step.id for step in generate(causal.model, ids, n=8, sampling=sampling))
+    one_by_one: tuple[int, ...] = ()
+    for n in range(8):
+        one_by_one += continue_ids(causal, [*ids, *one_by_one], n=1, sampling=sampling, drawn=n)
+    assert one_by_one == at_once
+
+
+def test_a_continuation_ends_where_the_model_reads_no_more(folder: Path) -> None:
+    model = TextModel.load(folder / "words")
+    ids = model.encode("the bank raised")
+    assert len(continue_ids(model, ids, n=50, sampling=Sampling())) == 16 - len(ids) + 1
+
+
+def test_the_mask_is_a_triangle_or_full_and_patterns_keep_to_it(folder: Path) -> None:
+    for name, objective in (("words", "causal"), ("masked", "masked")):
+        model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
+        ids = model.encode(TEXT)
+        found = masked_attention(model, ids)
+        n = len(ids)
+        whole = np.ones((n, n), dtype=bool)
+        np.testing.assert_array_equal(found.mask, np.tril(whole) if objective == "causal" else whole)
+        assert found.patterns.shape == (2, 2, n, n)
+        np.testing.assert_allclose(found.patterns.sum(-1), 1.0, atol=1e-5)
+        assert (found.patterns[:, :, ~found.mask] == 0).all() and (found.patterns[:, :, found.mask] > 0).all()
+
+
+def test_what_comes_later_changes_earlier_looks_only_without_a_mask(folder: Path) -> None:
+    for name, objective in (("words", "causal"), ("masked", "masked")):
+        model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
+        ids = model.encode(TEXT)
+        whole, part = masked_attention(model, ids).patterns[:, :, :5, :5], masked_attention(model, ids[:5]).patterns
+        assert np.allclose(whole, part, atol=1e-6) == (objective == "causal")
+
+
+def test_sub_words_are_written_as_they_are_spelled(folder: Path) -> None:
+    model = TextModel.load(folder / "pairs")
+    ids = model.encode("the goalkeeper's 🦊 saved it")
+    whole = model.decode(ids)
+    for cut in range(2, len(ids)):
+        before = model.decode(ids[:cut])
+        if "\N{REPLACEMENT CHARACTER}" not in before:  # not in the middle of a character's bytes
+            assert before + model.written(ids[:cut], ids[cut:]) == whole
+    assert "␣the" in token_names(model)
+
+
+def test_words_are_written_with_a_space_before_each_and_unknown_ones_too(folder: Path) -> None:
+    model = TextModel.load(folder / "words")
+    added = [*model.encode("bank raised")[1:], UNK]
+    assert model.written(model.encode("the"), added) == " bank raised <unk>"
+
+
+def test_each_objective_is_asked_for_by_name(folder: Path) -> None:
+    with pytest.raises(CheckpointError, match="masked cannot continue a text: its objective is masked, wanted causal"):
+        TextModel.load(folder / "masked")
+    with pytest.raises(CheckpointError, match="words cannot fill in a masked token: its objective is causal"):
+        TextModel.load(folder / "words", objective="masked")

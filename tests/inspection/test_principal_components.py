@@ -1,0 +1,100 @@
+"""Vectors in the plane, against scikit-learn's principal components and a loop."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.classifier import Classifier
+from txcls.errors import TraceError
+from txcls.inspection.principal_components import (
+    pool_texts,
+    principal_plane,
+    text_plane,
+    token_plane,
+    vocabulary_plane,
+)
+from txcls.inspection.tracing import trace_text
+from txcls.inspection.vocabulary import nearest_tokens
+
+
+@pytest.mark.parametrize("shape", [(50, 8), (5, 30), (3, 2)])
+def test_the_plane_is_scikit_learns(shape: tuple[int, int]) -> None:
+    vectors = np.random.default_rng(1).normal(size=shape).astype(np.float32) * np.linspace(3, 0.2, shape[1])
+    vectors = vectors.astype(np.float32)
+    plane, theirs = principal_plane(vectors), PCA(2).fit(vectors)
+    signs = np.sign((plane.axes * theirs.components_).sum(axis=1))
+    np.testing.assert_allclose(plane.axes, theirs.components_ * signs[:, None], atol=1e-4)
+    np.testing.assert_allclose(plane.shares, theirs.explained_variance_ratio_, atol=1e-5)
+    np.testing.assert_allclose(plane.points, theirs.transform(vectors) * signs, atol=1e-3)
+    new = np.random.default_rng(2).normal(size=(4, shape[1])).astype(np.float32)
+    np.testing.assert_allclose(plane.place(new), theirs.transform(new) * signs, atol=1e-3)
+
+
+def test_vectors_without_spread_lie_on_one_point() -> None:
+    plane = principal_plane(np.ones((4, 3), dtype=np.float32))
+    assert not plane.points.any() and not plane.shares.any()
+    line = principal_plane(np.outer([0.0, 1.0, 2.0], [1.0, 0.0]).astype(np.float32))
+    np.testing.assert_allclose(line.points, [[-1, 0], [0, 0], [1, 0]], atol=1e-6)
+    np.testing.assert_allclose(principal_plane(np.ones((1, 1), dtype=np.float32)).points, [[0, 0]])
+    with pytest.raises(ValueError, match="at least one vector"):
+        principal_plane(np.ones((0, 3), dtype=np.float32))
+
+
+@pytest.mark.parametrize("model", [{}, {"d_embedding": 6}, {"positions": "none"}])
+def test_the_texts_tokens_are_found_in_the_plane_with_their_nearest(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    made = token_plane(classifier, "the bank zyzzyva the rates", n_tokens=10, n_nearest=3)
+    assert made.ids == tuple(range(4, 14)) and made.points.shape == (10, 2)
+    assert [classifier.encoder.decode([index]) for index in made.own] == ["the", "bank", "rates"]
+    vectors = classifier.checkpoint.model.embeddings.token.weight.detach().numpy()
+    everything = principal_plane(vectors[4:])
+    for index, point in zip(made.own, made.own_points, strict=True):
+        np.testing.assert_allclose(point, everything.points[index - 4], atol=1e-5)
+        expected = nearest_tokens(classifier, index, n=3)
+        assert [one for one, _ in made.nearest[index]] == [one for one, _ in expected]
+        assert [c for _, c in made.nearest[index]] == pytest.approx([c for _, c in expected], abs=1e-5)
+
+
+def test_a_text_of_unknown_words_alone_has_no_tokens_to_find(classifier: Classifier) -> None:
+    made = token_plane(classifier, "zyzzyva")
+    assert made.own == () and made.own_points.shape == (0, 2) and made.nearest == {}
+
+
+@pytest.mark.parametrize(
+    "model", [{}, {"pooling": "class_token"}, {"fixed_length": True, "pooling": "mean"}, {"pooling": "first"}]
+)
+def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    made = pool_texts(classifier, TEXTS, batch_size=3)
+    for text, vector, label in zip(TEXTS, made.vectors, made.labels, strict=True):
+        np.testing.assert_allclose(vector, trace_text(classifier, text).values["pooled"], atol=1e-5)
+        assert label == classifier.predict([text])[0].label
+
+
+def test_a_text_among_others_lies_where_its_twin_lies(classifier: Classifier) -> None:
+    others = pool_texts(classifier, TEXTS)
+    made = text_plane(classifier, TEXTS[2], others)
+    np.testing.assert_allclose(made.own, made.points[2], atol=1e-4)
+    assert made.own_label == others.labels[2] and made.cosines[2] == pytest.approx(1.0, abs=1e-5)
+    assert made.cosines.argmax() == 2 and made.points.shape == (len(TEXTS), 2)
+    assert 0 < made.shares.sum() <= 1.0 + 1e-9
+    np.testing.assert_array_equal(text_plane(classifier, "bank", others).points, made.points)
+
+
+def test_a_plane_made_before_gives_the_same_points(classifier: Classifier) -> None:
+    fresh = token_plane(classifier, TEXTS[0])
+    reused = token_plane(classifier, TEXTS[0], plane=vocabulary_plane(classifier))
+    np.testing.assert_array_equal(fresh.points, reused.points)
+    np.testing.assert_array_equal(fresh.own_points, reused.own_points)
+
+
+def test_texts_without_words_and_empty_lists_are_refused(classifier: Classifier) -> None:
+    with pytest.raises(TraceError, match="no word in this text"):
+        text_plane(classifier, " ", pool_texts(classifier, TEXTS))
+    with pytest.raises(TraceError, match="no word in this text"):
+        token_plane(classifier, "")
+    with pytest.raises(ValueError, match="at least one"):
+        pool_texts(classifier, [])

@@ -1,0 +1,70 @@
+"""The traced forward pass is the real one, and its tensors have the shapes it says."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.classifier import Classifier
+from txcls.errors import TraceError
+from txcls.inspection.tracing import trace_text
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {},
+        {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
+        {"pooling": "class_token", "positions": "learned", "causal": True},
+        {"pooling": "mean", "positions": "none", "ngram_buckets": 32, "d_ngram": 4},
+        {"phrases": 20},
+    ],
+)
+@pytest.mark.parametrize("text", [TEXTS[0], "bank", "zyzzyva", "the bank " * 30])
+def test_a_traced_text_gets_the_answer_it_gets_untraced(tmp_path: Path, model: dict[str, object], text: str) -> None:
+    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    traced = trace_text(classifier, text)
+    [plain] = classifier.predict([text])
+    assert (traced.prediction.label, traced.tokens) == (plain.label, plain.tokens)
+    assert [s.probability for s in traced.prediction.scores] == pytest.approx(
+        [s.probability for s in plain.scores], abs=1e-6
+    )
+    config = classifier.checkpoint.config.model
+    length = len(traced.tokens)
+    assert traced.attention.shape == (config.n_layers, config.n_heads, length, length)
+    np.testing.assert_allclose(traced.attention.sum(-1), 1.0, atol=1e-5)
+    if config.pooling in ("mean", "attention"):
+        assert traced.pooling is not None and traced.pooling.sum() == pytest.approx(1.0, abs=1e-5)
+    else:
+        assert traced.pooling is None
+    sizes = {"B": 1, "T": length, "D": 16, "H": config.n_heads, "E": 16 // config.n_heads, "F": 32, "C": 4}
+    for stage in traced.stages:
+        assert stage.shape == tuple(sizes[letter] for letter in stage.letters.split()), stage.name
+        assert stage.note
+    names = [stage.name for stage in traced.stages]
+    assert names[0] == "ids" and names[-2:] == ["logits", "probabilities"] and len(names) == len(set(names))
+
+
+def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Classifier) -> None:
+    values = trace_text(classifier, TEXTS[2]).values
+    total = values["embeddings.tokens"] + values["embeddings.positions"]
+    np.testing.assert_allclose(values["embeddings.out"], total, atol=1e-5)
+    for layer in range(2):
+        total = total + values[f"layers.{layer}.attn_out"] + values[f"layers.{layer}.ff_out"]
+        np.testing.assert_allclose(values[f"layers.{layer}.resid_post"], total, atol=1e-4)
+
+
+@pytest.mark.parametrize("text", ["", "  \n "])
+def test_a_text_without_words_cannot_be_traced(classifier: Classifier, text: str) -> None:
+    with pytest.raises(TraceError, match="no word in this text"):
+        trace_text(classifier, text)
+
+
+def test_threads_trace_side_by_side(classifier: Classifier) -> None:
+    expected = {text: trace_text(classifier, text).attention for text in TEXTS}
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [(text, pool.submit(trace_text, classifier, text)) for text in TEXTS * 10]
+        for text, job in jobs:
+            np.testing.assert_allclose(job.result().attention, expected[text], atol=1e-6)

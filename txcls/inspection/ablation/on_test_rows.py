@@ -1,0 +1,139 @@
+"""The accuracy on many labelled rows with each part of the model switched off alone, measured once and kept with the
+checkpoint."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.checkpoint import Checkpoint
+from txcls.classifier import Classifier
+from txcls.data.batches import TokenisedTexts
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.types import LabelledTexts
+from txcls.evaluation import in_classes_of, predict_logits
+from txcls.inspection.ablation.changes import Change, Means, Off, each_part, edits_of, measure_means
+from txcls.inspection.random_texts import random_texts
+from txcls.model import TextClassifier
+from txcls.tap import trace
+
+Floats = NDArray[np.float64]
+
+MEAN_TEXTS = 1000
+"""Validation texts over which the means are taken, so that they do not come from the test texts they are used on."""
+
+
+@dataclass(frozen=True)
+class AccuracyEffects:
+    """Accuracy on `n` rows of a split with a single part switched off: `heads` (L, H), `feed_forward` (L,).
+
+    `accuracy` is that of the model as it is, `off` what replaces the part.
+    """
+
+    split: str
+    n: int
+    off: Off
+    accuracy: float
+    heads: Floats
+    feed_forward: Floats
+
+    @classmethod
+    def of(cls, classifier: Classifier, *, off: Off = "zero") -> "AccuracyEffects | None":
+        """Those that the checkpoint keeps; None if it keeps none, or none that fit."""
+        config = classifier.checkpoint.config.model
+        try:
+            kept = classifier.checkpoint.metrics["heads"]
+            heads, feed_forward = (np.asarray(kept[off][name], dtype=float) for name in ("heads", "feed_forward"))
+            found = cls(str(kept["split"]), int(kept["n"]), off, float(kept["accuracy"]), heads, feed_forward)
+        except (KeyError, TypeError, ValueError):
+            return None
+        fits = heads.shape == (config.n_layers, config.n_heads) and feed_forward.shape == (config.n_layers,)
+        return found if fits else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for `metrics["heads"][off]`."""
+        return {
+            "heads": [[round(float(one), 6) for one in row] for row in self.heads],
+            "feed_forward": [round(float(one), 6) for one in self.feed_forward],
+        }
+
+
+def ablate_on_rows(
+    classifier: Classifier, rows: LabelledTexts, *, off: Off = "zero", means: Means | None = None, split: str = "test"
+) -> AccuracyEffects:
+    """The accuracy on labelled rows with each head and each feed-forward block switched off, one at a time.
+
+    Args:
+        classifier: its classes are those of the rows, in the same order.
+        rows: at least one.
+        off: what replaces the part.
+        means: for "mean".
+        split: which rows they are, as a name.
+
+    Raises:
+        ValueError: there are no rows, or "mean" came without `means`.
+    """
+    model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
+    assert isinstance(model, TextClassifier)
+    if not len(rows):
+        raise ValueError("got no rows; wanted at least one")
+    texts = TokenisedTexts.encode(classifier.encoder, rows)
+
+    def accuracy(changes: Sequence[Change]) -> float:
+        everywhere = [(slice(None), change) for change in changes]
+        with trace(record=(), edit=edits_of(everywhere, config, length=None, means=means)):
+            logits = predict_logits(model, texts).numpy()  # N C
+        return float((logits.argmax(axis=1) == texts.labels).mean())
+
+    parts = np.array([accuracy([change]) for change in each_part(config, heads=off, off=off)])
+    split_at = config.n_layers * config.n_heads
+    return AccuracyEffects(
+        split=split,
+        n=len(rows),
+        off=off,
+        accuracy=accuracy([]),
+        heads=parts[:split_at].reshape(config.n_layers, config.n_heads),
+        feed_forward=parts[split_at:],
+    )
+
+
+def measure_heads(
+    classifier: Classifier, *, data_path: Path | None = None, on_stage: Callable[[str], None] | None = None
+) -> tuple[Means, dict[Off, AccuracyEffects]]:
+    """The accuracy on all test rows with each head and each feed-forward block set to zero, and to its mean.
+
+    Args:
+        classifier: nothing in it is changed.
+        data_path: folder or file in the data set's published format; None for where `open_dataset` looks.
+        on_stage: called with what is being done.
+
+    Raises:
+        DataError: the data are missing, have no test split, or have classes that the checkpoint has not.
+    """
+    tell = on_stage or (lambda message: None)
+    checkpoint = classifier.checkpoint
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    tell("averaging the output of each part over validation texts")
+    validation = training_and_validation(dataset, checkpoint.config.data)[1].texts
+    means = measure_means(classifier, random_texts(validation, n=MEAN_TEXTS), split="validation")
+    rows = in_classes_of(dataset.load("test"), checkpoint)
+    effects: dict[Off, AccuracyEffects] = {}
+    for off in ("zero", "mean"):
+        tell(f"classifying {len(rows):,} test rows without each part ({off})")
+        effects[off] = ablate_on_rows(classifier, rows, off=off, means=means, split="test")
+    return means, effects
+
+
+def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, AccuracyEffects]) -> Checkpoint:
+    """A copy of the checkpoint with the results of `measure_heads` in its record (and model card, once saved)."""
+    heads: dict[str, Any] = {
+        "split": effects["zero"].split,
+        "n": effects["zero"].n,
+        "accuracy": round(effects["zero"].accuracy, 6),
+        **{off: found.to_dict() for off, found in effects.items()},
+    }
+    return replace(checkpoint, metrics={**checkpoint.metrics, "heads": heads, "means": means.to_dict()})

@@ -1,0 +1,290 @@
+"""Five methods that score the words of a text: attention, rollout, gradient times input, integrated gradients, leave
+one out."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from txcls.classifier import Classifier
+from txcls.inspection.attention import attention_rollout, readout_weights
+from txcls.inspection.phrases import votes_by_token
+from txcls.inspection.tracing import TracedText, texts_together, trace_text
+from txcls.model import TextClassifier
+from txcls.pause import may_pause
+from txcls.tap import trace
+from txcls.text.encoder import Token
+from txcls.text.vocabulary import UNK
+
+Target = Literal["logit", "probability"]
+Baseline = Literal["unknown", "zero"]
+Floats = NDArray[np.float64]
+
+METHODS = {
+    "attention": "Last-layer attention",
+    "rollout": "Attention rollout",
+    "gradient": "Gradient × input",
+    "integrated": "Integrated gradients",
+    "leave_one_out": "Leave one out",
+}
+"""Key to name."""
+SIGNED = ("gradient", "integrated", "leave_one_out")
+"""Those with positive scores for words that support the class and negative ones for words against it; attention has no
+sign."""
+
+
+@dataclass(frozen=True)
+class IntegratedGradients:
+    """`scores` (T,) of all tokens.
+
+    In exact arithmetic they sum to `value`, the target of the text, minus `baseline_value`, that of the baseline
+    (completeness); `completeness_error` is due to the finite number of steps.
+    """
+
+    scores: Floats
+    value: float
+    baseline_value: float
+
+    @property
+    def completeness_error(self) -> float:
+        """The difference between both, never negative."""
+        return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
+
+
+class TargetFunction:
+    """The target of one text, the winning class's logit or probability, as a function of the first layer's input.
+
+    `given` holds that input by tap, (T, D); where phrases vote, also their votes, (T, C), each phrase's shared by its
+    tokens in equal parts.
+    """
+
+    def __init__(self, classifier: Classifier, traced: TracedText, target: Target) -> None:
+        self.classifier, self.traced, self.target = classifier, traced, target
+        self.ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
+        self.index = classifier.classes.index(str(traced.prediction.label))
+        self.given = {"embeddings.out": torch.from_numpy(traced.values["embeddings.out"])}  # T D
+        model = classifier.checkpoint.model
+        assert isinstance(model, TextClassifier)
+        if model.phrases is not None:
+            self.given["phrases.votes"] = torch.from_numpy(votes_by_token(model.phrases, self.ids[0].tolist()))  # T C
+
+    def of_logits(self, logits: Tensor) -> Tensor:
+        """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
+        exact = logits.double()  # B C
+        if self.target == "probability":
+            # `txcls.metrics.calibrated_probabilities` in torch, for its gradient.
+            calibration = self.classifier.checkpoint.calibration
+            surprise = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
+            exact = (-((surprise / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
+        return exact[:, self.index]
+
+    def without(self, removed: Sequence[Set[int]]) -> Floats:
+        """The target (n,) of the text without the tokens at each of n sets of positions."""
+        ids = [token.id for token in self.traced.prediction.tokens]  # without the padding of models that pad all texts
+        values: Floats = self.of_logits(logits_without(self.classifier, ids, removed)).numpy()
+        return values
+
+    def of_points(self, points: Mapping[str, Tensor]) -> Tensor:
+        """The target (S,) at S points: by tap, (S, T, D) or (S, T, C) instead of what is `given`."""
+        n = len(points["embeddings.out"])
+        edits = {tap: partial(_put, values) for tap, values in points.items()}
+        with trace(record=(), edit=edits):
+            logits = self.classifier.checkpoint.model(self.ids.expand(n, -1))  # S C
+        return self.of_logits(logits)
+
+    def gradient(self, points: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The target's gradient at S points, by tap; the points of a long text take several passes."""
+        some = texts_together(self.ids.shape[1])
+        found: dict[str, list[Tensor]] = {tap: [] for tap in points}
+        for first in range(0, len(points["embeddings.out"]), some):
+            may_pause()
+            with torch.enable_grad():
+                leaves = {tap: values[first : first + some].detach().requires_grad_() for tap, values in points.items()}
+                target = self.of_points(leaves).sum()
+                # Gradients of the points only: parameters are shared by all threads and must not collect any.
+                for tap, slope in zip(leaves, torch.autograd.grad(target, list(leaves.values())), strict=True):
+                    found[tap].append(slope)
+        return {tap: torch.cat(slopes) for tap, slopes in found.items()}
+
+    def baseline(self, kind: Baseline) -> dict[str, Tensor]:
+        """The baseline, by tap; no phrase is known there."""
+        start = {tap: torch.zeros_like(values) for tap, values in self.given.items()}
+        if kind == "unknown":
+            words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
+            with trace(record=["embeddings.out"]) as opened:
+                self.classifier.logits(torch.where(words, UNK, self.ids))
+            start["embeddings.out"] = opened["embeddings.out"][0].clone()  # T D
+        return start
+
+
+def _put(values: Tensor, _: Tensor) -> Tensor:
+    return values
+
+
+def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
+    """Score of each token, (T,): the first layer's input for it, times the gradient of the target with respect to that.
+
+    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's logit, or its calibrated
+    probability, whose gradient vanishes where the model is certain. The input is the sum of the vectors of token,
+    bigram and position. Where phrases vote, so do their votes count, a phrase's shared by its tokens evenly.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    return _gradient_x_input(TargetFunction(classifier, trace_text(classifier, text), target))
+
+
+def _gradient_x_input(asked: TargetFunction) -> Floats:
+    slopes = asked.gradient({tap: values[None] for tap, values in asked.given.items()})
+    scores = np.zeros(len(asked.traced.tokens))  # T
+    for tap, values in asked.given.items():
+        scores += (slopes[tap][0] * values).double().sum(dim=-1).numpy()
+    return scores
+
+
+def integrated_gradients(
+    classifier: Classifier,
+    text: str,
+    *,
+    target: Target = "logit",
+    baseline: Baseline = "unknown",
+    steps: int = 32,
+) -> IntegratedGradients:
+    """Gradient times input, with the gradient averaged along the straight line from a baseline to the text.
+
+    Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, by Gauss-Legendre quadrature in one batched
+    pass.
+
+    Args:
+        classifier: nothing in it is changed.
+        text: at least one token long.
+        target: the winning class's logit, or its calibrated probability.
+        baseline: what the first layer reads there: as many unknown words ("unknown"), or zeros ("zero"); no phrase
+            votes in either.
+        steps: points on the line.
+
+    Raises:
+        TraceError: the text holds no token to read.
+        ValueError: `steps` is below 1.
+    """
+    return _integrated_gradients(TargetFunction(classifier, trace_text(classifier, text), target), baseline, steps)
+
+
+def _integrated_gradients(asked: TargetFunction, baseline: Baseline, steps: int) -> IntegratedGradients:
+    if steps < 1:
+        raise ValueError(f"got steps = {steps}; wanted at least 1")
+    nodes, weights = np.polynomial.legendre.leggauss(steps)
+    at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
+    start = asked.baseline(baseline)
+    slopes = asked.gradient({tap: start[tap] + at * (end - start[tap]) for tap, end in asked.given.items()})  # S T …
+    scores = torch.zeros(len(asked.traced.tokens), dtype=torch.float64)  # T
+    for tap, end in asked.given.items():
+        mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes[tap].double())  # T D, or T C
+        scores += (mean * (end - start[tap]).double()).sum(dim=-1)  # T
+    with torch.no_grad():
+        both = asked.of_points({tap: torch.stack([end, start[tap]]) for tap, end in asked.given.items()})
+    value, baseline_value = both.tolist()
+    return IntegratedGradients(scores.numpy(), value, baseline_value)
+
+
+def leave_one_out(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
+    """Score of each word, (W,), without special tokens: by how much the target falls when the word is removed.
+
+    The rest of the text closes the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220). One batched pass.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    return _leave_one_out(TargetFunction(classifier, trace_text(classifier, text), target))
+
+
+def _leave_one_out(asked: TargetFunction) -> Floats:
+    values = asked.without([set(), *({int(word)} for word in word_positions(asked.traced))])
+    scores: Floats = values[0] - values[1:]
+    return scores
+
+
+def word_positions(traced: TracedText) -> NDArray[np.intp]:
+    """The positions of the W tokens that are words."""
+    return np.flatnonzero([not token.is_special for token in traced.tokens])
+
+
+def logits_without(classifier: Classifier, ids: Sequence[int], removed: Sequence[Set[int]]) -> Tensor:
+    """Logits (n, C) of ids (T,) without those at each of n sets of positions; of one unknown token where none is left.
+
+    Texts of the same length share passes of at most `texts_together`, so that none needs padding.
+    """
+    rows = [[one for place, one in enumerate(ids) if place not in gone] or [UNK] for gone in removed]
+    by_length: dict[int, list[int]] = {}
+    for number, row in enumerate(rows):
+        by_length.setdefault(len(row), []).append(number)
+    logits = torch.zeros(len(rows), len(classifier.classes))  # n C
+    for numbers in by_length.values():
+        together = texts_together(len(rows[numbers[0]]))
+        for first in range(0, len(numbers), together):
+            some = numbers[first : first + together]
+            logits[some] = classifier.logits(torch.tensor([rows[number] for number in some]))
+    return logits
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The scores of all five methods for the W words of one text and the winning class `label`.
+
+    Attributes:
+        words: the tokens that were typed, without those that the model adds.
+        scores: method to (W,).
+        elsewhere: method to the sum of the scores of the tokens that the model adds.
+        integrated: integrated gradients of all tokens, with the values they should sum to.
+    """
+
+    label: str
+    target: Target
+    baseline: Baseline
+    words: tuple[Token, ...]
+    scores: Mapping[str, Floats]
+    elsewhere: Mapping[str, float]
+    integrated: IntegratedGradients
+
+
+def explain(
+    classifier: Classifier,
+    text: str,
+    *,
+    target: Target = "logit",
+    baseline: Baseline = "unknown",
+    steps: int = 32,
+) -> Explanation:
+    """Score the words of a text by every method of `METHODS`.
+
+    Attention (the mean of the last layer's heads) and rollout have one row per query. The rows are averaged with the
+    weights that pooling gives the queries.
+
+    Args, Raises: as `integrated_gradients`.
+    """
+    asked = TargetFunction(classifier, trace_text(classifier, text), target)
+    traced = asked.traced
+    queries = readout_weights(traced).astype(np.float64)  # T
+    integrated = _integrated_gradients(asked, baseline, steps)
+    of_tokens = {
+        "attention": queries @ traced.attention[-1].mean(axis=0),
+        "rollout": queries @ attention_rollout(traced.attention),
+        "gradient": _gradient_x_input(asked),
+        "integrated": integrated.scores,
+    }
+    words = word_positions(traced)
+    scores = {name: values[words] for name, values in of_tokens.items()}
+    return Explanation(
+        label=str(traced.prediction.label),
+        target=target,
+        baseline=baseline,
+        words=tuple(traced.tokens[place] for place in words),
+        scores={**scores, "leave_one_out": _leave_one_out(asked)},
+        elsewhere={name: float(values.sum() - scores[name].sum()) for name, values in of_tokens.items()},
+        integrated=integrated,
+    )

@@ -1,0 +1,229 @@
+"""What if the text were different? Two versions compared, and the smallest change of a word that flips the class."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.classifier import Classifier, Prediction
+from txcls.inspection.attribution import logits_without
+from txcls.inspection.principal_components import unit_token_vectors
+from txcls.inspection.tracing import readable
+from txcls.text.encoder import Encoding
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+MOST_LEFT_OUT = 128
+"""Words of a text that a comparison leaves out one by one; in longer texts those nearest to a change."""
+
+Change = Literal["same", "changed", "removed", "added"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The index of a token before and of its counterpart after; None if there is none."""
+
+    before: int | None
+    after: int | None
+    change: Change
+
+
+def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[Pair, ...]:
+    """Every token of both texts once, in order: same, changed, removed or added.
+
+    `difflib` finds the longest common runs; between these, tokens are paired in order.
+    """
+    pairs: list[Pair] = []
+    matcher = SequenceMatcher(a=before, b=after, autojunk=False)
+    for kind, a, a_end, b, b_end in matcher.get_opcodes():
+        for old, new in zip_longest(range(a, a_end), range(b, b_end)):
+            change: Change = (
+                "same" if kind == "equal" else "added" if old is None else "removed" if new is None else "changed"
+            )
+            pairs.append(Pair(old, new, change))
+    return tuple(pairs)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The predictions for a text and for its changed version.
+
+    `effects_before` and `effects_after` say for each token by how much the probability of `label`, the class predicted
+    before, falls when the token is left out. They are NaN for special tokens, for a text of one word, and, in texts of
+    more than MOST_LEFT_OUT words, for those far from any change.
+    """
+
+    before: Prediction
+    after: Prediction
+    label: str
+    pairs: tuple[Pair, ...]
+    effects_before: NDArray[np.float64]
+    effects_after: NDArray[np.float64]
+
+
+def compare_texts(classifier: Classifier, before: str, after: str) -> Comparison:
+    """Classify both versions and compare them token by token.
+
+    Raises:
+        TraceError: one of them holds no token to read.
+    """
+    encodings = [readable(classifier, text) for text in (before, after)]
+    first, second = classifier.predict([before, after])
+    label = str(first.label)
+    pairs = align_tokens(*([token.text for token in one.tokens] for one in encodings))
+    changed = [pair for pair in pairs if pair.change != "same"]
+    effects = [
+        effects_of_leaving_out(classifier, encoding, label, near=[place for place in places if place is not None])
+        for encoding, places in zip(
+            encodings, ([pair.before for pair in changed], [pair.after for pair in changed]), strict=True
+        )
+    ]
+    return Comparison(first, second, label, pairs, effects[0], effects[1])
+
+
+def effects_of_leaving_out(
+    classifier: Classifier, encoding: Encoding, label: str, *, near: Sequence[int] = ()
+) -> NDArray[np.float64]:
+    """By how much the probability of `label` falls when each of the T tokens is left out, (T,); see `Comparison`.
+
+    Args:
+        classifier: a classifier.
+        encoding: a text with at least one word.
+        label: a class.
+        near: in a text of more than MOST_LEFT_OUT words, those nearest to these positions are left out.
+    """
+    index = classifier.classes.index(label)
+    ids = encoding.ids
+    words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
+    effects = np.full(len(ids), np.nan)
+    if len(words) < 2:
+        return effects
+    words.sort(key=lambda place: min((abs(place - one) for one in near), default=place))
+    words = sorted(words[:MOST_LEFT_OUT])
+    logits = logits_without(classifier, ids, [set(), *({place} for place in words)])  # 1 + words, C
+    kept = classifier.calibrated(logits)[:, index].numpy()
+    effects[words] = kept[0] - kept[1:]
+    return effects
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A change of one word that changes the predicted class.
+
+    `word` at token `place` becomes `replacement`, "" if it was removed. `size` is 1 - cosine similarity of the two
+    words' embeddings; removing a word counts as 1, as much as an unrelated word.
+    """
+
+    place: int
+    word: str
+    replacement: str
+    size: float
+    text: str
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlipSearch:
+    """The state of a search: `done` of `total` changes tried, and the flips among them, the smallest change first."""
+
+    done: int
+    total: int
+    flips: tuple[Flip, ...]
+
+
+def search_flips(
+    classifier: Classifier, text: str, *, n_neighbours: int = 10, batch_size: int = 32
+) -> Iterator[FlipSearch]:
+    """Remove each word, then replace each by its nearest words in the vocabulary, and find changes that flip the class.
+
+    Yields after each batch of changed texts, so that results can be shown early and the search stopped. Words whose
+    removal matters most are replaced first. Each changed text is tokenized anew, as if it had been typed.
+
+    Args:
+        classifier: a classifier.
+        text: what to change.
+        n_neighbours: replacements tried for each word.
+        batch_size: changed texts per forward pass.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    encoding = readable(classifier, text)
+    [original] = classifier.predict([text], top_k=1)
+    label = str(original.label)
+    removals, replacements = _removals(encoding), _replacements(classifier, encoding, n_neighbours)
+    kept: dict[int, float] = {}  # the probability of the class without each word
+    flips: list[Flip] = []
+    done, total = 0, len(removals) + len(replacements)
+    for phase in (removals, replacements):
+        phase.sort(key=lambda change: kept.get(change.place, 0.0))
+        for start in range(0, len(phase), batch_size):
+            batch = phase[start : start + batch_size]
+            changed = [text[: one.start] + one.replacement + text[one.end :] for one in batch]
+            for change, new_text, prediction in zip(batch, changed, classifier.predict(changed), strict=True):
+                if phase is removals:
+                    kept[change.place] = sum(one.probability for one in prediction.scores if one.label == label)
+                if prediction.label is not None and prediction.label != label:
+                    best = prediction.scores[0]
+                    flips.append(Flip(change.place, change.word, change.replacement, change.size, new_text, best.label,
+                                      best.probability))  # fmt: skip
+            done += len(batch)
+            yield FlipSearch(done, total, tuple(sorted(flips, key=lambda flip: (flip.size, -flip.probability))))
+    if not total:
+        yield FlipSearch(0, 0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    place: int
+    word: str
+    start: int
+    end: int
+    replacement: str
+    size: float
+
+
+def _removals(encoding: Encoding) -> list[_Try]:
+    return [
+        _Try(place, encoding.text[token.start : token.end], token.start, token.end, "", 1.0)
+        for place, token in enumerate(encoding.tokens)
+        if token.end > token.start
+    ]
+
+
+def _replacements(classifier: Classifier, encoding: Encoding, n: int) -> list[_Try]:
+    """Each word's nearest neighbours, for words in the vocabulary with a letter or digit."""
+    wanted = [
+        place
+        for place, token in enumerate(encoding.tokens)
+        if not token.is_special and not token.is_unknown and _is_word(token.text)
+    ]
+    if not wanted:
+        return []
+    ids = [encoding.tokens[place].id for place in wanted]
+    vectors = unit_token_vectors(classifier)  # V D
+    cosines = vectors[ids] @ vectors.T  # N V
+    cosines[:, : len(SPECIAL_TOKENS)] = -np.inf
+    changes = []
+    for place, index, row in zip(wanted, ids, cosines, strict=True):
+        token = encoding.tokens[place]
+        # A few more than wanted, since punctuation and other spellings of the word itself are skipped.
+        near = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1]
+        found = 0
+        for other in sorted(map(int, near), key=lambda one: -row[one]):
+            spelled = classifier.encoder.decode([other]).strip()
+            if found == n or other == index or not _is_word(spelled) or spelled == token.text:
+                continue
+            found += 1
+            size = 1.0 - float(row[other])
+            word = encoding.text[token.start : token.end]
+            changes.append(_Try(place, word, token.start, token.end, spelled, size))
+    return changes
+
+
+def _is_word(text: str) -> bool:
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,197 @@
+"""What does a language model predict? Masked tokens, next tokens, the surprisal of each token, masks and patterns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.generation import Sampling, TextModel, generate, next_token_probabilities
+from txcls.text.subwords import spell
+from txcls.text.vocabulary import MASK, UNK
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RankedTokens:
+    """The most probable tokens at one position, out of the whole vocabulary.
+
+    Attributes:
+        ids: the most probable first.
+        probabilities: of these, from the softmax over all V tokens.
+        n_others: how many tokens are not listed.
+        other: their total probability.
+        true_id: the token at that position in the text; None if there is none, or it is not in the vocabulary.
+        true_rank: its rank among all V, counted from 1; None without `true_id`.
+        true_probability: its probability; None without `true_id`.
+    """
+
+    ids: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    n_others: int
+    other: float
+    true_id: int | None
+    true_rank: int | None
+    true_probability: float | None
+
+
+@dataclass(frozen=True)
+class NextTokens:
+    """The ranked next tokens before and after the settings of sampling.
+
+    Attributes:
+        ranked: by the plain softmax.
+        filtered: probabilities with which the ranked tokens are sampled; 0 for those left out.
+        n_kept: how many of the V tokens can be sampled.
+        kept: their total probability in the plain softmax.
+    """
+
+    ranked: RankedTokens
+    filtered: tuple[float, ...]
+    n_kept: int
+    kept: float
+
+
+@dataclass(frozen=True)
+class Surprisal:
+    """The surprisal of each token of a text, given those before it, in a causal model.
+
+    Attributes:
+        bits: -log2 of the probability of each token, (T,); NaN for the first one.
+        mean: over the tokens that have one; None if none has.
+    """
+
+    bits: FloatArray
+    mean: float | None
+
+    @property
+    def perplexity(self) -> float | None:
+        """2 to the power of the mean: the number of equally probable tokens that would be as hard to predict."""
+        return None if self.mean is None else float(2.0 ** min(self.mean, 1000.0))
+
+
+@dataclass(frozen=True)
+class MaskedAttention:
+    """The attention mask of a text and the patterns of every head.
+
+    Attributes:
+        mask: (T, T), True where the query of the row may attend to the key of the column.
+        patterns: (L, H, T, T); each row sums to 1 over its unmasked keys.
+    """
+
+    mask: NDArray[np.bool_]
+    patterns: FloatArray
+
+
+def token_names(model: TextModel) -> tuple[str, ...]:
+    """The V tokens as text, by id; those of byte pairs with ␣ for a space."""
+    return tuple(spell(token) if model.kind == "bpe" else token for token in model.tokens)
+
+
+def fill_blank(model: TextModel, ids: Sequence[int], place: int, *, top: int = 10) -> RankedTokens:
+    """The tokens that a masked language model predicts at one position, which is masked.
+
+    Args:
+        model: a masked language model.
+        ids: T token ids of the text.
+        place: index of the token to mask.
+        top: how many tokens to rank.
+    """
+    import torch
+
+    masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
+    with torch.inference_mode():
+        states = model.model.read(masked)[0, place]  # D
+        probabilities = torch.softmax(model.model.unembed(states).double(), dim=-1)  # V
+    truth = ids[place]
+    return _ranked(probabilities.numpy(), top=top, truth=None if truth == UNK else truth)
+
+
+def next_tokens(
+    model: TextModel,
+    ids: Sequence[int],
+    *,
+    sampling: Sampling | None = None,
+    top: int = 10,
+    truth: int | None = None,
+) -> NextTokens:
+    """The tokens that a causal model predicts after `ids`, before and after the settings of sampling.
+
+    Args:
+        model: a causal language model.
+        ids: at least one token.
+        sampling: how the next token would be sampled; None for the plain softmax.
+        top: how many tokens to rank.
+        truth: the next token in the text, if there is one.
+    """
+    import torch
+
+    with torch.inference_mode():
+        logits = model.model.unembed(model.model.read(torch.tensor([ids]))[0, -1]).float()  # V
+        filtered = next_token_probabilities(logits, sampling or Sampling()).double().numpy()  # V
+        probabilities = torch.softmax(logits.double(), dim=-1).numpy()  # V
+    ranked = _ranked(probabilities, top=top, truth=truth)
+    is_kept = filtered > 0
+    return NextTokens(
+        ranked=ranked,
+        filtered=tuple(float(filtered[index]) for index in ranked.ids),
+        n_kept=int(is_kept.sum()),
+        kept=min(float(probabilities[is_kept].sum()), 1.0),
+    )
+
+
+def continue_ids(
+    model: TextModel, ids: Sequence[int], *, n: int, sampling: Sampling, drawn: int = 0
+) -> tuple[int, ...]:
+    """The `n` tokens that sampling adds to `ids`, fewer at the model's maximum length; `drawn` as for `generate`."""
+    steps = generate(model.model, ids, n=n, sampling=sampling, drawn=drawn)
+    return tuple(step.id for step in steps)
+
+
+def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
+    """The surprisal of each of the T tokens in a causal model; the first has none, as nothing comes before it."""
+    import torch
+
+    bits = torch.full((len(ids),), torch.nan)  # T
+    with torch.inference_mode():
+        states = model.model.read(torch.tensor([ids]))[0, :-1] if len(ids) > 1 else torch.zeros(0, 1)  # T-1 D
+        # A few positions at a time: logits of all of them would take gigabytes with a large vocabulary.
+        for start in range(0, len(states), 64):
+            logits = model.model.unembed(states[start : start + 64]).double()  # n V
+            following = torch.tensor(ids[start + 1 : start + 1 + len(logits)]).unsqueeze(1)  # n 1
+            nats = -torch.log_softmax(logits, dim=-1).gather(1, following).squeeze(1)  # n
+            bits[start + 1 : start + 1 + len(logits)] = (nats / np.log(2)).float()
+    predicted = bits[~bits.isnan()]
+    return Surprisal(bits.numpy(), float(predicted.double().mean()) if len(predicted) else None)
+
+
+def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
+    """The attention mask that the model applied, and the patterns of every head."""
+    import torch
+
+    from txcls.tap import trace
+
+    n = len(ids)
+    with torch.inference_mode(), trace(record=["layers.*.attn.scores", "layers.*.attn.pattern"]) as opened:
+        model.model.read(torch.tensor([ids]))
+    layers = range(model.model.config.n_layers)
+    patterns = torch.stack([opened[f"layers.{layer}.attn.pattern"][0, :, :n, :n] for layer in layers])  # L H T T
+    mask = opened["layers.0.attn.scores"][0, 0, :n, :n] > -torch.inf  # T T
+    return MaskedAttention(mask.numpy(), patterns.float().numpy())
+
+
+def _ranked(probabilities: NDArray[np.float64], *, top: int, truth: int | None) -> RankedTokens:
+    """The `top` largest of V probabilities; equal ones in the order of their ids."""
+    order = np.argsort(-probabilities, kind="stable")  # V
+    shown = order[:top]
+    rank = None if truth is None else int(np.flatnonzero(order == truth)[0]) + 1
+    return RankedTokens(
+        ids=tuple(int(index) for index in shown),
+        probabilities=tuple(float(probabilities[index]) for index in shown),
+        n_others=len(order) - len(shown),
+        other=max(float(probabilities[order[top:]].sum()), 0.0),
+        true_id=truth,
+        true_rank=rank,
+        true_probability=None if truth is None else float(probabilities[truth]),
+    )

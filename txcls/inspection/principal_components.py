@@ -1,0 +1,190 @@
+"""Which tokens and texts lie near each other? Their vectors in the plane of the first two principal components."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.classifier import Classifier, padded
+from txcls.data.batches import batches_by_length
+from txcls.inspection.tracing import FloatArray, readable
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane of the first two principal components of N vectors of width D (Pearson 1901).
+
+    `points` (N, 2) are the projected vectors, `mean` (D,) is the origin, `axes` (2, D) are the orthonormal directions,
+    and `shares` (2,) is the share of the variance along each.
+    """
+
+    points: FloatArray
+    mean: FloatArray
+    axes: FloatArray
+    shares: NDArray[np.float64]
+
+    def place(self, vectors: FloatArray) -> FloatArray:
+        """Further vectors (M, D) projected onto the plane, (M, 2)."""
+        places: FloatArray = ((vectors - self.mean) @ self.axes.T).astype(np.float32)
+        return places
+
+
+def principal_plane(vectors: FloatArray) -> Plane:
+    """The plane of N vectors (N, D); directions without variance are zero, and so is their share.
+
+    Each axis has a positive largest component, so that the same vectors always give the same picture.
+
+    Raises:
+        ValueError: there is no vector.
+    """
+    if vectors.ndim != 2 or not len(vectors):
+        raise ValueError(f"got an array of shape {vectors.shape}; wanted (N, D) with at least one vector")
+    mean = vectors.mean(axis=0)
+    centred = (vectors - mean).astype(np.float64)
+    spread = centred.T @ centred  # D D; its eigenvectors are the principal directions
+    values, directions = np.linalg.eigh(spread)
+    axes = np.zeros((2, vectors.shape[1]))
+    shares = np.zeros(2)
+    total = float(np.trace(spread))
+    for n in range(min(2, len(values))):
+        value, direction = float(values[-1 - n]), directions[:, -1 - n]
+        if value > 1e-12 * max(total, 1e-12):
+            axes[n] = direction * np.sign(direction[np.abs(direction).argmax()])
+            shares[n] = value / total
+    axes32 = axes.astype(np.float32)
+    return Plane((centred @ axes.T).astype(np.float32), mean.astype(np.float32), axes32, shares)
+
+
+@dataclass(frozen=True)
+class TokenPlane:
+    """The vocabulary in the plane: `ids` and their `points` (N, 2), `shares` of the variance along the axes; the ids of
+    the text's own tokens, each once, and the nearest tokens of each with their cosine similarities."""
+
+    ids: tuple[int, ...]
+    points: FloatArray
+    shares: NDArray[np.float64]
+    own: tuple[int, ...]
+    own_points: FloatArray
+    nearest: dict[int, tuple[tuple[int, float], ...]]
+
+
+def vocabulary_plane(classifier: Classifier) -> Plane:
+    """The plane of the token embeddings, without those of special tokens."""
+    return principal_plane(_token_vectors(classifier)[len(SPECIAL_TOKENS) :])
+
+
+def _token_vectors(classifier: Classifier) -> FloatArray:
+    vectors: FloatArray = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()  # V D
+    return vectors
+
+
+def unit_token_vectors(classifier: Classifier) -> FloatArray:
+    """The token embeddings scaled to norm 1, (V, D): their dot products are cosine similarities."""
+    vectors = _token_vectors(classifier)  # V D
+    units: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return units
+
+
+def token_plane(
+    classifier: Classifier, text: str, *, plane: Plane | None = None, n_tokens: int = 2000, n_nearest: int = 6
+) -> TokenPlane:
+    """The first tokens of the vocabulary and those of a text, in the plane of the vocabulary.
+
+    Args:
+        classifier: a classifier.
+        text: its tokens are projected too.
+        plane: `vocabulary_plane` of this classifier, if it was computed before.
+        n_tokens: how many tokens of the vocabulary to return, those with the lowest ids.
+        n_nearest: nearest tokens for each token of the text, by cosine similarity.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    encoding = readable(classifier, text)
+    vectors, first = _token_vectors(classifier), len(SPECIAL_TOKENS)
+    plane = plane or vocabulary_plane(classifier)
+    own = tuple(dict.fromkeys(token.id for token in encoding.tokens if not token.is_special and not token.is_unknown))
+    ids = tuple(range(first, min(first + n_tokens, len(vectors))))
+    units = unit_token_vectors(classifier)  # V D
+    cosines = units[list(own)] @ units.T  # O V
+    cosines[:, :first] = -np.inf
+    nearest = {}
+    for index, row in zip(own, cosines, strict=True):
+        row[index] = -np.inf
+        best = np.argsort(-row, kind="stable")[:n_nearest]
+        nearest[index] = tuple((int(one), float(row[one])) for one in best if np.isfinite(row[one]))
+    return TokenPlane(
+        ids=ids,
+        points=plane.points[: len(ids)],
+        shares=plane.shares,
+        own=own,
+        own_points=plane.place(vectors[list(own)]),
+        nearest=nearest,
+    )
+
+
+@dataclass(frozen=True)
+class PooledTexts:
+    """Texts as their pooled `vectors` (N, D), which the head classifies, and the predicted class of each."""
+
+    vectors: FloatArray
+    labels: tuple[str, ...]
+
+
+def pool_texts(classifier: Classifier, texts: Sequence[str], *, batch_size: int = 64) -> PooledTexts:
+    """The pooled vectors of texts, in their order.
+
+    Raises:
+        TraceError: a text holds no token to read.
+        ValueError: there is no text.
+    """
+    from txcls.tap import trace
+
+    if not texts:
+        raise ValueError("got no text; wanted at least one")
+    rows = [readable(classifier, text).ids for text in texts]
+    vectors = np.zeros((len(rows), classifier.checkpoint.config.model.d_model), dtype=np.float32)
+    labels = [""] * len(rows)
+    for places in batches_by_length(map(len, rows), batch_size=batch_size):
+        batch = places.tolist()
+        with trace(record=["pooled"]) as opened:
+            winners = classifier.logits(padded([rows[n] for n in batch])).argmax(dim=-1).tolist()
+        vectors[batch] = opened["pooled"].float().numpy()
+        for n, winner in zip(batch, winners, strict=True):
+            labels[n] = classifier.classes[winner]
+    return PooledTexts(vectors, tuple(labels))
+
+
+@dataclass(frozen=True)
+class TextPlane:
+    """A text among others in the plane of their pooled vectors, which the head classifies.
+
+    `points` (N, 2) are the others, `own` (2,) is the text and `own_label` its class; `cosines` (N,) are the cosine
+    similarities of its vector with those of the others.
+    """
+
+    points: FloatArray
+    shares: NDArray[np.float64]
+    own: FloatArray
+    own_label: str
+    cosines: NDArray[np.float64]
+
+
+def text_plane(classifier: Classifier, text: str, others: PooledTexts) -> TextPlane:
+    """A text among others, in the plane of the others, which does not change with the text.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    pooled = pool_texts(classifier, [text])
+    own, plane = pooled.vectors[0], principal_plane(others.vectors)
+    lengths = np.maximum(np.linalg.norm(others.vectors, axis=1) * np.linalg.norm(own), 1e-12)
+    return TextPlane(
+        points=plane.points,
+        shares=plane.shares,
+        own=plane.place(pooled.vectors)[0],
+        own_label=pooled.labels[0],
+        cosines=(others.vectors @ own / lengths).astype(np.float64),
+    )

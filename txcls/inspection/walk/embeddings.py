@@ -1,0 +1,167 @@
+"""From token ids to the start of the residual stream: token vectors, position vectors, and their sum."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from torch import nn
+
+from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, lookup, number, total
+from txcls.inspection.walk.bigrams import bigram_vectors
+from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
+from txcls.inspection.walk.questions import Question, ask_largest
+from txcls.inspection.walk.source_code import Source, snippet
+from txcls.inspection.walk.step import Explain, Step
+from txcls.model import Embeddings, sinusoidal_encoding
+
+TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
+
+
+def embedding_steps(run: ForwardPass) -> list[Step]:
+    """The vectors that are added up, and their sum."""
+    parts = [_token_vectors(run)]
+    if run.model.embeddings.ngram is not None:
+        parts.append(bigram_vectors(run))
+    if run.config.positions == "learned":
+        parts.append(_learned_positions(run))
+    elif run.config.positions == "sinusoidal":
+        parts.append(_sinusoidal_positions(run))
+    return [*parts, _sum(run, parts)]
+
+
+def _token_vectors(run: ForwardPass) -> Step:
+    embeddings = run.model.embeddings
+    n_tokens, width = embeddings.token.weight.shape
+    is_widened, is_scaled = width != run.config.d_model, embeddings.scale != 1.0
+    vector = r"W^{\mathrm{wide}}\,W^{\mathrm{tok}}_{id_i}" if is_widened else r"W^{\mathrm{tok}}_{id_i}"
+    return Step(
+        "embeddings",
+        "Token vectors",
+        f"Each id picks its row of a trained table with one row for each of the {n_tokens:,} tokens."
+        + (" A projection widens it to D numbers." if is_widened else "")
+        + (" It is multiplied by √D, as in the 2017 paper." if is_scaled else "")
+        + (" Equal ids give equal rows: positions come later." if len(set(run.ids)) < len(run.ids) else ""),
+        rf"{TOKEN}_i = {vector}" + (r" \cdot \sqrt{D}" if is_scaled else ""),
+        (snippet(Embeddings.forward, "x = self.tokens"),),
+        symbol=TOKEN,
+        rows=run.tokens,
+        columns=run.model_dims,
+        values=run.value("embeddings.tokens")[None],
+        reads=("Ids",),
+        _explain=lambda _, i, d: _token_number(run, i, d),
+        _ask=lambda _: Question(
+            "The same word occurs twice in a text. Do its two rows differ here?",
+            ("They differ", "They are the same"),
+            1,
+            "A row depends on the id alone. Position and context come in later steps.",
+        ),
+    )
+
+
+def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
+    embeddings, index = run.model.embeddings, run.ids[i]
+    row = to_numpy(embeddings.token.weight[index])
+    symbol, table = f"{TOKEN}_{{{i + 1},{d}}}", r"W^{\mathrm{tok}}"
+    root = (r"\sqrt{D}", float(embeddings.scale)) if embeddings.scale != 1.0 else None
+    if not isinstance(embeddings.widen, nn.Linear):
+        return lookup(symbol, f"{table}_{{{index},{d}}}", float(row[d]), times=root)
+    made = dot_product(
+        symbol,
+        rf"\sum_e {table}_{{{index},e}}\,W^{{\mathrm{{wide}}}}_{{{d},e}}",
+        row,
+        to_numpy(embeddings.widen.weight[d]),
+        headers=("W^tok", "W^wide"),
+        labels=dimensions(len(row)),
+    )
+    if root is None:
+        return made
+    value = made.value * root[1]
+    return replace(
+        made, lines=(*made.lines, rf"&\to {number(made.value)} \cdot {root[0]} = {number(value)}"), value=value
+    )
+
+
+def _learned_positions(run: ForwardPass) -> Step:
+    table = to_numpy(run.model.embeddings.positional)
+    return _position_vectors(
+        run,
+        "learned in training",
+        rf"{POSITION}_i = W^{{\mathrm{{pos}}}}_{{i-1}}",
+        lambda _, i, d: lookup(f"{POSITION}_{{{i + 1},{d}}}", rf"W^{{\mathrm{{pos}}}}_{{{i},{d}}}", float(table[i, d])),
+        (),
+    )
+
+
+def _sinusoidal_positions(run: ForwardPass) -> Step:
+    d_model = run.config.d_model
+
+    def explain(_: int, i: int, d: int) -> Arithmetic:
+        even = d // 2 * 2
+        angle = i / 10_000.0 ** (even / d_model)
+        name, value = (r"\sin", math.sin(angle)) if d == even else (r"\cos", math.cos(angle))
+        formula = rf"{name}\left({i} / 10000^{{{even}/{d_model}}}\right)"
+        steps = (rf"{name}({number(angle)})", number(value))
+        return Arithmetic(equals(f"{POSITION}_{{{i + 1},{d}}}", formula, *steps), value)
+
+    return _position_vectors(
+        run,
+        "made of sines and cosines of ever lower frequency",
+        rf"{POSITION}_{{i,2m}} = \sin\frac{{i-1}}{{10000^{{2m/D}}}}, \quad "
+        rf"{POSITION}_{{i,2m+1}} = \cos\frac{{i-1}}{{10000^{{2m/D}}}}",
+        explain,
+        (snippet(sinusoidal_encoding, "position =", "encoding[:, 1::2]"),),
+    )
+
+
+def _position_vectors(run: ForwardPass, kind: str, formula: str, explain: Explain, code: tuple[Source, ...]) -> Step:
+    return Step(
+        "positions",
+        "Position vectors",
+        "Attention by itself does not depend on the order of the tokens. So each position has a vector, "
+        f"{kind}; row i is the same in every text, whatever the token.",
+        formula,
+        (*code, snippet(Embeddings.forward, "x = x + self.positions")),
+        symbol=POSITION,
+        rows=run.tokens,
+        columns=run.model_dims,
+        values=run.value("embeddings.positions")[None],
+        reads=("Ids",),
+        _explain=explain,
+        _ask=lambda _: Question(
+            "If two words of the text were swapped, would this matrix change?",
+            ("Yes, their two rows", "Yes, all rows", "No"),
+            2,
+            "It depends on positions alone.",
+        ),
+    )
+
+
+def _sum(run: ForwardPass, parts: list[Step]) -> Step:
+    norms = [float(np.linalg.norm(part.cells(), axis=1).mean()) for part in parts]
+    names = [part.title.lower() for part in parts]
+    return Step(
+        "sum",
+        "Start of the residual stream",
+        "The vectors of each token are added. The sum is the residual stream, which every later step reads from and "
+        "adds to."
+        if len(parts) > 1
+        else "The token vectors are the start of the residual stream: this classifier adds no position vectors.",
+        f"x_i = {' + '.join(f'{part.symbol}_i' for part in parts)}",
+        (snippet(Embeddings.forward, "x = self.tokens", "out: Tensor"),),
+        symbol="x",
+        rows=run.tokens,
+        columns=run.model_dims,
+        values=run.value("embeddings.out")[None],
+        reads=tuple(part.title for part in parts),
+        _explain=lambda _, i, d: total(
+            f"x_{{{i + 1},{d}}}",
+            [f"{part.symbol}_{{{i + 1},{d}}}" for part in parts],
+            [float(part.cells()[i, d]) for part in parts],
+        ),
+        _ask=lambda _: ask_largest(
+            "Which of these vectors has the largest norm, averaged over the tokens?",
+            names,
+            norms,
+            lambda n: ", ".join(f"{name} {norm:.2f}" for name, norm in zip(names, norms, strict=True)),
+        ),
+    )

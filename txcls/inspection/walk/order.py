@@ -1,0 +1,79 @@
+"""All steps of one text in order, from the typed text to calibrated probabilities."""
+
+from dataclasses import dataclass, replace
+
+from txcls.classifier import Classifier
+from txcls.inspection.tracing import TracedText, trace_text
+from txcls.inspection.walk.block import block_steps, norm_step
+from txcls.inspection.walk.embeddings import embedding_steps
+from txcls.inspection.walk.forward_pass import ForwardPass
+from txcls.inspection.walk.head import head_steps
+from txcls.inspection.walk.phrases import phrase_votes, with_votes
+from txcls.inspection.walk.pooling import pooling_steps
+from txcls.inspection.walk.source_code import snippet
+from txcls.inspection.walk.step import Step
+from txcls.inspection.walk.text import text_steps
+from txcls.model import Encoder, LayerNorm
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One text's forward pass as steps.
+
+    Attributes:
+        sizes: shape letter to its number for this text.
+        focus: the token that questions are about: the one with the largest pooling weight, else the middle one.
+    """
+
+    traced: TracedText
+    steps: tuple[Step, ...]
+    sizes: dict[str, int]
+    focus: int
+
+    def find(self, name: str, layer: int) -> int:
+        """Index of the step of that name, in that layer if it is in one; KeyError if there is none."""
+        for place, step in enumerate(self.steps):
+            if step.name == name and step.layer in (None, layer):
+                return place
+        raise KeyError(name)
+
+
+def walk_through(classifier: Classifier, text: str) -> Walk:
+    """All steps of the forward pass of one text; which ones there are depends on the classifier's configuration.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    run = ForwardPass(classifier, trace_text(classifier, text))
+    steps = [*text_steps(run), *embedding_steps(run)]
+    for layer in range(run.config.n_layers):
+        steps += block_steps(run, layer, steps[-1])
+    if run.config.norm == "pre":
+        steps.append(_final_norm(run, steps[-1]))
+    steps += pooling_steps(run, steps[-1])
+    head = head_steps(run, steps[-1])
+    if run.config.phrases:
+        head = [phrase_votes(run), with_votes(head[0], run), *head[1:]]
+    return Walk(run.traced, tuple(steps + head), _sizes(run), run.focus)
+
+
+def _final_norm(run: ForwardPass, before: Step) -> Step:
+    norm = run.model.norm
+    assert isinstance(norm, LayerNorm)
+    step = norm_step(run, "norm", "Final norm", norm, before, None)
+    return replace(step, code=(snippet(Encoder.read, "normed: Tensor"), *step.code))
+
+
+def _sizes(run: ForwardPass) -> dict[str, int]:
+    config = run.config
+    return {
+        "B": 1,
+        "T": len(run.names),
+        "D": config.d_model,
+        "H": config.n_heads,
+        "E": config.d_head,
+        "F": config.d_ff,
+        "C": len(run.classifier.classes),
+        "V": run.classifier.encoder.vocab_size,
+        "L": config.n_layers,
+    }
