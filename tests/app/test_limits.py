@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.test_pages import charts_of, open_page, words_of
+from tests.app.drawn import figures_of, open_page, words_of
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
 from txcls.app import compute, limits
@@ -102,9 +102,9 @@ def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch
     with held(turns, 3):
         app = open_page("explanation", text="banks signed a deal")
         assert "2 computations are waiting already" in words_of(app)
-        assert not charts_of(app)
+        assert not figures_of(app)
     app.button(key="try_again").click().run()
-    assert charts_of(app) and not app.exception
+    assert figures_of(app) and not app.exception
 
 
 def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
