@@ -1,7 +1,7 @@
 """The app: `streamlit run streamlit_app.py`."""
 
-# First of all, so that it is whole before a page is drawn: plotly looks for pandas among the loaded modules, and would
-# find it half imported while another visitor's run imports it.
+# Imported before any page is drawn: plotly looks for pandas in sys.modules, and could find it half imported by another
+# session's thread.
 import pandas  # noqa: F401
 import streamlit as st
 

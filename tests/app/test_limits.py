@@ -101,7 +101,7 @@ def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch
     monkeypatch.setattr(compute, "turns", lambda: turns)
     with held(turns, 3):
         app = open_page("explanation", text="banks signed a deal")
-        assert "2 computations are waiting already" in words_of(app)
+        assert "2 computations are already waiting" in words_of(app)
         assert not figures_of(app)
     app.button(key="try_again").click().run()
     assert figures_of(app) and not app.exception
@@ -162,6 +162,6 @@ def test_checkpoints_that_cannot_be_read_are_named_on_the_page(tmp_path: Path, m
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     for page in ("classify", "attention", "language"):
         app = open_page(page, text="banks signed a deal")
-        said = [one.value for one in app.caption if "Not offered" in one.value]
+        said = [one.value for one in app.caption if "is not listed" in one.value]
         assert len(said) == 2 and "broken" in said[0] and "link" in said[1], said
         assert not app.exception

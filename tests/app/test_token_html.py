@@ -39,7 +39,7 @@ def test_unknown_special_and_cut_off_parts_are_marked_and_counted() -> None:
     shown = marked_text("abc def ghi", tokens, truncated_at=8, limit=3)
     assert 'class="txcls-unknown"' in shown and "1 not in the vocabulary" in shown
     assert "&lt;cls&gt;" in shown and "1</span> added by the model" in shown
-    assert "✂ ghi" in shown and "stops after 3 tokens" in shown
+    assert "✂ ghi" in shown and "reads 3 tokens at most" in shown
 
 
 def test_legend_names_only_the_marks_that_are_there() -> None:

@@ -56,7 +56,7 @@ def test_a_megabyte_is_answered_and_marked_as_cut(page: Page, server: Server) ->
     text_box(page).fill("shares fell after the report " * 35_000)
     expect(page.locator(".txcls-cut").first).to_be_visible()
     expect(page.get_by_text("too long for the address bar")).to_be_visible()
-    page.get_by_role("link", name="Where does each head look?").click()
+    page.get_by_role("link", name="What does each head attend to?").click()
     page.wait_for_selector(CHART)
     settle(page)
 

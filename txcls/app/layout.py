@@ -1,4 +1,4 @@
-"""What every page starts with: its heading, the checkpoint with its figures, and the one text of the session."""
+"""What pages share: heading, checkpoint picker, text box, answer, charts, and the links at the end."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from txcls.predict import Classifier, Prediction
 
 ICON = str(Path(__file__).parent / "icon.png")
-"""The browser tab's picture: a local file, because a named icon would be fetched from the network."""
+"""The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
 
 STYLE_SHEET = Path(__file__).parent / "style.css"
 TEXT_BOX = "text_box"
-"""What the key of each page's text box starts with."""
+"""Start of the keys of the pages' text boxes."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A page with its text box, and the view to draw."""
+    """A page whose text box has been drawn, and the view it shows."""
 
     info: PageInfo
     view: state.View
 
     @property
     def has_text(self) -> bool:
-        """Whether there is anything but white space in the box."""
+        """Whether the box holds more than white space."""
         return bool(self.view.text.strip())
 
 
 @dataclass(frozen=True)
 class Page(Opened):
-    """A classifier's page: also its cache key, and the places that wait for it: its line, and its answer."""
+    """The same for a classifier: its cache key, and the placeholders for the line about it and for its answer."""
 
     source: compute.Source
     facts: DeltaGenerator
@@ -60,9 +60,9 @@ def open_page(
     examples: Literal["buttons", "menu"] = "menu",
     compare: bool = False,
 ) -> Page:
-    """Draw the page's question, the checkpoint's line, the text box and the examples; `compare` adds a second picker.
+    """Draw the heading, the checkpoint picker, the text box and the examples; `compare` adds a second picker.
 
-    Where there is no checkpoint, it says how to make one and ends the run.
+    Without any checkpoint, it says how to train one and ends the run.
     """
     names = compute.names()
     view, text_box = _begin(info, names)
@@ -91,14 +91,14 @@ def open_page(
 
 
 def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
-    """Draw the page's question, the text box and texts of the kind in `dataset`; the page picks its own checkpoints."""
+    """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
     view, text_box = _begin(info, compute.names())
     _ask(view, text_box, dataset, box_height=84, examples="menu")
     return Opened(info, view)
 
 
 def _begin(info: PageInfo, names: Sequence[str]) -> tuple[state.View, str]:
-    """Draw the page's question; the view, and the key of the page's text box."""
+    """Draw the heading; returns the view and the key of the page's text box."""
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
     view = state.current_view(names, text_box=text_box)
@@ -109,7 +109,7 @@ def _begin(info: PageInfo, names: Sequence[str]) -> tuple[state.View, str]:
 def picker(
     place: DeltaGenerator, field: str, names: Sequence[str], chosen: str | None, *, placeholder: str | None = None
 ) -> None:
-    """A box that picks the checkpoint in a field of the view; with a placeholder it may stay empty."""
+    """A select box for a checkpoint, bound to a field of the view; with a placeholder it may be empty."""
     key = f"{field}_box"
     st.session_state[key] = chosen
     place.selectbox(
@@ -128,7 +128,7 @@ def picker(
 def _ask(
     view: state.View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
 ) -> DeltaGenerator:
-    """Draw the text box, the examples, and what a link asked for in vain; returns the place beside the examples."""
+    """Draw the text box, the examples and the notes; returns a placeholder beside the examples."""
     st.text_area(
         "Text",
         key=text_box,
@@ -159,7 +159,7 @@ def _ask(
 
 
 def close_page(page: Opened, others: Sequence[PageInfo]) -> None:
-    """Draw the end of a page: links to some others (phones hide the menu), and what listens to typing."""
+    """Draw the end of a page: links to some other pages (phones hide the menu), and what listens to typing."""
     here = PAGES.index(page.info)
     with st.container(horizontal=True, gap="medium"):
         for other in sorted(others, key=PAGES.index):
@@ -170,13 +170,13 @@ def close_page(page: Opened, others: Sequence[PageInfo]) -> None:
 
 
 def _say_left_out() -> None:
-    """A line about each checkpoint that cannot be read, and so is not offered."""
+    """A line about each checkpoint that cannot be read."""
     for name, why in compute.listing().left_out.items():
-        st.caption(f"Not offered: checkpoint **{plain(visible(name))}**, which cannot be read. {plain(visible(why))}")
+        st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
 
 
 def say_busy(busy: BusyError) -> None:
-    """Draw the end of a page on which something could not be computed because too many others wait."""
+    """Draw the end of a page whose computation was refused because the queue is full."""
     st.warning(str(busy))
     st.button("Try again", key="try_again")
     submit_while_typing(TEXT_BOX, text=state.shown_view().text)
@@ -188,7 +188,7 @@ def link_to(page: Opened, other: PageInfo, label: str) -> None:
 
 
 class Waiting:
-    """Holds the room of what is to come while the checkpoint is loaded for the first time, until `over`."""
+    """A placeholder of fixed height while the checkpoint loads for the first time, until `over`."""
 
     def __init__(self, page: Page, *, height: int) -> None:
         self._slot = st.empty()
@@ -196,28 +196,27 @@ class Waiting:
             self._slot.skeleton(height)
 
     def over(self) -> None:
-        """Free the room."""
+        """Remove the placeholder."""
         self._slot.empty()
 
 
 @dataclass(frozen=True)
 class Read:
-    """A text that was read: by which classifier, and its prediction, whose label is None where it holds no token."""
+    """The classifier and its prediction for the text; the label is None if the text has no tokens."""
 
     classifier: "Classifier"
     prediction: "Prediction"
 
     @property
     def is_answered(self) -> bool:
-        """Whether the text held something to classify."""
+        """Whether the text had any tokens to classify."""
         return self.prediction.label is not None
 
 
 def read_text(page: Page, what: str) -> Read | None:
-    """Load the checkpoint, classify the page's text and draw the answer's line; None where the box is empty.
+    """Load the checkpoint, classify the page's text and draw the answer; None if the box is empty.
 
-    A friendly line stands for the answer where the box is empty (`what` says what a text would show) or the text holds
-    no token.
+    An empty box, or a text without tokens, gets a friendly line instead; `what` says what a text would show.
     """
     if not page.has_text:
         invite(what)
@@ -235,7 +234,7 @@ def read_text(page: Page, what: str) -> Read | None:
 
 
 def load(page: Page) -> "Classifier":
-    """The page's classifier, with the line about it filled in; where it cannot be loaded, a message ends the run."""
+    """Load the page's classifier and draw the line about it; if it cannot be loaded, show why and end the run."""
     try:
         classifier = compute.classifier(page.source)
     except TxclsError as error:
@@ -245,7 +244,7 @@ def load(page: Page) -> "Classifier":
 
 
 def facts(classifier: "Classifier") -> str:
-    """One line of HTML: name, title (unless the picker beside it says it), test accuracy, parameters."""
+    """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
     checkpoint = classifier.checkpoint
     parts = [f"<b>{html.escape(classifier.name)}</b>"]
     if checkpoint.config.title and len(compute.names()) < 2:
@@ -262,12 +261,12 @@ def facts(classifier: "Classifier") -> str:
 
 
 def facts_html(line: str) -> str:
-    """One line about a checkpoint, small."""
+    """The line about a checkpoint, as HTML."""
     return f'<div class="txcls-facts">{line}</div>'
 
 
 def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
-    """The winning class and its probability, in words; where the text seems to be of no class, that first."""
+    """The predicted class and its probability, as HTML; a text that seems out of scope is said to be so first."""
     best = prediction.scores[0]
     label = html.escape(visible(best.label))
     outside = prediction.out_of_scope is True
@@ -287,40 +286,40 @@ def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
 
 
 def has_long_names(classes: Sequence[str]) -> bool:
-    """Whether a checkpoint's classes have names that belong above their bars: on a phone they leave no room beside."""
+    """Whether class names are too long to stand beside their bars on a phone."""
     return max(map(len, classes), default=0) > 12
 
 
 def invite(what: str) -> None:
-    """A friendly line where there is no text to work on."""
+    """A friendly line for an empty text box."""
     st.info(f"Type a few words above, or pick one of the texts: {what}")
 
 
 def nothing_to_read() -> None:
-    """A friendly line where the text holds no token."""
-    st.info("After cleaning, this text holds nothing that the model reads. A few words are enough.")
+    """A friendly line for a text without tokens."""
+    st.info("After cleaning, no tokens are left of this text. A few words are enough.")
 
 
 def stop_with(error: TxclsError) -> "Any":
-    """Show an error as a message and end the run."""
+    """Show an error message and end the run."""
     st.error(plain(str(error)))
     st.stop()
 
 
 def plain(text: str) -> str:
-    """Text as Markdown that shows it unchanged."""
+    """Escape text for Markdown."""
     return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in text)
 
 
 def follow(field: str, key: str) -> Callable[[], None]:
-    """What copies a widget's value into a field of the view, for its `on_change`."""
+    """A callback, for `on_change`, that copies a widget's value into a field of the view."""
 
     def copy() -> None:
         given = st.session_state[key] or ""
         state.change_view(**{field: given})
         kept = getattr(state.shown_view(), field)
         if kept != given and isinstance(given, str):
-            st.session_state[key] = kept  # cut to what is read
+            st.session_state[key] = kept  # it was cut
 
     return copy
 
@@ -330,7 +329,7 @@ def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
 
 
 def _describe(name: str) -> str:
-    """A checkpoint in the picker: its name, and what it is for."""
+    """A checkpoint as an option of the picker: name, title, number of classes, accuracy or perplexity."""
     known = compute.summary(name)
     parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
     if known.accuracy is not None:
@@ -349,17 +348,18 @@ AnyPage = TypeVar("AnyPage", bound=Opened)
 
 
 def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
-    """The page with numbers of its view cut to what the checkpoint has, and a note on each that was out of range.
+    """The page with fields of its view clipped to what the checkpoint has; warns about each that was out of range.
 
     Args:
-        of: whose layers and heads they are, for the note.
-        most: the largest value per field, for example `layer=1` for two layers.
+        page: the page.
+        of: the name of the checkpoint, for the warning.
+        most: the largest valid value of each field, for example `layer=1` for two layers.
     """
     view = page.view
     for field, largest in most.items():
         value = getattr(view, field)
         if value > largest:
-            st.warning(f"There is no {field} {value + 1} in {plain(of)}; this is {field} {largest + 1}, its last.")
+            st.warning(f"There is no {field} {value + 1} in {plain(of)}; showing {field} {largest + 1}, the last one.")
             change: dict[str, Any] = {field: largest}
             view = replace(view, **change)
     if view is not page.view:
@@ -368,7 +368,7 @@ def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
 
 
 def choose_head(view: state.View, n_layers: int, n_heads: int) -> None:
-    """The two boxes that pick the layer and the head of the view."""
+    """Two controls that select the layer and the head."""
     for field, n in (("layer", n_layers), ("head", n_heads)):
         key = f"{field}_box"
         st.session_state[key] = getattr(view, field) + 1
@@ -384,7 +384,7 @@ def _box_changed(field: str) -> None:
 
 
 def parameters(model: "Encoder", name: str) -> None:
-    """A model's parameters, part by part, for whoever opens them."""
+    """An expander with a table of the model's parameters."""
     from txcls.inspection import part_sizes
 
     with st.expander(
@@ -401,29 +401,29 @@ def parameters(model: "Encoder", name: str) -> None:
             rows.append(f"| {plain(part.name)} | {shape} | {part.times} | {part.total:,} | {share} |")
         rows.append(f"| **all** | | | **{total:,}** | |")
         st.markdown("\n".join(rows))
-        st.caption("Names are those in txcls/model.py; \\* stands for each of the layers, which are all alike.")
+        st.caption("Names as in txcls/model.py; \\* stands for the layer number: all layers have the same shapes.")
 
 
 def code(thing: type | Callable[..., Any], *, formula: str) -> None:
-    """A formula, and the lines of this project's own code that compute it."""
+    """A formula and the source code that computes it."""
     from txcls.inspection import source_of
 
     found = source_of(thing)
     st.latex(formula)
     st.code(found.code, language="python")
-    st.caption(f"{plain(found.file)}, from line {found.line} on: read from the file that runs here.")
+    st.caption(f"{plain(found.file)}, line {found.line}, as it runs here.")
 
 
 MOST_TOKENS = 64
-"""Tokens drawn side by side; of longer texts a window is shown, chosen with a slider."""
+"""Most tokens drawn at once; longer texts get a slider that moves a window over them."""
 
 
 def window(n_tokens: int, *, key: str) -> slice:
-    """The tokens to draw: all, or of more than `MOST_TOKENS` a window of so many, with a slider that moves it."""
+    """The tokens to draw: all, or a window of `MOST_TOKENS` that a slider moves."""
     if n_tokens <= MOST_TOKENS:
         return slice(0, n_tokens)
     first = st.slider(
-        f"First token drawn: {MOST_TOKENS} of this text's {n_tokens} are shown at a time",
+        f"First token shown: {MOST_TOKENS} of this text's {n_tokens} at a time",
         1,
         n_tokens - MOST_TOKENS + 1,
         key=f"{key}_{n_tokens}",
@@ -439,7 +439,7 @@ def chart(
     file_name: str,
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
-    """A figure with its description for screen readers and its buttons to save it as PNG and SVG."""
+    """A figure, its description for screen readers, and buttons that save it as PNG and SVG."""
     st.plotly_chart(
         figure,
         key=key,

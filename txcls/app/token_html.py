@@ -1,4 +1,4 @@
-"""What became of a text, as HTML: edits, tokens, ids and merges, everything marked in two ways."""
+"""A text's edits, tokens, ids and merges as HTML; no mark relies on colour alone."""
 
 import html
 from collections.abc import Sequence
@@ -12,29 +12,28 @@ if TYPE_CHECKING:
     from txcls.inspection import DrawnText
 
 LONGEST_TAIL = 600
-"""Characters of a cut-off part that are shown; the rest is counted."""
-
+"""Characters shown of the part that was cut off; the rest is counted."""
 LONGEST_EDITS = 1200
-"""Characters of a cleaning step that are shown, from shortly before its first edit on."""
+"""Characters shown of a cleaning step, starting shortly before its first edit."""
 LONGEST_DRAWN = 240
-"""Characters of a drawn text that are shown; the rest, if it is worth the words, is counted."""
+"""Characters shown of a drawn text; the rest is counted."""
 MOST_CHIPS = 200
-"""Tokens that are shown with their ids; the rest is counted."""
+"""Tokens shown with their ids; the rest is counted."""
 
 
 def escape(text: str) -> str:
-    """Typed text as HTML that shows it and does nothing: markup escaped, control characters visible."""
+    """Escape text for HTML, with control characters made visible."""
     return html.escape("\n".join(visible(line) for line in text.replace("\t", "    ").split("\n")))
 
 
 def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None, limit: int) -> str:
-    """`text` with its tokens marked, and below it a legend of the marks in it with their counts.
+    """`text` with its tokens marked, and a legend of these marks with counts.
 
     Args:
         text: as typed.
-        tokens: what the model read, with offsets into `text`.
-        truncated_at: offset of the first character that was not read; None if all was.
-        limit: how many tokens the model reads at most; said in the legend of a cut-off text.
+        tokens: as the model read them, with offsets into `text`.
+        truncated_at: offset of the first character that was not read; None if all were.
+        limit: the model's maximum number of tokens, for the legend of a truncated text.
     """
     parts = [f'<span class="txcls-special">{escape(token.text)}</span> ' for token in tokens if token.is_special]
     end_of_read = len(text) if truncated_at is None else truncated_at
@@ -70,14 +69,14 @@ def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> st
     if n_special:
         items.append(f'<span class="txcls-special">{n_special}</span> added by the model')
     if truncated_at is not None:
-        items.append(f'<span class="txcls-cut">✂</span> not read: the model stops after {limit} tokens')
+        items.append(f'<span class="txcls-cut">✂</span> not read: the model reads {limit} tokens at most')
     return '<div class="txcls-legend">' + "".join(f"<span>{item}</span>" for item in items) + "</div>"
 
 
 def edits(step: CleaningStep) -> str:
-    """What a cleaning step did to its text: removed characters struck through, new ones underlined.
+    """The edits of a cleaning step: removed characters struck through, inserted ones underlined.
 
-    Where only the case changed, and where white space became white space, the new ones alone are shown.
+    Where only case or the kind of white space changed, only the new characters are shown.
     """
     first = max(step.edits[0][0] - 200, 0) if step.edits else 0
     last = min(first + LONGEST_EDITS, len(step.before))
@@ -102,11 +101,11 @@ def edits(step: CleaningStep) -> str:
 
 
 def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
-    """Tokens in a row, each above its id and its place in the typed text.
+    """Tokens in a row, each above its id and its offsets in the typed text.
 
     Args:
-        names: what to call each token.
-        tokens: as many.
+        names: T labels.
+        tokens: T tokens.
     """
     parts = []
     for name, token in list(zip(names, tokens, strict=True))[:MOST_CHIPS]:
@@ -120,7 +119,7 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
 
 
 def chips(words: Sequence[tuple[str, str]]) -> str:
-    """Tokens of the vocabulary in a row, each above a number: (token, number)."""
+    """Tokens of the vocabulary in a row, each above a number, from pairs (token, number)."""
     return f'<div class="txcls-chips">{"".join(_chip(escape(word[:60]), number) for word, number in words)}</div>'
 
 
@@ -130,7 +129,7 @@ def _chip(label: str, number: str, place: str = "", kind: str = "") -> str:
 
 
 def pieces(pieces: Sequence[str], *, new: int | None) -> str:
-    """The pieces of a word in a row, the one just made framed."""
+    """The pieces of a word in a row, with a frame around the newest."""
     parts = [
         f'<span class="txcls-chip{" new" if place == new else ""}"><b>{escape(piece)}</b></span>'
         for place, piece in enumerate(pieces)
@@ -139,7 +138,7 @@ def pieces(pieces: Sequence[str], *, new: int | None) -> str:
 
 
 def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
-    """The merges of a word as a table: (pair, rank, frequency, pieces) of each; those after number `now` are pale."""
+    """The merges of a word as a table of (pair, rank, frequency, pieces); those after number `now` are pale."""
     lines = []
     for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
         kind = "now" if number == now else "later" if number > now else ""
@@ -150,12 +149,12 @@ def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
         )
     return (
         '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">rank</th>'
-        f'<th class="n">counted</th><th>pieces then</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        f'<th class="n">count</th><th>pieces afterwards</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
 
 
 def drawn_texts(drawn: "Sequence[DrawnText]") -> str:
-    """Texts with the class they have and the class they were given, each marked right or wrong in words."""
+    """Texts with their true and predicted class, each marked right or wrong."""
     parts = []
     for one in drawn:
         kind = "right" if one.is_right else "wrong"
@@ -164,11 +163,12 @@ def drawn_texts(drawn: "Sequence[DrawnText]") -> str:
         text = escape(one.text) if rest < 60 else f"{escape(one.text[:LONGEST_DRAWN])} … and {rest:,} more characters"
         truth = "none of the classes" if one.truth is None else one.truth
         if one.prediction.label is None:
-            said = "nothing to read"
+            said = "none: the text has no tokens"
         else:
             probability = percent(one.prediction.scores[0].probability).replace(" ", "&nbsp;")
             said = f"<b>{escape(one.prediction.label)}</b> {probability}"
             if one.prediction.out_of_scope:
                 said = f"<b>probably none of these</b>, nearest {said}"
-        parts.append(f'{mark}<div dir="auto">{text}<small>is <b>{escape(truth)}</b> · prediction {said}</small></div>')
+        both = f"true class <b>{escape(truth)}</b> · prediction {said}"
+        parts.append(f'{mark}<div dir="auto">{text}<small>{both}</small></div>')
     return f'<div class="txcls-drawn">{"".join(parts)}</div>'

@@ -25,7 +25,7 @@ def test_unknown_words_and_cut_off_part_are_marked() -> None:
     app.text_area[0].set_value("zyzzyva " + "shares fell " * 30).run()
     shown = html_of(app)
     assert "txcls-unknown" in shown and "1 not in the vocabulary" in shown
-    assert "txcls-cut" in shown and "stops after 24 tokens" in shown
+    assert "txcls-cut" in shown and "reads 24 tokens at most" in shown
 
 
 def test_example_fills_box_and_url() -> None:
@@ -101,7 +101,7 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
     (tmp_path / "broken" / "config.json").write_text("{}")
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", checkpoint="good", versus="broken")
-    assert any("broken" in one.value and "not offered" in one.value.lower() for one in app.caption)
+    assert any("broken" in one.value and "is not listed" in one.value for one in app.caption)
     assert "There is no checkpoint “broken”" in app.warning[0].value and figures_of(app)
 
 

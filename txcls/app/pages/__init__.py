@@ -1,4 +1,4 @@
-"""The pages in the menu's order: each is one file in this folder, under its name in the address."""
+"""The pages, in the order of the menu; each is the file in this folder that is named like its address."""
 
 from dataclasses import dataclass
 
@@ -27,12 +27,12 @@ PAGES = (
     CLASSIFY := PageInfo("classify", "Classify", "What is this text about?"),
     TOKENS := PageInfo("tokens", "Tokens", "How does a text become numbers?"),
     STEPS := PageInfo("steps", "Step by step", "What happens to this text, step by step?"),
-    ATTENTION := PageInfo("attention", "Attention", "Where does each head look?"),
+    ATTENTION := PageInfo("attention", "Attention", "What does each head attend to?"),
     SWITCHBOARD := PageInfo("switchboard", "Switchboard", "What is each part worth?"),
     EXPLANATION := PageInfo("explanation", "Explanation?", "Is attention an explanation?"),
-    LENS := PageInfo("lens", "Class lens", "Where does the decision form?"),
-    POSITIONS := PageInfo("positions", "Positions", "How does word order get in?"),
-    WHAT_IF := PageInfo("whatif", "What if", "What if the text were a little different?"),
-    NEIGHBOURHOOD := PageInfo("neighbourhood", "Neighbourhood", "What does the model take to be alike?"),
-    LANGUAGE := PageInfo("language", "Language model", "What is missing, and what comes next?"),
+    LENS := PageInfo("lens", "Class lens", "In which layer does the prediction form?"),
+    POSITIONS := PageInfo("positions", "Positions", "How does the model know word order?"),
+    WHAT_IF := PageInfo("whatif", "What if", "What if the text were slightly different?"),
+    NEIGHBOURHOOD := PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?"),
+    LANGUAGE := PageInfo("language", "Language model", "Which word is missing, and which comes next?"),
 )
