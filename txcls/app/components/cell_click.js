@@ -1,4 +1,4 @@
-// Tells the app which cell of a heat map was clicked; Streamlit itself reports clicks on points only.
+// Reports which cell of a heat map was clicked; Streamlit itself reports clicks on points only.
 export default function ({ data, setTriggerValue }) {
   const listen = (event) => {
     const plot = event.target.closest?.(`.st-key-${data.key}`)?.querySelector(".js-plotly-plot")

@@ -1,13 +1,13 @@
-// Commits the text area a moment after the last key, by sending it the Ctrl+Enter that Streamlit commits on. What was
-// typed just before the connection broke is typed again once the server is back. Texts are cut to one character more than
-// the app reads, so that no browser sends megabytes.
+// Submits a text area a moment after the last key press, by sending it the Ctrl+Enter that Streamlit submits on. Text typed
+// just before the connection broke is entered again once the server is back. Texts are cut to one character more than the
+// app reads, so that no browser sends megabytes.
 export default function ({ data, setTriggerValue }) {
   let timer
   const inside = (target) => target instanceof HTMLTextAreaElement && target.closest(`[class*="st-key-${data.key}"]`)
   const commit = (area) => {
     const key = { key: "Enter", code: "Enter", bubbles: true, cancelable: true }
     area.dispatchEvent(new KeyboardEvent("keydown", { ...key, ctrlKey: true }))
-    area.dispatchEvent(new KeyboardEvent("keyup", key)) // or shortcuts would take it to be held down for ever
+    area.dispatchEvent(new KeyboardEvent("keyup", key)) // or shortcuts would consider the key held down
   }
   const put = (area, text) => {
     Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, text)
@@ -20,7 +20,7 @@ export default function ({ data, setTriggerValue }) {
       if (kept.length < area.value.length) return put(area, kept)
     }
     if (!inside(area)) return
-    if (event.type || area.value !== data.text) window.txclsTyped = area.value // and not yet known to have arrived
+    if (event.type || area.value !== data.text) window.txclsTyped = area.value // until the server is known to have it
     if (event.isComposing) return
     clearTimeout(timer)
     timer = setTimeout(() => {
@@ -33,7 +33,7 @@ export default function ({ data, setTriggerValue }) {
     if (connection !== "CONNECTED") window.txclsBack = "away"
     else if (window.txclsBack === "away") {
       window.txclsBack = "asked"
-      // The server may be a new one, which knows of no page until it is asked for one.
+      // A restarted server knows no page until one is requested.
       if (window.txclsTyped !== undefined) setTriggerValue("back", Date.now())
     } else if (window.txclsBack === "asked" && script === "running") window.txclsBack = "drawn"
     else if (window.txclsBack === "drawn" && script === "notRunning") {
@@ -62,7 +62,7 @@ export default function ({ data, setTriggerValue }) {
     document.removeEventListener("compositionend", later)
   }
   window.txclsStopLiveText = stop
-  // Whatever was typed before this listened, or a moment before it was started anew; nothing happens where nothing was.
+  // Text typed before this listened, or just before it was restarted; a no-op if there is none.
   document.querySelectorAll(`[class*="st-key-${data.key}"] textarea`).forEach((target) => later({ target }))
   return stop
 }

@@ -1,4 +1,4 @@
-// Saves the chart of the given key through its own camera button, in the format of the button that was clicked.
+// Saves the chart of the given key through its own camera button, as PNG or SVG.
 export default function ({ data, parentElement }) {
   const row = parentElement.querySelector(".row")
   row.replaceChildren("Save as")

@@ -1,4 +1,4 @@
-// Makes whatever scrolls reachable by keyboard, and names it: a tab stop for as long as it is wider or higher than its room.
+// Makes scrollable elements reachable by keyboard: each is a named tab stop as long as its content overflows.
 const NAMES = {
   ".katex-display": "Formula",
   '[data-testid="stMarkdownContainer"] table': "Table",
@@ -41,7 +41,7 @@ export default function () {
   window.txclsStopScrollers?.()
   const changed = new MutationObserver(later)
   changed.observe(document.body, { subtree: true, childList: true })
-  document.addEventListener("toggle", later, true) // what was folded away has no size
+  document.addEventListener("toggle", later, true) // folded content has no size
   document.fonts.addEventListener("loadingdone", later)
   later()
   const stop = () => {

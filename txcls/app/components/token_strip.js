@@ -1,8 +1,8 @@
-// Tokens in a row. Those with a number are buttons that send it; arrow keys move among them, and only one is a tab stop.
+// Tokens in a row. Those with a number are buttons that send it; arrow keys move between them, and only one is a tab stop.
 export default function ({ data, parentElement, setTriggerValue }) {
   const strip = parentElement.querySelector(".strip")
   strip.setAttribute("aria-label", data.label)
-  // Elements are kept from one drawing to the next, so that the focus stays where it is.
+  // Elements are reused between runs, so that the focus stays.
   data.tokens.forEach((token, place) => {
     const tag = token.number === null ? "SPAN" : "BUTTON"
     let element = strip.children[place]

@@ -1,4 +1,4 @@
-// Words in a row that can be dragged, or moved with Shift and an arrow key; sends their numbers in the new order.
+// Words in a row that can be dragged, or moved with Shift and an arrow key; sends their indices in the new order.
 export default function ({ data, parentElement, setTriggerValue }) {
   const strip = parentElement.querySelector(".strip")
   const said = parentElement.querySelector(".said")
@@ -10,7 +10,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (order().join() !== before.join()) setTriggerValue("order", order())
   }
 
-  // Elements are kept from one drawing to the next and put in order, so that the focus stays on its word.
+  // Elements are reused between runs and put in order, so that the focus stays on its word.
   const known = new Map(words().map((word) => [`${word.dataset.number} ${word.textContent}`, word]))
   const wanted = data.words.map(({ number, text }) => {
     const word = known.get(`${number} ${text}`) ?? document.createElement("button")
