@@ -35,15 +35,15 @@ def test_head_is_chosen_by_plain_selectors_too() -> None:
 
 def test_attention_says_what_rows_mean_and_that_it_is_no_explanation() -> None:
     shown = words_of(open_page("attention"))
-    assert "row" in shown and "columns" in shown
+    assert "Each **row** is a query" in shown and "keys (**columns**)" in shown
     assert "not by itself an explanation" in shown
 
 
-def test_hidden_special_tokens_have_their_share_stated() -> None:
+def test_the_attention_to_hidden_special_tokens_is_stated() -> None:
     app = open_page("attention", checkpoint=LEARNED, text="banks signed a deal")
     app.toggle(key="hide_special").set_value(True).run()
     assert not app.exception
-    assert any("hidden tokens hold" in caption.value for caption in app.caption)
+    assert any("not shown get" in caption.value for caption in app.caption)
 
 
 def heat_map(app: AppTest, key: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
 def test_two_checkpoints_maps_stand_side_by_side() -> None:
     app = open_page("attention", text=TEXT, layer="2", head="2", versus=PAIRS)
     assert any(heading.value == "The same text in ag\\_news and in pairs" for heading in app.subheader)
-    assert "numbered by chance" in words_of(app)
+    assert "Head numbers are arbitrary" in words_of(app)
     for name in (PLAIN, PAIRS):
         expected = trace_text(Classifier.load(name), TEXT).attention[1, 1]
         np.testing.assert_allclose(numbers(heat_map(app, f"chart_versus_{name}")["z"]), expected, atol=1e-6)

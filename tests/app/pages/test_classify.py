@@ -146,7 +146,7 @@ def test_a_data_set_of_other_classes_is_not_drawn_from() -> None:
 
 @pytest.mark.parametrize(
     "dataset, words",
-    [("clinc150", "txcls data fetch clinc150"), ("huffpost", "asks for a login"), ("table", "file of its owner's")],
+    [("clinc150", "txcls data fetch clinc150"), ("huffpost", "requires a login"), ("table", "user's own file")],
 )
 def test_where_the_data_are_not_on_the_machine_it_says_how_to_get_them(
     dataset: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

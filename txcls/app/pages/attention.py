@@ -1,4 +1,4 @@
-"""Where every head looks: all heads at a glance, the chosen one as a map and as arcs, and what counts in the end."""
+"""What each head attends to: all heads at a glance, one as a map and as arcs, rollout, and the pooling weights."""
 
 import numpy as np
 import streamlit as st
@@ -17,8 +17,8 @@ from txcls.figures import (
 )
 
 CAVEAT = (
-    "**Attention is not by itself an explanation.** It shows where a head read from, not what the model did with it, "
-    "and many different patterns can lead to the same answer."
+    "**Attention is not by itself an explanation.** It shows which tokens a head read from, not what the model did "
+    "with them, and very different patterns can lead to the same prediction."
 )
 LINKS = (
     pages.CLASSIFY,
@@ -39,7 +39,7 @@ LAYER_NORM = r"""
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.ATTENTION, compare=True)
-    read = layout.read_text(opened, "every attention head shows where it looks.")
+    read = layout.read_text(opened, "the attention patterns of all heads appear here.")
     if read is not None and read.is_answered:
         model = read.classifier.checkpoint.config.model
         opened = layout.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
@@ -65,15 +65,10 @@ def _draw(opened: layout.Page, looks: compute.Looks) -> None:
     overview, detail = st.columns([2, 3], gap="large")
     with detail:  # sent first: it is what people wait for
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
-        st.markdown(
-            "Each **row** is a token that looks; its colours say how it shares out its attention, 1 in all, over the "
-            "tokens in the **columns**."
-        )
+        st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
         if len(kept) < len(tokens):
             hidden = 1.0 - float(pattern.sum(axis=1).mean())
-            st.caption(
-                f"The hidden tokens hold {hidden:.0%} of the attention in this head: rows no longer add up to 1."
-            )
+            st.caption(f"Tokens that are not shown get {hidden:.0%} of this head's attention, so rows do not sum to 1.")
         layout.chart(
             attention_map(pattern, names),
             key="chart_map",
@@ -82,9 +77,7 @@ def _draw(opened: layout.Page, looks: compute.Looks) -> None:
         )
     with overview:
         st.subheader("All heads", anchor=False)
-        st.markdown(
-            "Click a map to enlarge it. Colours run from 0 to 1 in every map, spread wider among small weights."
-        )
+        st.markdown("Click a map to enlarge it. All maps share one colour scale from 0 to 1, finer for small weights.")
         layout.chart(
             attention_grid(patterns, selected=(view.layer, view.head)),
             key="chart_grid",
@@ -94,7 +87,7 @@ def _draw(opened: layout.Page, looks: compute.Looks) -> None:
         )
         layout.choose_head(view, n_layers, n_heads)
         st.info(CAVEAT)
-        layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the answer? →")
+        layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the prediction? →")
 
     st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     _arcs(pattern, names, where, file_name)
@@ -109,12 +102,12 @@ def _draw(opened: layout.Page, looks: compute.Looks) -> None:
 def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> None:
     query_column, number_column = st.columns(2, gap="large")
     query = query_column.selectbox(
-        "Token that looks",
+        "Query",
         [None, *range(len(names))],
-        format_func=lambda place: "every token" if place is None else f"{place + 1} · {_option(names[place])}",
+        format_func=lambda place: "all tokens" if place is None else f"{place + 1} · {_option(names[place])}",
         key=f"arc_query_{hash(tuple(names))}",
     )
-    most = number_column.slider("Strongest arcs drawn", 10, 400, 60, 10, key="arc_number", persist_state="session")
+    most = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
     arcs = choose_arcs(pattern, query=query, at_most=most)
     layout.chart(
         attention_arcs(pattern, names, arcs),
@@ -126,43 +119,43 @@ def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> 
         file_name=f"{file_name}-arcs",
     )
     st.caption(
-        f"Drawn: the {len(arcs.weights)} strongest arcs, and dots that grow with a token's look at itself; together "
-        f"{arcs.share:.0%} of the attention{' of this token' if query is not None else ''}. {arcs.n_hidden:,} weaker "
-        "pairs are left out. Above the line a token looks at a later one, below at an earlier one; thicker is more."
+        f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
+        f"{arcs.share:.0%} of the attention{' of this query' if query is not None else ''}. {arcs.n_hidden:,} weaker "
+        "pairs are omitted. Arcs above the line lead from a query to a later key, below to an earlier one; thicker "
+        "means more weight."
     )
 
 
 def _why(opened: layout.Page, looks: compute.Looks, kept: np.ndarray) -> None:
-    """One pair of tokens: the query of one against the key of the other, dimension by dimension."""
+    """One query and one key, dimension by dimension."""
     view = opened.view
-    st.subheader("Why does this token look at that one?", anchor=False)
+    st.subheader("Why does this token attend to that one?", anchor=False)
     pattern = looks.attention[view.layer, view.head][np.ix_(kept, kept)]
     strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
     names = {int(place): f"{place + 1} · {_option(looks.tokens[place].text)}" for place in kept}
     columns = st.columns(2, gap="large")
     key = f"{view.layer}_{view.head}_{hash(tuple(names.values()))}"
-    query, looked_at = (
+    query, attended = (
         column.selectbox(title, list(names), index=int(index), format_func=names.__getitem__, key=f"why_{side}_{key}")
-        for column, title, index, side in zip(
-            columns, ("Token that looks (query)", "Token looked at (key)"), strongest, ("query", "key"), strict=True
-        )
+        for column, title, index, side in zip(columns, ("Query", "Key"), strongest, ("query", "key"), strict=True)
     )
-    found = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=looked_at)
+    found = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=attended)
     st.markdown(
-        f"Query times key, over √{len(found.products)}, dimension by dimension: the bars add up to the score "
-        f"**{found.score:.3f}**. Softmax over the scores of all tokens that it may look at makes it the weight "
-        f"**{found.weight:.3f}**. The dimensions have no names: only their sum counts."
+        f"Query times key, divided by √{len(found.products)}, dimension by dimension: the bars sum to the score "
+        f"**{found.score:.3f}**. The softmax over this query's scores for all keys turns it into the weight "
+        f"**{found.weight:.3f}**. Single dimensions mean nothing by themselves: rotating queries and keys together "
+        "changes the bars, but not their sum."
     )
     layout.chart(
         query_key_bars(found.products),
         key="chart_query_key",
-        alt=f"Bars of query times key in {len(found.products)} dimensions, which add up to {found.score:.2f}",
+        alt=f"Bars of query times key in {len(found.products)} dimensions, which sum to {found.score:.2f}",
         file_name=f"{view.checkpoint}-query-key",
     )
 
 
 def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None:
-    """The same sentence under a second checkpoint, where one was chosen above."""
+    """The same text in a second checkpoint, if one is selected."""
     view = opened.view
     if not view.versus:
         return
@@ -191,19 +184,19 @@ def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None
                 file_name=f"{name}-layer{of_layer + 1}-head{of_head + 1}-map",
             )
     st.caption(
-        "Heads are numbered by chance: head 1 of one model has nothing to do with head 1 of another, even where both "
-        "were trained alike but for the seed. The second may cut the text into other tokens."
+        "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two "
+        "differ only in the random seed. The second model may also tokenize the text differently."
     )
 
 
 def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None:
-    """Two numbers for each head, and rollout through all layers."""
+    """Entropy and distance of each head, and rollout through all layers."""
     found = compute.paths(opened.source, opened.view.text)
     rolled_out = found.rollout[np.ix_(kept, kept)]
     boards, rolled = st.columns([2, 3], gap="large")
     n_tokens = len(found.rollout)
     with boards:
-        st.subheader("How widely and how far heads look", anchor=False)
+        st.subheader("Entropy and distance of each head", anchor=False)
         layout.chart(
             head_board(
                 found.heads.entropy, title="bits", what="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
@@ -214,8 +207,8 @@ def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None
             file_name=f"{opened.view.checkpoint}-entropy",
         )
         st.caption(
-            f"Entropy, mean over the tokens that look: 0 bits for all attention on one token, log₂ {n_tokens} = "
-            f"{np.log2(n_tokens):.2f} bits for all tokens alike."
+            f"Entropy of a query's attention, mean over queries: 0 bits if all of it is on one key, log₂ {n_tokens} = "
+            f"{np.log2(n_tokens):.2f} bits if it is uniform."
         )
         layout.chart(
             head_board(
@@ -227,38 +220,39 @@ def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None
             file_name=f"{opened.view.checkpoint}-distance",
         )
         st.caption(
-            "How many tokens away a head looks on average; 0 is at the token itself. Looking everywhere alike gives "
-            f"{(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text."
+            "Distance between query and key in tokens, mean weighted by attention; 0 means that each token attends to "
+            f"itself. Uniform attention gives {(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text."
         )
     with rolled:
         st.subheader("All layers together: attention rollout", anchor=False)
         st.markdown(
-            "How much of each typed token (column) is in each token after the last layer (row), if attention were all "
-            "that moves things: heads averaged, half of each token staying where it is, layers multiplied."
+            "How much each input token (column) contributes to each token after the last layer (row) if only attention "
+            "moved information: patterns averaged over heads, mixed half and half with the identity for the residual "
+            "connection, and multiplied over layers."
         )
         layout.chart(
             attention_map(
                 rolled_out,
                 names,
                 rows="token after the last layer",
-                columns="made of this typed token",
-                verb="holds of",
+                columns="input token",
+                verb="draws on",
             ),
             key="chart_rollout",
             alt=f"Heat map of attention rollout over {len(names)} tokens; {_largest(rolled_out, names)}",
             file_name=f"{opened.view.checkpoint}-rollout",
         )
         st.caption(
-            "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). It leaves out what values and "
-            "feed-forward blocks do. Whether it explains the answer is tested under “Is attention an explanation?”."
+            "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
+            "feed-forward blocks. Whether it explains the prediction is tested under “Is attention an explanation?”."
         )
 
 
 def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View) -> None:
-    st.subheader("What counts in the end", anchor=False)
+    st.subheader("Pooling: how much each token counts", anchor=False)
     st.markdown(
-        "After the last layer the tokens are averaged with these weights into the one vector that is classified. "
-        "The dashed line is what each would have if all counted the same."
+        "After the last layer, the tokens' states are averaged with these weights into the vector that is classified. "
+        "The dashed line marks equal weights."
     )
     layout.chart(
         pooling_bars(weights, names),
@@ -268,19 +262,18 @@ def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View
         file_name=f"{view.checkpoint}-pooling",
     )
     if hide:
-        st.caption(f"The hidden tokens hold {1.0 - float(weights.sum()):.0%} of this weight.")
+        st.caption(f"Tokens that are not shown get {1.0 - float(weights.sum()):.0%} of the weight.")
 
 
 def _layer_norm() -> None:
-    with st.expander("What happens to the tokens before and after: LayerNorm", on_change="rerun") as section:
+    with st.expander("LayerNorm: what every block does to each token", on_change="rerun") as section:
         if not section.open:
             return
         from txcls.model import LayerNorm
 
         st.markdown(
-            "Every layer moves each token's D numbers x to mean 0 and variance 1, then stretches and shifts them by "
-            "two learned vectors γ and β (`weight` and `bias`). ε keeps numbers that are all alike from dividing by "
-            "zero."
+            "Each token's D numbers x are normalised to mean 0 and variance 1, then scaled and shifted by two learned "
+            "vectors γ and β (`weight` and `bias`). ε avoids a division by zero when all numbers are equal."
         )
         layout.code(LayerNorm, formula=LAYER_NORM)
 

@@ -1,4 +1,4 @@
-"""The home page: which class the text belongs to, what of it the model read, and how it does on test texts."""
+"""The home page: the predicted class, what the model read of the text, and how it does on test texts."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def main() -> None:
     opened = layout.open_page(pages.CLASSIFY, box_height=112, examples="buttons", compare=True)
     classifier = _two(opened) if opened.view.versus else _one(opened)
     if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
-        st.caption("This text is too long for the address bar: a link to this page opens without it.")
+        st.caption("This text is too long for the address bar: a link to this page will not include it.")
     with st.expander(f"How {layout.plain(classifier.name)} was trained"):
         _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
     layout.parameters(classifier.checkpoint.model, classifier.name)
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _one(opened: layout.Page) -> "Classifier":
-    """The answer of one checkpoint beside what it read."""
+    """The prediction of one checkpoint, beside what it read."""
     answer, reading = st.columns([3, 2], gap="large")
     with answer:
         st.subheader("Prediction", anchor=False)
@@ -39,7 +39,7 @@ def _one(opened: layout.Page) -> "Classifier":
             if opened.has_text:
                 waiting = layout.Waiting(opened, height=380)
             else:
-                layout.invite("the answer appears here as you type.")
+                layout.invite("the prediction appears here as you type.")
     with reading:
         if opened.has_text:
             st.subheader("What the model read", anchor=False)
@@ -52,8 +52,8 @@ def _one(opened: layout.Page) -> "Classifier":
                 _choose_k(opened, len(classifier.classes))
                 took = compute.predict(opened.source, opened.view.text).milliseconds
                 st.caption(
-                    f"Computed in {took:.1f} ms on this machine's processor. The bars share 100 % over all "
-                    f"{len(classifier.classes)} classes; the percentages were calibrated on validation texts."
+                    f"Computed in {took:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
+                    f"{len(classifier.classes)} classes and were calibrated on validation texts."
                 )
         with read:
             _read(opened, opened.source, classifier)
@@ -63,7 +63,7 @@ def _one(opened: layout.Page) -> "Classifier":
 def _two(opened: layout.Page) -> "Classifier":
     """The same text under two checkpoints, side by side."""
     if not opened.has_text:
-        layout.invite("both checkpoints answer as you type.")
+        layout.invite("the predictions of both checkpoints appear here as you type.")
     waiting = layout.Waiting(opened, height=380)
     try:
         source = compute.source(opened.view.versus)
@@ -84,8 +84,8 @@ def _two(opened: layout.Page) -> "Classifier":
         _choose_k(opened, max(len(classifier.classes), len(other.classes)))
         n = " and ".join(str(len(one.classes)) for one in (classifier, other))
         st.caption(
-            f"The bars of each share 100 % over all its classes, {n}; the percentages were calibrated on validation "
-            "texts."
+            f"The probabilities of each sum to 100 % over all its classes ({n}); they were calibrated on "
+            "validation texts."
         )
     if opened.has_text:
         for column, (which, one, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
@@ -96,7 +96,7 @@ def _two(opened: layout.Page) -> "Classifier":
 
 
 def _answer(opened: layout.Page, source: compute.Source, classifier: "Classifier", *, key: str) -> bool:
-    """The ranked classes; False where there was nothing to read."""
+    """The ranked classes; False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
         layout.nothing_to_read()
@@ -104,8 +104,8 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Classifier
     st.html(layout.answer_html(prediction, large=True))
     if prediction.out_of_scope:
         st.caption(
-            f"This text scores lower than texts of the {len(classifier.classes)} classes usually do, by a threshold "
-            "fitted on validation texts. The classes are ranked all the same:"
+            f"This text scores below the threshold that separates texts of the {len(classifier.classes)} classes from "
+            "others; it was fitted on validation texts. The classes are ranked all the same:"
         )
     k = min(opened.view.k, len(classifier.classes), state.MOST_ROWS)
     shown, hidden = prediction.scores[:k], prediction.scores[k:]
@@ -144,11 +144,9 @@ def _choose_k(opened: layout.Page, n_classes: int) -> None:
         return
     st.session_state["k_box"] = min(opened.view.k, most)
     if most <= 6:
-        st.segmented_control(
-            "Classes listed one by one", range(1, most + 1), key="k_box", required=True, on_change=_k_changed
-        )
+        st.segmented_control("Classes shown", range(1, most + 1), key="k_box", required=True, on_change=_k_changed)
     else:
-        st.slider("Classes listed one by one", 1, most, key="k_box", on_change=_k_changed, width=420)
+        st.slider("Classes shown", 1, most, key="k_box", on_change=_k_changed, width=420)
 
 
 def _k_changed() -> None:
@@ -161,8 +159,8 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
         layout.chart(
             training_curves(history),
             key="chart_training",
-            alt=f"Loss and accuracy while training; the kept weights reach {kept.get('validation_accuracy', 0):.1%} on "
-            "validation texts",
+            alt="Loss and accuracy during training; the kept weights reach "
+            f"{kept.get('validation_accuracy', 0):.1%} on validation texts",
             file_name="training",
         )
         if refit := metrics.get("refit"):
@@ -175,7 +173,7 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
     if per_class:
         if len(per_class) > 12:
             per_class = sorted(per_class, key=lambda one: one["f1"])
-            st.caption(f"{len(per_class)} classes, those with the lowest F1 first.")
+            st.caption(f"{len(per_class)} classes, lowest F1 first.")
         rows = [f"| class | precision | recall | F1 | {split} texts |", "|---|---:|---:|---:|---:|"]
         rows += [
             f"| {layout.plain(str(one['label']))} | {one['precision']:.3f} | {one['recall']:.3f} | {one['f1']:.3f} "
@@ -187,7 +185,7 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
 
 
 def _test_texts(opened: layout.Page, classifier: "Classifier") -> None:
-    """Random test texts with prediction and truth, where the data set is on this machine."""
+    """Random test texts with true and predicted class, if the data set is on this machine."""
     name = layout.plain(classifier.name)
     with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
         if not section.open:
@@ -204,35 +202,35 @@ def _test_texts(opened: layout.Page, classifier: "Classifier") -> None:
 
 
 def _how_to_get(classifier: "Classifier") -> str:
-    """Why there are no test texts to draw from, and what to do; empty where there are."""
+    """Why there are no test texts, and what to do about it; empty if there are."""
     from txcls.data.datasets import dataset_info, dataset_names, is_available
 
     dataset = classifier.checkpoint.config.data.dataset
     if dataset not in dataset_names():
-        return "This checkpoint was trained on a file of its owner's, which is not part of it: no texts to draw."
+        return "This checkpoint was trained on a user's own file, which is not stored with it: there are no test texts."
     if is_available(dataset):
         return ""
     info = dataset_info(dataset)
     how = (
         f"Download it with `python -m txcls data fetch {dataset}`"
         if info.files
-        else f"Its publisher asks for a login: get it from {info.homepage}"
+        else f"Its publisher requires a login: download it from {info.homepage}"
     )
     return (
-        f"The texts of {layout.plain(info.title)} are not on this machine, and a checkpoint does not hold them. {how}, "
-        f"or put it into a folder `{dataset}` and start the app with `TXCLS_DATA` naming the folder above."
+        f"The texts of {layout.plain(info.title)} are not on this machine, and checkpoints do not contain them. {how}, "
+        f"or put them into a folder `{dataset}` and start the app with `TXCLS_DATA` set to its parent folder."
     )
 
 
 def _drawn(opened: layout.Page, classifier: "Classifier", found: compute.TestTexts) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-    n = controls.slider("How many", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
+    n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
     seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)
     controls.button("Draw others", key="draw_others", on_click=_draw_others)
     with_outside = False
     if found.outside and classifier.checkpoint.scope is not None:
         with_outside = st.toggle(
-            f"Mix in texts of no class ({len(found.outside):,} beside {len(found.rows):,} of the classes)",
+            f"Include out-of-scope texts ({len(found.outside):,}, beside {len(found.rows):,} in scope)",
             key="draw_outside",
             persist_state="session",
         )
@@ -241,7 +239,7 @@ def _drawn(opened: layout.Page, classifier: "Classifier", found: compute.TestTex
     st.markdown(
         f"**{n_right} of {len(drawn)} right** ({n_right / len(drawn):.0%})".replace("%", " %")
         + (
-            "; a text turned away as none of the classes counts as wrong if it belongs to one."
+            "; rejecting a text that belongs to one of the classes counts as wrong."
             if classifier.checkpoint.scope is not None
             else "."
         )
@@ -249,7 +247,7 @@ def _drawn(opened: layout.Page, classifier: "Classifier", found: compute.TestTex
     st.html(token_html.drawn_texts(drawn))
     info = found.dataset.info
     st.caption(
-        f"Drawn from the {len(found.rows):,} test texts of {layout.plain(info.title)}, as they lie on this machine. "
+        f"Drawn from the {len(found.rows):,} test texts of {layout.plain(info.title)}, as stored on this machine. "
         f"Terms: {layout.plain(info.terms)}."
     )
 
