@@ -12,13 +12,13 @@ def open_tokens(**params: str) -> AppTest:
 
 
 def merges(app: AppTest):  # type: ignore[no-untyped-def]
-    return next(slider for slider in app.slider if slider.label == "Merges done")
+    return next(slider for slider in app.slider if slider.label == "Merges applied")
 
 
 def test_steps_that_change_something_show_it_and_the_others_are_named() -> None:
     shown = words_of(open_tokens(text="The <b>bank</b> raised"))
     assert "<del>&lt;b&gt;</del><ins>␣</ins>" in shown and "<ins>t</ins>he" in shown
-    assert "Changed nothing here: html entities, urls" in shown
+    assert "No effect on this text: html entities, urls" in shown
 
 
 def test_a_text_that_cleaning_leaves_alone_is_said_to_be_so() -> None:
@@ -26,7 +26,7 @@ def test_a_text_that_cleaning_leaves_alone_is_said_to_be_so() -> None:
 
 
 def test_a_checkpoint_without_cleaning_says_so() -> None:
-    assert "as they were typed" in words_of(open_tokens(checkpoint=PAIRS, text="The <b>bank</b>"))
+    assert "does not clean texts" in words_of(open_tokens(checkpoint=PAIRS, text="The <b>bank</b>"))
 
 
 def test_ids_and_places_are_those_of_the_encoder() -> None:
@@ -51,7 +51,7 @@ def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(nam
 
 def test_bytes_that_share_a_character_are_counted() -> None:
     shown = words_of(open_tokens(text="the 🦊"))
-    assert "tokens are further bytes of characters that are marked once" in shown
+    assert "tokens are further bytes of characters that are already marked" in shown
     assert "further bytes" not in words_of(open_tokens(text="the bank"))
 
 
@@ -64,20 +64,20 @@ def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:
     merges(app).set_value(1).run()
     assert f"**Merge 1 of {slider.max:.0f}**" in words_of(app)
     assert "txcls-chip new" in html_of(app)
-    assert "counted" in words_of(app)
+    assert "it occurred " in words_of(app)
 
 
 def test_a_checkpoints_own_pairs_have_ranks_but_no_frequencies() -> None:
-    assert "not kept in a checkpoint" in words_of(open_tokens(checkpoint=PAIRS, text="the goalkeeper saved"))
+    assert "do not store how often" in words_of(open_tokens(checkpoint=PAIRS, text="the goalkeeper saved"))
 
 
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:
     app = open_tokens(text="the bank")
     app.text_input(key="vocabulary_query").set_value("Bank").run()
-    assert "✓ **bank** is in the vocabulary" in words_of(app) and "Cleaned, this is" in words_of(app)
+    assert "✓ **bank** is in the vocabulary" in words_of(app) and "After cleaning: " in words_of(app)
     assert "Nearest to bank in the embedding" in words_of(app)
     app.text_input(key="vocabulary_query").set_value("goalkeepr").run()
-    assert "✗ **goalkeepr** is no token" in words_of(app)
+    assert "✗ **goalkeepr** is not in the vocabulary" in words_of(app)
     assert "<b>goalkeeper</b>" in html_of(app)
     app.text_input(key="vocabulary_query").set_value("4").run()
     assert "Id **4** is" in words_of(app)

@@ -44,6 +44,6 @@ def test_vocabulary_search_finds_and_misses(page: Page, server: Server) -> None:
     expect(page.get_by_text("bank is in the vocabulary")).to_be_visible()
     box.fill("goalkeepr")
     box.press("Enter")
-    expect(page.get_by_text("goalkeepr is no token")).to_be_visible()
+    expect(page.get_by_text("goalkeepr is not in the vocabulary")).to_be_visible()
     expect(page.locator(".txcls-chip", has_text="goalkeeper").last).to_be_visible()
     settle(page)

@@ -1,4 +1,4 @@
-"""From what was typed to ids: cleaning, words and sub-words, the merges that make a word, and the vocabulary."""
+"""From text to ids: cleaning, words and sub-words, byte-pair merges, and the vocabulary."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 LONGEST_CLEANED = 20_000
-"""Characters of a text whose cleaning is explained, and from which a word can be chosen."""
+"""Characters of a text whose cleaning is shown, and whose words can be selected."""
 LONGEST_PART = 64
-"""Bytes of a word whose merges are shown."""
+"""Longest word, in bytes, whose merges are shown."""
 MOST_PARTS = 300
 SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
@@ -35,7 +35,7 @@ def main() -> None:
         _ids(opened, encoder)
         _merges(opened.view.text, encoder, both)
     else:
-        layout.invite("it is cleaned, cut into tokens and looked up here.")
+        layout.invite("its cleaning, tokens and ids appear here.")
     _vocabulary(opened, encoder)
     layout.close_page(opened, LINKS)
 
@@ -43,7 +43,7 @@ def main() -> None:
 def _cleaning(text: str, encoder: TextEncoder) -> None:
     st.subheader("1 · Cleaning", anchor=False)
     if not encoder.config.cleaning:
-        st.markdown("This checkpoint reads texts as they were typed: no cleaning step was configured.")
+        st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
         return
     steps = explain_cleaning(text[:LONGEST_CLEANED], encoder.config.cleaning)
     idle = [step for step in steps if not step.edits]
@@ -52,14 +52,14 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
             n = len(step.edits)
             st.markdown(
                 f"**{layout.plain(step.name.replace('_', ' '))}** (step {number} of {len(steps)}): "
-                f"{layout.plain(step.description)}. Changed here in {n:,} place{'s' if n > 1 else ''}:"
+                f"{layout.plain(step.description)}. {n:,} change{'s' if n > 1 else ''} here:"
             )
             st.html(token_html.edits(step))
     names = ", ".join(step.name.replace("_", " ") for step in idle)
     if len(idle) == len(steps):
         st.markdown(f"Nothing to clean: none of the {len(steps)} steps ({names}) changed this text.")
     elif idle:
-        st.caption(f"Changed nothing here: {names}.")
+        st.caption(f"No effect on this text: {names}.")
     if len(text) > LONGEST_CLEANED:
         st.caption(f"Shown for the first {LONGEST_CLEANED:,} of {len(text):,} characters.")
 
@@ -77,7 +77,7 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> "Tokenizers":
             format_func=lambda n: f"{n:,}",
             key="subword_size",
             persist_state="session",
-            help="260 are the bytes and the special tokens; every merge adds one.",
+            help="260 entries are bytes and special tokens; every merge adds one.",
             width=420,
         )
     both = compute.tokenizers(opened.source, size=size)
@@ -99,12 +99,12 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> "Tokenizers":
 
 
 def _bytes_note(encoding: Encoding) -> str:
-    """How many tokens the marks in the text stand for more than once: a character of several bytes is marked once."""
+    """A note on tokens without a mark of their own: a character of several bytes is marked once."""
     places = [(token.start, token.end) for token in encoding.tokens if not token.is_special]
     n = len(places) - len(set(places))
     if n < 2:
-        return " One token is a further byte of a character that is marked once." if n else ""
-    return f" {n:,} tokens are further bytes of characters that are marked once."
+        return " One token is a further byte of a character that is already marked." if n else ""
+    return f" {n:,} tokens are further bytes of characters that are already marked."
 
 
 def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
@@ -112,8 +112,8 @@ def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) 
     cells = [
         ("tokens of this text", *(f"{len(row):,}" for row in rows)),
         ("characters per token", *(_average(row) for row in rows)),
-        ("not in the vocabulary", _unknown(rows[0]), "0: bytes spell everything"),
-        ("size of the vocabulary", *(f"{one.vocab_size:,}" for one in encoders)),
+        ("not in the vocabulary", _unknown(rows[0]), "0: bytes cover any text"),
+        ("vocabulary size", *(f"{one.vocab_size:,}" for one in encoders)),
     ]
     st.markdown("\n".join(["| | words | sub-words |", "|---|---:|---:|", *(f"| {' | '.join(row)} |" for row in cells)]))
 
@@ -135,8 +135,8 @@ def _ids(opened: layout.Page, encoder: TextEncoder) -> None:
         layout.nothing_to_read()
         return
     st.markdown(
-        "These numbers are all that the model gets. Under each token stands its **id**, its place in the vocabulary, "
-        "and in small print from which to which character it was typed, counted from 0."
+        "The model sees only these numbers. Below each token: its **id**, which is its index in the vocabulary, and in "
+        "small print where it starts and ends in the typed text, in characters from 0."
     )
     st.html(token_html.ids([_name(token, encoder) for token in encoding.tokens], encoding.tokens))
 
@@ -146,11 +146,11 @@ def _name(token: Token, encoder: TextEncoder) -> str:
 
 
 def _merges(text: str, encoder: TextEncoder, both: "Tokenizers") -> None:
-    st.subheader("How a word is put together from its bytes", anchor=False)
+    st.subheader("How merges build a word from its bytes", anchor=False)
     pairs, steps = both.pairs, encoder.config.cleaning
     st.markdown(
-        "Byte-pair encoding starts from single bytes and merges neighbours: always the pair that was **learned "
-        f"first**, the one of lowest rank among {len(pairs.merges):,}. ␣ is the space before a word."
+        "Byte-pair encoding starts from single bytes and keeps merging two neighbours: always the pair that was "
+        f"**learned first**, so the one with the lowest rank among {len(pairs.merges):,}. ␣ is the space before a word."
     )
     found = pairs.parts(clean(text[:LONGEST_CLEANED], steps))
     whole = found if len(text) <= LONGEST_CLEANED else found[:-1]
@@ -164,24 +164,24 @@ def _merges(text: str, encoder: TextEncoder, both: "Tokenizers") -> None:
         accept_new_options=True,
         placeholder="Type a word",
         key=f"merge_word_{hash(tuple(options))}",
-        help="One of this text, or type any other.",
+        help="Pick a word of this text, or type any other.",
         width=360,
     )
     if not chosen:
         return
     part = parts.get(chosen) or _first_part(chosen, pairs, steps)
     if part is None:
-        st.info(f"Give a word of up to {LONGEST_PART} bytes that cleaning leaves something of.")
+        st.info(f"Type a word of at most {LONGEST_PART} bytes that is not empty after cleaning.")
         return
     _building(part, pairs.build(part), both)
 
 
 def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
-    """The first stretch of a typed word, as bytes; None where there is none of bearable length."""
+    """The first word of what was typed, as bytes; None if there is none, or if it is too long."""
     found = pairs.parts(clean(typed[:LONGEST_CLEANED].replace("␣", " "), steps))
     if len(found) > 1:
         first = layout.plain(spell(found[0])[:LONGEST_PART])
-        st.caption(f"Only {first}: merges never cross from one word to the next.")
+        st.caption(f"Only {first}: merges never cross word boundaries.")
     return found[0] if found and len(found[0]) <= LONGEST_PART else None
 
 
@@ -191,10 +191,10 @@ def _building(part: str, merges: Sequence[Merge], both: "Tokenizers") -> None:
         st.caption(
             "A single byte: there is nothing to merge."
             if len(part) == 1
-            else "No two neighbours here were learned as a pair: it stays as its bytes."
+            else "It contains no learned pair, so it stays split into bytes."
         )
         return
-    done = st.slider("Merges done", 0, len(merges), len(merges), key=f"merges_{len(both.pairs.merges)}_{part}")
+    done = st.slider("Merges applied", 0, len(merges), len(merges), key=f"merges_{len(both.pairs.merges)}_{part}")
     now = merges[done - 1] if done else None
     st.html(
         token_html.pieces([spell(piece) for piece in (now.pieces if now else part)], new=now.place if now else None)
@@ -206,7 +206,7 @@ def _building(part: str, merges: Sequence[Merge], both: "Tokenizers") -> None:
         counted = _counted(now, both)
         st.markdown(
             f"**Merge {done} of {len(merges)}**: {left} + {right}, rank {now.rank:,} of {len(both.pairs.merges):,}"
-            + (f"; counted {counted} times when it was learned." if counted != "–" else ".")
+            + (f"; it occurred {counted} times when it was learned." if counted != "–" else ".")
         )
     rows = [
         (
@@ -219,11 +219,11 @@ def _building(part: str, merges: Sequence[Merge], both: "Tokenizers") -> None:
     ]
     st.html(token_html.merges(rows, now=done))
     st.caption(
-        "**Counted**: how often the pair stood side by side when its turn came; learning takes the most frequent one. "
-        "A vocabulary keeps the order of its words and not how often each came: as Zipf's law has it, the word in "
-        "place r of V was counted V / r times."
+        "**Count**: how often the pair occurred when it was learned; each step learns the most frequent pair. A "
+        "vocabulary lists its words by frequency but stores no counts, so these follow Zipf's law: the word at rank r "
+        "of V counts V / r times."
         if both.frequencies
-        else "How often each pair was counted is not kept in a checkpoint; the rank is the order of it."
+        else "Checkpoints do not store how often each pair occurred; ranks give the order in which pairs were learned."
     )
 
 
@@ -245,35 +245,34 @@ def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
     if not typed:
         some = [(name, str(index)) for index, name in enumerate(names)][:24]
         st.markdown(
-            f"{len(names):,} tokens; the first {len(some)} with their ids, special ones and then "
-            + ("the most frequent:" if encoder.byte_pairs is None else "single bytes:")
+            f"{len(names):,} tokens. The first {len(some)} by id: special tokens, then "
+            + ("the most frequent words:" if encoder.byte_pairs is None else "single bytes:")
         )
         st.html(token_html.chips(some))
         return
     query = typed if typed in SPECIAL_TOKENS else clean(typed, encoder.config.cleaning)
     if query != typed:
-        st.caption(f"Cleaned, this is “{layout.plain(query)}”.")
+        st.caption(f"After cleaning: “{layout.plain(query)}”.")
     found = compute.search(opened.source, query)
     if found.exact is not None:
         st.markdown(f"✓ **{layout.plain(names[found.exact])}** is in the vocabulary: id **{found.exact}**.")
     else:
-        st.markdown(f"✗ **{layout.plain(query)}** is no token of this vocabulary. A text of it is read as:")
+        st.markdown(f"✗ **{layout.plain(query)}** is not in the vocabulary. The model reads it as:")
         read = encoder.encode(typed).tokens[:24]
         st.html(token_html.ids([_name(token, encoder) for token in read], read))
     if found.by_id is not None:
         st.markdown(f"Id **{found.by_id}** is **{layout.plain(names[found.by_id])}**.")
     left, right = st.columns(2, gap="large")
     with left:
-        _found("Beginning so", found.starting, found.n_starting, names)
-        _found("With it inside", found.containing, found.n_containing, names)
+        _found("Starting with it", found.starting, found.n_starting, names)
+        _found("Containing it", found.containing, found.n_containing, names)
     with right:
-        _found("Spelled nearly so", found.alike, len(found.alike), names)
+        _found("Spelled similarly", found.alike, len(found.alike), names)
         anchor = found.exact if found.exact is not None else found.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
             near = compute.neighbours(opened.source, anchor)
             st.markdown(
-                f"**Nearest to {layout.plain(names[anchor])} in the embedding**, the vectors that training gave them "
-                "(cosine, 1 at most):"
+                f"**Nearest to {layout.plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):"
             )
             st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in near]))
 
