@@ -127,7 +127,7 @@ def effects(figure: Figure) -> Iterator[str]:
     written = figure["data"][0]["text"]
     yield f"{sum(len(row) - 2 for row in written)} heads and {len(written)} feed-forward blocks"
     what = figure["data"][-1]["text"][0]
-    yield re.findall("The probability of (.*?) moves", str(what))[0]
+    yield re.findall("The probability of (.*?) changes", str(what))[0]
 
 
 def moved(figure: Figure) -> Iterator[str]:

@@ -22,9 +22,8 @@ ODD = ["<b>bold</b>", "the", "the", "x" * 300, "שלום"]
 
 
 def test_board_shows_points_with_sign_and_feed_forward_apart() -> None:
-    figure = effect_board(
-        np.array([[0.031, -0.2], [0.0, 1e-6]]), np.array([-0.5, 0.004]), title="points", what="It", chosen=[(0, 1)]
-    )
+    heads, feed_forward = np.array([[0.031, -0.2], [0.0, 1e-6]]), np.array([-0.5, 0.004])
+    figure = effect_board(heads, feed_forward, title="points", what="It", badges={(0, 1): "uniform"})
     cells, marks = figure.data
     np.testing.assert_allclose(cells.z[:, [0, 1, 3]], [[3.1, -20, -50], [0, 1e-4, 0.4]], atol=1e-5)
     assert [list(row) for row in cells.text] == [["+3.1", "−20.0", "", "−50.0"], ["0.0", "0.0", "", "+0.4"]]
@@ -35,6 +34,7 @@ def test_board_shows_points_with_sign_and_feed_forward_apart() -> None:
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-50, 50)
     [frame] = figure.layout.shapes
     assert frame.x0 < 1 < frame.x1 and frame.y0 < 0 < frame.y1
+    assert [note.text for note in figure.layout.annotations] == ["<b>uniform</b>"]
     assert "click" in marks.text[0]
     fixed = effect_board(np.zeros((1, 1)), np.zeros(1), title="", what="It", clickable=False)
     assert "click" not in fixed.data[1].text[0] and fixed.layout.coloraxis.cmax == 1

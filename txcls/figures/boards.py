@@ -1,6 +1,6 @@
 """Boards of heads: one cell per head of every layer, feed-forward blocks beside them, with a number in each cell."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ def effect_board(
     title: str,
     what: str,
     digits: int = 1,
-    chosen: Collection[tuple[int, int]] = (),
+    badges: Mapping[tuple[int, int], str] | None = None,
     clickable: bool = True,
 ) -> go.Figure:
     """Differences in percentage points, zero in the middle of the colours.
@@ -36,9 +36,9 @@ def effect_board(
         heads: L H differences, 1 for 100 points.
         feed_forward: L differences, in a column of their own.
         title: of the colour bar.
-        what: what moved, for the text on hover.
+        what: what changed, for the text on hover.
         digits: decimals of the numbers.
-        chosen: (layer, head) of the cells to frame and cross out.
+        badges: what to write on the cells to be framed, by (layer, head).
         clickable: whether hovering invites to click.
     """
     cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: a gap before the last
@@ -47,18 +47,20 @@ def effect_board(
         cells * 100,
         colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": _bar(title)},
         number=lambda value: _signed(value, digits),
-        hover=lambda value: f"{what} moves by {_signed(value, digits + 1)} points" + "<br>click to switch" * clickable,
+        hover=lambda value: (
+            f"{what} changes by {_signed(value, digits + 1)} points" + "<br>click to switch" * clickable
+        ),
         n_heads=heads.shape[1],
         feed_forward=True,
     )
-    for layer, head in chosen:
+    for (layer, head), badge in (badges or {}).items():
         column = heads.shape[1] + GAP if head == FEED_FORWARD else head
         figure.add_shape(
             type="rect", x0=column - 0.47, x1=column + 0.47, y0=layer - 0.46, y1=layer + 0.46,
             line={"color": FRAME, "width": 5},
         )  # fmt: skip
         figure.add_annotation(
-            x=column, y=layer - 0.33, text="<b>off</b>", showarrow=False, font={"size": 13, "color": "#111111"},
+            x=column, y=layer - 0.33, text=f"<b>{badge}</b>", showarrow=False, font={"size": 13, "color": "#111111"},
             bgcolor=FRAME, borderpad=1,
         )  # fmt: skip
     return figure

@@ -105,7 +105,7 @@ def test_a_text_of_more_tokens_than_fit_is_shown_in_parts(tmp_path: Path, monkey
     make_checkpoint(tmp_path / "long", max_length=200)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("steps", text="the bank raised its rates again " * 30, step="softmax")
-    assert "180 rows, 64 of them at a time" in words_of(app)
+    assert "180 rows, shown 64 at a time" in words_of(app)
     rows = figures_of(app)[0]["data"][0]["y"]  # type: ignore[index]
     assert len(rows) == 64
 

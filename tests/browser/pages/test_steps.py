@@ -48,7 +48,7 @@ def test_every_number_of_every_step_is_the_librarys(page: Page, server: Server, 
             shown = np.array(page.evaluate(CELLS), dtype=np.float64)
             np.testing.assert_allclose(shown, cells, atol=1e-6)
             result = re.findall(r"=\s*(\S+)\s*\\end{aligned}", page.evaluate(SOURCES)[-1])
-            page.get_by_text("How one number comes about").wait_for()
+            page.get_by_text("How one number is computed").wait_for()
             chart = page.locator(".st-key-chart_numbers [aria-label]").first.get_attribute("aria-label") or ""
             row, column = map(int, re.findall(r"row (\d+), column (\d+)", chart)[0])
             assert step.columns is not None

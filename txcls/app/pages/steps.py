@@ -1,4 +1,4 @@
-"""The forward pass, one step per screen: formula, code, shapes, numbers, and the arithmetic of any one number."""
+"""The forward pass, one step per screen: formula, code, shapes, numbers, and the arithmetic behind each number."""
 
 import html
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.LENS)
 CHART = "chart_numbers"
 MOST_ROWS = 64
-"""Tokens drawn at once; of longer texts a part is chosen."""
+"""Most rows drawn at once; longer texts are shown in parts."""
 LONGEST_SHOWN = 3000
-"""Characters of a text that are shown; the rest is counted."""
+"""Characters of a text that are shown."""
 LETTERS = {
-    "B": "batch: texts at a time",
+    "B": "batch size",
     "T": "tokens",
     "D": "d_model: numbers per token",
     "H": "heads",
     "E": "head width",
     "F": "d_ff: feed-forward width",
     "C": "classes",
-    "V": "vocabulary",
+    "V": "vocabulary size",
     "L": "layers",
 }
 STYLE = """
@@ -57,7 +57,7 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.STEPS)
-    read = layout.read_text(opened, "every step from its characters to the answer is shown with its numbers.")
+    read = layout.read_text(opened, "every step of the forward pass appears here with its numbers.")
     if read is not None and read.is_answered:
         model = read.classifier.checkpoint.config.model
         opened = layout.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
@@ -99,13 +99,13 @@ def _place(view: state.View, walk: "Walk") -> int:
         return walk.find(view.step, view.layer)
     except KeyError:
         st.warning(
-            f"There is no step “{layout.plain(view.step)}” in {layout.plain(view.checkpoint)}; this is its first step."
+            f"There is no step “{layout.plain(view.step)}” in {layout.plain(view.checkpoint)}; showing the first step."
         )
         return 0
 
 
 def _navigate(view: state.View, walk: "Walk", place: int) -> None:
-    """Back, forward, and straight to a step, a layer, a head."""
+    """Buttons for the previous and the next step, and selectors of step, layer and head."""
     step, n = walk.steps[place], len(walk.steps)
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")
     row.button("◀ Back", key="step_back", shortcut="PageUp", disabled=place == 0, on_click=_go, args=(walk, place - 1))
@@ -153,7 +153,7 @@ def _navigate(view: state.View, walk: "Walk", place: int) -> None:
         "Predict first",
         key="predict_first",
         persist_state="session",
-        help="Ask a question before the numbers of each step are shown.",
+        help="Ask a question before showing the numbers of a step.",
     )
 
 
@@ -172,17 +172,17 @@ def _changed(field: str, key: str) -> None:
 
 
 def _code(step: "Step") -> None:
-    """The lines of this package that do it."""
+    """The source code of the step."""
     st.markdown("**In the code**")
     for code in step.code:
         st.caption(f"`{code.file}`, line {code.line}")
         st.code(code.code, language="python", wrap_lines=True)
     if step.reads:
-        st.caption("Reads what these steps gave: " + ", ".join(layout.plain(title) for title in step.reads))
+        st.caption("Input from: " + ", ".join(layout.plain(title) for title in step.reads))
 
 
 def _shape(step: "Step", walk: "Walk") -> str:
-    """The letters of the step's shape, this text's numbers, and what the letters stand for."""
+    """The step's shape in letters and in numbers, and what the letters mean."""
     sizes = walk.sizes
     if step.values is None or step.rows is None or step.columns is None:
         letters = ["B", "T"] if step.name == "ids" else []
@@ -201,7 +201,7 @@ def _shape(step: "Step", walk: "Walk") -> str:
 
 
 def _is_hidden(opened: layout.Page, step: "Step") -> bool:
-    """Ask the step's question where this is wanted; whether its numbers are to wait for the answer."""
+    """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until the answer."""
     if not st.session_state.get("predict_first"):
         return False
     head = opened.view.head
@@ -220,7 +220,7 @@ def _is_hidden(opened: layout.Page, step: "Step") -> bool:
         persist_state="session",
     )
     if guess is None:
-        st.caption("The numbers appear with your answer.")
+        st.caption("The numbers appear once you answer.")
         return True
     _judge(question, guess)
     return False
@@ -231,11 +231,11 @@ def _judge(question: "Question", guess: int) -> None:
     if guess == question.answer:
         st.success(f"✓ Right. {because}")
     else:
-        st.warning(f"✗ It is **{layout.plain(question.options[question.answer])}**. {because}")
+        st.warning(f"✗ The answer is **{layout.plain(question.options[question.answer])}**. {because}")
 
 
 def _text(step: "Step", walk: "Walk", encoder: "TextEncoder") -> None:
-    """Text, tokens and ids, which are no matrices."""
+    """Text, tokens or ids, which are not matrices."""
     prediction, read = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
         typed = prediction.text[:LONGEST_SHOWN]
@@ -252,7 +252,7 @@ def _text(step: "Step", walk: "Walk", encoder: "TextEncoder") -> None:
 
 
 def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]:
-    """The heat map; returns the chosen cell."""
+    """Draw the heat map; returns the selected cell."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
     head = opened.view.head if step.by_head else 0
@@ -266,21 +266,21 @@ def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]
             cells[first:last],
             rows=[_name(rows, n) for n in range(first, last)],
             columns=list(columns.names) if columns.names else None,
-            row_title="this token … (query)" if columns.what == "token" and rows.what == "token" else rows.what,
-            column_title="… looks at this token (key)" if columns.what == rows.what else columns.what,
+            row_title="query" if columns.what == "token" and rows.what == "token" else rows.what,
+            column_title="key" if columns.what == rows.what else columns.what,
             share=step.share,
             bound=float(finite.max(initial=0.0)) or None,
             chosen=(row - first, column) if first <= row < last else None,
         ),
         key=CHART,
         alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_least(cells):.4f} to "
-        f"{float(cells.max()):.4f}; chosen: row {row + 1}, column {_column_number(columns, column)}, "
+        f"{float(cells.max()):.4f}; selected: row {row + 1}, column {_column_number(columns, column)}, "
         f"{cells[row, column]:.4f}",
         file_name=f"{opened.view.checkpoint}-{step.name}",
     )
     listen_to_cells(CHART, lambda r, c: _choose(rows, columns, first + r, c))
     if np.isneginf(cells).any():
-        st.caption("Blank cells are minus infinity.")
+        st.caption("Blank cells are −∞.")
     return row, column
 
 
@@ -297,7 +297,7 @@ def _name(axis: "Axis", n: int) -> str:
 
 
 def _chosen(cells: np.ndarray, rows: "Axis", columns: "Axis", focus: int) -> tuple[int, int]:
-    """The cell whose arithmetic is shown: the token and the column last chosen, else what stands out."""
+    """The selected cell: the token and column selected last, else the focus token and the largest magnitude."""
     chosen: dict[str, int] = st.session_state.setdefault("step_cell", {})
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
     usual = focus if rows.what == "token" else int(magnitude.max(axis=1).argmax())
@@ -307,7 +307,7 @@ def _chosen(cells: np.ndarray, rows: "Axis", columns: "Axis", focus: int) -> tup
 
 
 def _choose(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
-    """Remember a cell; its token stays chosen in the steps that follow."""
+    """Select a cell; its token stays selected in other steps."""
     change = {_row_key(rows): row, columns.letter: column}
     st.session_state["step_cell"] = {**st.session_state.get("step_cell", {}), **change}
 
@@ -317,7 +317,7 @@ def _row_key(rows: "Axis") -> str:
 
 
 def _part(rows: "Axis", row: int) -> int:
-    """The first of the rows that are drawn: in long texts, of the part that was chosen."""
+    """Index of the first row to draw; long texts get a selector."""
     if rows.size <= MOST_ROWS:
         return 0
     starts = range(0, rows.size, MOST_ROWS)
@@ -329,15 +329,15 @@ def _part(rows: "Axis", row: int) -> int:
         key=f"step_rows_{rows.size}_{row}",
         required=True,
     )
-    st.caption(f"{rows.size} rows, {MOST_ROWS} of them at a time.")
+    st.caption(f"{rows.size} rows, shown {MOST_ROWS} at a time.")
     return part
 
 
 def _arithmetic(step: "Step", row: int, column: int, *, head: int) -> None:
-    """How the chosen cell came about, and two boxes to choose another."""
+    """The arithmetic of the selected cell, and two boxes to select another."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
-    st.markdown("**How one number comes about.** Click a cell, or choose:")
+    st.markdown("**How one number is computed.** Click a cell, or select one:")
     _choose_cell(rows, columns, row, column)
     made = step.explain(row, column, head=head if step.by_head else 0)
     st.latex(r"\begin{aligned} " + r" \\ ".join(made.lines) + r" \end{aligned}")

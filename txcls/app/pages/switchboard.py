@@ -1,7 +1,7 @@
-"""Switch heads, feed-forward blocks and embeddings off, and watch the answer move."""
+"""Ablation: switch heads, feed-forward blocks and embeddings off, and see how the prediction changes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import streamlit as st
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 LINKS = (pages.STEPS, pages.ATTENTION, pages.EXPLANATION, pages.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
-HEADS = {"off": "off", "uniform": "even", "shuffled": "shuffled"}
 EXTRAS: dict[Literal["positions", "bigrams", "phrases"], str] = {
     "positions": "position vectors",
     "bigrams": "bigram vectors",
@@ -27,7 +26,7 @@ Place = tuple[int, int]
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.SWITCHBOARD)
-    read = layout.read_text(opened, "then switch parts of the model off and watch the answer move.")
+    read = layout.read_text(opened, "then switch parts of the model off and see how the prediction changes.")
     if read is not None and read.is_answered:
         _experiment(opened, read.classifier, str(read.prediction.label))
     layout.close_page(opened, LINKS)
@@ -40,13 +39,13 @@ def _experiment(opened: layout.Page, classifier: "Classifier", winner: str) -> N
         st.subheader("Click a head to change it", anchor=False)
         controls = st.container(horizontal=True, gap="medium")
     with right:
-        st.subheader("The answer", anchor=False)
+        st.subheader("The prediction", anchor=False)
         bars = st.container()
         below = st.container()
     off, heads = _choices(controls, opened.view, means)
     how: Any = off if heads == "off" else heads
     with below:
-        chosen, changes = _switches(opened, classifier, off=off, how=how)
+        badges, changes = _switches(opened, classifier, off=off, how=how)
     effects = compute.ablate_each(opened.source, opened.view.text, heads=how, off=off)
     with left:
         layout.chart(
@@ -55,20 +54,19 @@ def _experiment(opened: layout.Page, classifier: "Classifier", winner: str) -> N
                 effects.feed_forward,
                 title="points",
                 what=f"The probability of {label(winner)}",
-                chosen=chosen,
+                badges=badges,
             ),
             key=_board_key(opened.source),
             alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
-            f"how far the probability of {winner[:40]} moves when that part alone is changed",
+            f"the change in the probability of {winner[:40]} when that part alone is changed",
             file_name=f"{opened.view.checkpoint}-switchboard",
             on_select=lambda: _clicked(opened.source, opened.view),
         )
         st.caption(
-            f"Each cell: by how many percentage points the probability of **{layout.plain(winner)}** "
-            f"({percent(float(effects.original.max()))}) moves when this part **alone** is changed, the rest left as "
-            "it is. Blue: it falls without the part; orange: it rises. FF is the layer's feed-forward block, which can "
-            "only be switched off. Parts can stand in for one another: a small number does not mean that a part does "
-            "nothing."
+            f"Each cell: the change in the probability of **{layout.plain(winner)}** "
+            f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
+            "Blue: it falls; orange: it rises. FF is the layer's feed-forward block, which can only be switched off. "
+            "Parts can compensate for each other: a small change does not mean that a part does nothing."
         )
         _what_off_means(means, off=off, heads=heads)
     with bars:
@@ -77,10 +75,10 @@ def _experiment(opened: layout.Page, classifier: "Classifier", winner: str) -> N
 
 
 def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.Substitute, state.HeadChange]:
-    """What stands in a part's place, and what is done with a head."""
+    """Controls: what replaces a part that is off, and what is done to a head."""
     st.session_state["switch_heads"] = view.heads
     place.segmented_control(
-        "A changed head is …", list(HEADS), format_func=HEADS.__getitem__, required=True,
+        "A changed head is …", get_args(state.HeadChange), required=True,
         key="switch_heads", on_change=layout.follow("heads", "switch_heads"),
     )  # fmt: skip
     if means is None:
@@ -96,32 +94,33 @@ def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.S
 def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
     lines = []
     if heads == "uniform":
-        lines.append("Even: a head that looks at all tokens alike still passes their values on, but no longer chooses.")
+        lines.append("Uniform: the head attends to all keys equally; it still moves values, but selects none.")
     elif heads == "shuffled":
-        lines.append("Shuffled: each token keeps its weights, but they fall on other tokens (always the same shuffle).")
+        lines.append("Shuffled: each query keeps its weights, but on other keys (a fixed permutation).")
     if means is None:
         lines.append(
-            "Off means zeros. What each part writes on average could stand there too, once "
-            "`python -m txcls evaluate CHECKPOINT --heads --write` has measured it."
+            "Off means that a part's output is replaced by zeros. `python -m txcls evaluate CHECKPOINT --heads "
+            "--write` measures each part's mean output, which can then be used instead."
         )
     elif off == "mean":
         lines.append(
-            f"The mean is what the part writes on average over the tokens of {means.n_texts:,} {means.split} texts: it "
-            "says nothing of this text. No single text looks like the average, so that the rest of the model may go "
-            "wrong for that alone."
+            f"Mean ablation: the part's output is replaced by its mean over the tokens of {means.n_texts:,} "
+            f"{means.split} texts, which carries no information about this text. The mean of many outputs is itself an "
+            "unusual input for the rest of the model, which can change the prediction too."
         )
     else:
         lines.append(
-            "Zeros are something that the rest of the model has never seen, so that it may go wrong for that alone. "
-            "The mean is another choice, with a fault of its own: no single text looks like the average."
+            "Zero ablation: the part's output is replaced by zeros. The rest of the model has never seen zeros there, "
+            "which can change the prediction too. Mean ablation is the alternative, with a similar caveat: the mean of "
+            "many outputs is unlike any single one."
         )
     st.caption(" ".join(lines))
 
 
 def _switches(
     opened: layout.Page, classifier: "Classifier", *, off: Any, how: Any
-) -> tuple[set[Place], tuple[Change, ...]]:
-    """The parts that are switched, as cells of the board and as changes; chosen without a mouse here."""
+) -> tuple[dict[Place, str], tuple[Change, ...]]:
+    """Boxes that select parts without a mouse; returns a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
     tokens = compute.look(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
@@ -149,7 +148,7 @@ def _switches(
             format_func=EXTRAS.__getitem__, selection_mode="multi", key=keys[1], **follow,
         )  # fmt: skip
     st.multiselect(
-        "Tokens silenced before the first layer", range(len(tokens)),
+        "Tokens ablated before the first layer", range(len(tokens)),
         format_func=lambda place: f"{place + 1} · {layout.plain(label(tokens[place].text))}", key=keys[2],
         placeholder="none", **follow,
     )  # fmt: skip
@@ -160,18 +159,19 @@ def _switches(
     changes += [Change(name, off) for name in gone]
     changes += [Change("token", off, index=place) for place in silent]
     if changes:
-        st.button("Switch everything on again", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
-    return set(chosen), tuple(changes)
+        st.button("Switch everything back on", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
+    badges = {place: "off" if place[1] == FEED_FORWARD else opened.view.heads for place in chosen}
+    return badges, tuple(changes)
 
 
 def _choose(keys: list[str]) -> None:
-    """What the three boxes hold becomes what is switched."""
+    """Copy the values of the three boxes into the view."""
     chosen = [one for key in keys for one in st.session_state.get(key) or ()]
     state.change_view(switched=tuple(map(_as_switch, chosen)))
 
 
 def _as_switch(part: Place | int | str) -> str:
-    """A part as it stands in the link: a cell of the board, the place of a token, or the name of an embedding."""
+    """A part as written in the link: a cell of the board, the position of a token, or the name of an embedding."""
     if isinstance(part, str):
         return part
     if isinstance(part, int):
@@ -188,9 +188,9 @@ def _answer(opened: layout.Page, classifier: "Classifier", changes: tuple[Change
     if not n:
         line = "Nothing is changed yet."
     elif now == winner:
-        line = f"With {n} {'part' if n == 1 else 'parts'} changed the answer stays"
+        line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction stays"
     else:
-        line = f"With {n} {'part' if n == 1 else 'parts'} changed the answer becomes"
+        line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction becomes"
     if n:
         line += f" **{layout.plain(now)}**, {percent(float(after.max()))}."
     st.markdown(line)
@@ -204,12 +204,12 @@ def _answer(opened: layout.Page, classifier: "Classifier", changes: tuple[Change
 
 
 def _accuracy(classifier: "Classifier", off: Any) -> None:
-    st.subheader("What each part is worth on test texts", anchor=False)
+    st.subheader("Test accuracy without each part", anchor=False)
     found = AccuracyEffects.of(classifier, off=off)
     if found is None:
         st.info(
-            "Not measured for this checkpoint. Where its data are on the machine, "
-            f"`python -m txcls evaluate {classifier.name} --heads --write` does so once and keeps it."
+            "Not measured for this checkpoint. If its data set is on this machine, "
+            f"`python -m txcls evaluate {classifier.name} --heads --write` measures it once and saves it."
         )
         return
     heads, feed_forward = found.heads - found.accuracy, found.feed_forward - found.accuracy
@@ -224,14 +224,14 @@ def _accuracy(classifier: "Classifier", off: Any) -> None:
             clickable=False,
         ),
         key="chart_accuracy",
-        alt=f"Board of {found.heads.size} heads and {len(found.feed_forward)} feed-forward blocks, coloured by how far "
-        f"{found.split} accuracy moves without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
+        alt=f"Board of {found.heads.size} heads and {len(found.feed_forward)} feed-forward blocks, coloured by the "
+        f"change in {found.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
         file_name=f"{classifier.name}-head-accuracy",
     )
     st.caption(
-        f"By how many points accuracy on {found.n:,} {found.split} texts ({found.accuracy:.2%} with all parts) moves "
-        f"when this part alone is replaced by {OFF[off]}, for every text. Measured once by `txcls evaluate --heads` "
-        "and kept with the checkpoint; it does not depend on the text above."
+        f"Change in accuracy on {found.n:,} {found.split} texts ({found.accuracy:.2%} with all parts), in percentage "
+        f"points, when only this part is replaced by {OFF[off]}. Measured by `txcls evaluate --heads` and saved with "
+        "the checkpoint; it does not depend on the text above."
     )
 
 
@@ -249,7 +249,7 @@ def _tokens_key(source: compute.Source, tokens: Sequence["Token"]) -> str:
 
 
 def _board_key(source: compute.Source) -> str:
-    # A chart keeps what was clicked, so that a second click on the same cell would be no news: each gets a new chart.
+    # A chart keeps its selection and would not report a second click on the same cell, so each click gets a new chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 
