@@ -31,7 +31,7 @@ def ticks(figure: Figure, axis: str) -> list[str]:
 def bars(figure: Figure, trace: int = 0) -> list[tuple[str, float]]:
     """Name and value of each bar of a chart whose bars lie."""
     data = figure["data"][trace]
-    names = data.get("customdata", ticks(figure, "yaxis"))
+    names = data["customdata"] if "customdata" in data else ticks(figure, "yaxis")
     names = [shown(name if isinstance(name, str) else name[-1]) for name in names]
     return list(zip(names, numbers(data["x"]).tolist(), strict=True))
 
@@ -60,7 +60,7 @@ def training(figure: Figure) -> Iterator[str]:
 
 def one_head(figure: Figure) -> Iterator[str]:
     row, column, weight = strongest(figure)
-    yield from ("layer 2, head 1", f"{len(cells(figure)[1])} tokens", f"“{row}”", f"“{column}”", f"{weight:.2f}")
+    yield from ("layer 2, head 1", f"{len(cells(figure)[1])} tokens", f"{weight:.2f} from “{row}” to “{column}”")
 
 
 def all_heads(figure: Figure) -> Iterator[str]:
@@ -91,7 +91,7 @@ def board(digits: int) -> Callable[[Figure], Iterator[str]]:
 
 def rollout(figure: Figure) -> Iterator[str]:
     row, column, weight = strongest(figure)
-    yield from (f"{len(cells(figure)[1])} tokens", f"“{row}”", f"“{column}”", f"{weight:.2f}")
+    yield from (f"{len(cells(figure)[1])} tokens", f"{weight:.2f} from “{row}” to “{column}”")
 
 
 def pooling(figure: Figure) -> Iterator[str]:
@@ -150,7 +150,7 @@ def lens(figure: Figure) -> Iterator[str]:
     lines = [one for one in figure["data"] if one.get("name")]
     for place, state in enumerate(lines[0]["x"]):
         best = max(lines, key=lambda line: numbers(line["y"])[place])
-        yield f"{shown(str(state))}: {shown(best['name'])} {numbers(best['y'])[place]:.0%}"
+        yield f"{shown(state.replace('<br>', ': '))}: {shown(best['name'])} {numbers(best['y'])[place]:.0%}"
 
 
 def shares(figure: Figure) -> Iterator[str]:
@@ -254,7 +254,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_surprise": surprise,
     "chart_texts": texts,
     "chart_training": training,
-    "chart_versus": pattern,
+    "chart_versus": one_head,
     "chart_words": words,
 }
 """What the description of a chart must say, by the start of the chart's key."""
@@ -281,9 +281,11 @@ def described(one: Chart) -> None:
     assert len(rules) == 1, f"say in WORDS what the description of {one.key} must hold"
     for expected in rules[0](one.figure):
         assert expected in one.alt, f"{one.key}: “{expected}” is drawn, and not in “{one.alt}”"
-    for name, axis in one.figure["layout"].items():
+    layout = one.figure["layout"]
+    for name, axis in layout.items():
         if re.fullmatch(r"[xy]axis\d*", name) and axis.get("showticklabels") is not False:
             names = axis.get("title", {}).get("text") or axis.get("ticktext") or axis.get("type") == "category"
+            names = names or (one.key == "chart_training" and [note["text"] for note in layout["annotations"]])
             assert names, f"{one.key}: {name} has neither a title nor names"
 
 

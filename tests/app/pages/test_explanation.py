@@ -29,7 +29,7 @@ def test_without_the_data_nothing_is_offered_to_run(tmp_path: Path, monkeypatch:
     config = made.config.model_copy(update={"data": DataConfig(dataset="table")})
     save_checkpoint(replace(made, config=config))
     app = open_page("explanation", text=TEXT)
-    assert "cannot be computed anew" in words_of(app)
+    assert "cannot be recomputed" in words_of(app)
     assert not any(button.key == "run_averages" for button in app.button)
 
 
@@ -49,7 +49,8 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
         assert f"<td>{area:.3f}</td>" in shown
     words = words_of(app)
     assert f"**{found.integrated.completeness_error:.4f}**" in words
-    assert f"{found.integrated.value:.4f} here" in words and f"{found.integrated.baseline_value:.4f} there" in words
+    assert f"{found.integrated.value:.4f} for this text" in words
+    assert f"{found.integrated.baseline_value:.4f} for the baseline" in words
     assert "Jain & Wallace 2019" in words and "Wiegreffe & Pinter 2019" in words and "recurrent" in words
 
 

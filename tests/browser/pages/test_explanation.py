@@ -19,7 +19,7 @@ def table(page: Page, place: int) -> list[list[str]]:
 def test_explanation_shows_the_librarys_numbers(page: Page, server: Server, answers: Classifier) -> None:
     visit(page, server, "explanation", text=TEXT)
     found = explain(answers, TEXT)
-    page.get_by_text("All numbers").click()
+    page.get_by_text("All scores").click()
     numbers = np.array(table(page, 0))
     assert [cell.split(" · ")[1] for cell in numbers[:, 0]] == TEXT.split()
     for column, name in enumerate(METHODS, start=1):

@@ -22,4 +22,4 @@ def test_lens_shows_the_librarys_numbers(page: Page, server: Server, answers: Cl
     np.testing.assert_allclose(cells(page, "chart_lengths"), lens.lengths, rtol=1e-5)
     np.testing.assert_allclose(cells(page, "chart_share_map"), lens.shares, atol=1e-6)
     for length in lens.lengths.mean(axis=1):
-        expect(page.get_by_text("The Euclidean length")).to_contain_text(f"{length:.1f}")
+        expect(page.get_by_text("The Euclidean norm")).to_contain_text(f"{length:.1f}")

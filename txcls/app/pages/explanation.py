@@ -1,4 +1,4 @@
-"""The same words scored in five ways, how far these agree, and what happens when the words go."""
+"""Five attribution methods on the same words: their scores, how far they agree, and their deletion curves."""
 
 import html
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ N_TEXTS = 200
 TARGETS = {"logit": "logit", "probability": "probability"}
 BASELINES = {"unknown": "unknown words", "zero": "zero vectors"}
 HOW = {
-    "attention": "How much of the last layer's attention falls on the word: mean of the heads.",
-    "rollout": "Attention multiplied through all layers, half of each token staying put (Abnar & Zuidema 2020).",
-    "gradient": "How steeply the target rises with the word's vector, times that vector.",
-    "integrated": "The same, averaged on the way from an empty baseline to this text (Sundararajan et al. 2017).",
-    "leave_one_out": "By how much the target falls when the word is not in the text.",
+    "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
+    "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
+    "gradient": "Gradient of the target with respect to the word's vector, times that vector.",
+    "integrated": "The gradient averaged along a path from a baseline, times the change (Sundararajan et al. 2017).",
+    "leave_one_out": "How much the target falls when the word is removed from the text.",
 }
 STYLE = """
 <style>
@@ -51,7 +51,7 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.EXPLANATION)
     st.html(STYLE)
-    read = layout.read_text(opened, "its words are scored in five ways, side by side.")
+    read = layout.read_text(opened, "its words are scored by five attribution methods.")
     if read is not None:
         if read.is_answered:
             _one_text(opened, phrases_vote=read.classifier.checkpoint.config.model.phrases > 0)
@@ -73,12 +73,12 @@ def _one_text(opened: layout.Page, *, phrases_vote: bool) -> None:
     found = compute.explain(opened.source, opened.view.text, target=target, baseline=baseline)
     explained = found.explanation
     label = layout.plain(explained.label)
-    st.subheader(f"Which words made it {label}?", anchor=False)
+    st.subheader(f"Which words led to {label}?", anchor=False)
     st.html(
-        f'<p class="txcls-key"><span style="background: rgba({FOR}, 0.7)">orange</span>speaks for '
-        f"{html.escape(visible(explained.label))}, or gets much attention &nbsp; "
-        f'<span style="background: rgba({AGAINST}, 0.7)">blue</span>speaks against it. '
-        "The strongest word of each way has full colour; hover for numbers.</p>"
+        f'<p class="txcls-key"><span style="background: rgba({FOR}, 0.7)">orange</span>evidence for '
+        f"{html.escape(visible(explained.label))}, or much attention &nbsp; "
+        f'<span style="background: rgba({AGAINST}, 0.7)">blue</span>evidence against it. '
+        "Colours are scaled to each method's largest score; hover for numbers.</p>"
     )
     ways = "".join(_way(opened.view.text, name, explained.words, explained.scores[name]) for name in METHODS)
     st.html(f'<div class="txcls-ways">{ways}</div>')
@@ -89,40 +89,42 @@ def _one_text(opened: layout.Page, *, phrases_vote: bool) -> None:
     )
     st.caption(
         f"Target of the last three: the {TARGETS[target]} of {label}. Baseline of integrated gradients: "
-        f"{'as many unknown words' if baseline == 'unknown' else 'a zero for every number'}. From "
-        f"{there} there to {here} here, the scores should add up to the difference, {apart}; with 32 steps they miss "
-        f"it by **{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
+        f"{'the same number of unknown words' if baseline == 'unknown' else 'zero vectors'}. The target is {there} for "
+        f"the baseline and {here} for this text; the scores should sum to the difference, {apart}. With 32 steps they "
+        f"miss it by **{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
     )
     if phrases_vote:
         st.caption(
             "In this model phrases vote beside the Transformer. Gradients count a phrase's votes too, shared by its "
             "words in equal parts; attention and rollout know nothing of them."
         )
-    with st.expander("All numbers"):
+    with st.expander("All scores"):
         st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
     agree, gone = st.columns(2, gap="large")
     names = list(METHODS.values())
     with agree:
         st.subheader("Do they agree?", anchor=False)
         st.markdown(
-            "Spearman's rank correlation over the words: 1 for the same order, 0 for none in common. What is ranked is "
-            "how strongly a word is scored, for or against."
+            "Spearman's rank correlation of absolute scores over the words: 1 for the same ranking, 0 for unrelated "
+            "ones. Words with scores near zero count as much as the others, so two methods that single out the same "
+            "word can still correlate weakly."
         )
         if np.isnan(found.correlations).all():
-            st.info("With one word, or words that are all scored alike, there is nothing to rank.")
+            st.info("With a single word, or equal scores for all words, there is nothing to rank.")
         layout.chart(
             correlation_map(names, found.correlations),
             key="chart_correlations",
-            alt="Rank correlations of five ways to score words: "
+            alt="Rank correlations of five attribution methods: "
             + "; ".join(
-                f"attention and {names[place]} {found.correlations[0, place]:.2f}" for place in range(1, len(names))
+                f"{names[0]} and {names[place]} " + minus(f"{found.correlations[0, place]:.2f}")
+                for place in range(1, len(names))
             ),
             file_name=f"{opened.view.checkpoint}-correlations",
         )
     with gone:
-        st.subheader("Take the words out", anchor=False)
+        st.subheader("What happens when words are deleted?", anchor=False)
         st.markdown(
-            "Words go one after the other, the highest score first. Where that finds the words that matter, the "
+            "Words are deleted one after the other, highest score first. If the scores find the words that matter, the "
             "probability falls early and the area under the curve is small."
         )
         layout.chart(
@@ -144,9 +146,8 @@ def _one_text(opened: layout.Page, *, phrases_vote: bool) -> None:
     with gone:
         st.html(f'<div class="txcls-table">{_table(("order", "area under the curve"), rows)}</div>')
         st.caption(
-            "The neighbours of a word that goes move together, and where none is left an unknown word stands for the "
-            "empty text. Such cut-up texts are unlike any that the model was trained on. The grey band spans the "
-            "random orders."
+            "The remaining words close up, and a single unknown word replaces the empty text. Such shortened texts are "
+            "unlike the training texts, which affects all methods. The grey band spans the random orders."
         )
 
 
@@ -154,11 +155,11 @@ def _elsewhere(elsewhere: dict[str, float] | Any) -> str:
     held = [f"{METHODS[name].lower()} {elsewhere[name]:.0%}" for name in ("attention", "rollout")]
     if abs(elsewhere["attention"]) < 0.0005 and abs(elsewhere["rollout"]) < 0.0005:
         return ""
-    return f" Tokens that the model adds are not shown; they hold of {held[0]}, of {held[1]}."
+    return f" Tokens that the model adds are not shown; their share is {held[0]}, {held[1]}."
 
 
 def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
-    """One way's scores as colours behind the typed text."""
+    """The scores of one method as colours behind the typed text."""
     strongest = float(np.abs(scores).max(initial=0.0)) or 1.0
     parts, place = [], 0
     for word, score in zip(words, scores, strict=True):
@@ -206,8 +207,8 @@ def _many_texts(opened: layout.Page, classifier: "Classifier") -> None:
     found = computed or ExplanationAverages.of(classifier)
     if found is None:
         st.info(
-            "Not measured for this checkpoint. Where its data are on the machine, the button does so, and "
-            f"`python -m txcls evaluate {classifier.name} --explanations {N_TEXTS} --write` keeps the result."
+            "Not measured for this checkpoint. If its data set is on this machine, the button below measures it, and "
+            f"`python -m txcls evaluate {classifier.name} --explanations {N_TEXTS} --write` saves the result."
         )
     else:
         _averages(found, computed is not None)
@@ -221,7 +222,7 @@ def _many_texts(opened: layout.Page, classifier: "Classifier") -> None:
         if st.session_state.pop("run_averages_now", False):
             _run(opened, key)
     else:
-        st.caption("The data of this checkpoint are not on this machine: these figures cannot be computed anew.")
+        st.caption("The data set of this checkpoint is not on this machine, so these figures cannot be recomputed.")
 
 
 def _ask_to_run() -> None:
@@ -232,7 +233,7 @@ def _run(opened: layout.Page, key: str) -> None:
     bar = st.progress(0.0, "scoring words …")
 
     def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"{done} of {total} texts; any click stops")
+        bar.progress(done / total, f"{done} of {total} texts; any click cancels")
 
     try:
         st.session_state[key] = compute.averages(
@@ -254,7 +255,7 @@ def _averages(found: ExplanationAverages, computed_now: bool) -> None:
         shown = "–" if not place or np.isnan(correlation) else minus(f"{correlation:.2f}")
         rows.append((title, f"{found.areas[name]:.3f}", shown))
     rows.append(("random order", f"{found.random_area:.3f}", "–"))
-    head = ("way to score words", "area under the deletion curve", "rank correlation with attention")
+    head = ("method", "area under the deletion curve", "rank correlation with attention")
     st.html(f'<div class="txcls-table">{_table(head, rows)}</div>')
     best = min(found.areas, key=found.areas.__getitem__)
     st.caption(
@@ -262,12 +263,13 @@ def _averages(found: ExplanationAverages, computed_now: bool) -> None:
         + (
             "computed just now"
             if computed_now
-            else "measured by `txcls evaluate --explanations` and kept with the checkpoint"
+            else "measured by `txcls evaluate --explanations` and saved with the checkpoint"
         )
-        + f"; always the same texts, target: logit, baseline: unknown words, mean completeness error "
-        f"{found.completeness_error:.4f}. A small area means that the words were well chosen: here **{METHODS[best]}** "
-        "is best. Leave one out and the deletion curve ask the model the same kind of question, so that it has a head "
-        "start."
+        + "; the texts are always the same. Target: logit; baseline: unknown words; mean completeness error "
+        f"{found.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Last-layer attention "
+        f"has {found.areas['attention']:.3f}, a random order {found.random_area:.3f}. Leave one out has an advantage, "
+        "since deletion curves delete words too. If the last layer attends almost uniformly (see its entropy on the "
+        "page Attention), its attention cannot rank words; pooling weights alone are not tested."
     )
 
 
@@ -275,16 +277,18 @@ def _literature() -> None:
     with st.expander("What the literature says, and does not say", expanded=True):
         st.markdown(
             "- **[Jain & Wallace 2019](https://aclanthology.org/N19-1357)**, *Attention is not Explanation*: in "
-            "recurrent networks (BiLSTMs) with one attention layer on top, attention weights agreed only weakly with "
-            "gradients and with leave-one-out, and very different weights often gave the same answer. They did not "
-            "study self-attention as in this model, nor show that attention never says anything.\n"
+            "recurrent networks (BiLSTMs) with one attention layer on top, attention weights correlated only weakly "
+            "with gradients and with leave-one-out, and very different weights often gave the same prediction. They "
+            "did not study self-attention as in this model, nor show that attention is never informative.\n"
             "- **[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002)**, *Attention is not not Explanation*: "
-            "on recurrent networks too. Other weights found text by text are not another model, and trained weights "
-            "were of use in several tasks, while in some even weights did as well. They gave tests for when attention "
-            "may be of use; they did not show that it explains an answer faithfully.\n"
-            "- **[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)** made rollout for Transformers, "
-            "to follow attention through layers. It leaves out values, feed-forward blocks and vectors' lengths.\n\n"
-            "What you see above is neither paper's experiment: one small Transformer, one text, or a few hundred."
+            "also on recurrent networks. Alternative weights found separately for each text are not another model, and "
+            "learned weights helped in several tasks, while in some uniform weights did as well. They proposed tests "
+            "for when attention can be an explanation; they did not show that it explains predictions faithfully.\n"
+            "- **[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)** proposed rollout to follow "
+            "attention through the layers of a Transformer. It ignores value vectors, feed-forward blocks and norms of "
+            "vectors.\n\n"
+            "The figures above replicate none of these papers: they are one small Transformer on one text, or on a few "
+            "hundred."
         )
 
 
