@@ -158,10 +158,14 @@ def shares(figure: Figure) -> Iterator[str]:
         yield f"{name} {value:.0%}"
 
 
-def table(rows: str) -> Callable[[Figure], Iterator[str]]:
+def table(rows: str, form: str) -> Callable[[Figure], Iterator[str]]:
     def sizes(figure: Figure) -> Iterator[str]:
         values, names, tokens = cells(figure)
-        yield from (f"{len(names)} {rows}", f"{len(tokens)} tokens", f"{values.min():.1f}", f"{values.max():.1f}")
+        yield from (
+            f"{len(names)} {rows}",
+            f"{len(tokens)} tokens",
+            f"from {values.min():{form}} to {values.max():{form}}",
+        )
 
     return sizes
 
@@ -234,7 +238,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_entropy": board(2),
     "chart_fill": tokens,
     "chart_grid": all_heads,
-    "chart_lengths": table("states"),
+    "chart_lengths": table("states", ".1f"),
     "chart_lens": lens,
     "chart_map": one_head,
     "chart_mask": mask,
@@ -247,7 +251,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_products": products,
     "chart_query_key": dimensions,
     "chart_rollout": rollout,
-    "chart_share_map": table("parts"),
+    "chart_share_map": table("parts", ".0%"),
     "chart_shares": shares,
     "chart_shift": shift,
     "chart_shuffles": shuffles,

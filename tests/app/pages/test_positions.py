@@ -38,7 +38,7 @@ def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
         made.model.embeddings.positional[9:] = 0.0
     save_checkpoint(made)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    assert "Those from 9 on are still zeros" in words_of(open_page("positions"))
+    assert "Those from 9 on are still zero" in words_of(open_page("positions"))
 
 
 def test_shuffling_reports_how_many_orders_keep_the_class() -> None:
@@ -118,3 +118,14 @@ def test_the_shift_of_sinusoids_is_exact() -> None:
     app = open_page("positions", text=TEXT)
     assert "| sines and cosines | 0.000 | 0.000 |" in words_of(app)
     assert figures_of(app)
+
+
+@pytest.mark.parametrize("max_length, shown", [(24, False), (200, True)])
+def test_learned_positions_are_fitted_only_where_they_are_more_than_their_dimensions(
+    max_length: int, shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_checkpoint(tmp_path / "mine", positions="learned", max_length=max_length)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    words = words_of(open_page("positions", text=TEXT))
+    assert ("| learned by mine |" in words) == shown
+    assert ("fitted exactly, random ones too" in words) == (not shown)

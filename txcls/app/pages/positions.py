@@ -1,4 +1,4 @@
-"""How a token's place enters: the encoding, its curves and products, and what shuffling the words does."""
+"""Position encodings: values, curves and dot products, shuffled words, three models that differ only in positions."""
 
 from collections.abc import Sequence
 
@@ -62,9 +62,9 @@ def main() -> None:
             f"**{layout.plain(opened.view.checkpoint)}** also lets phrases of up to {model.phrase_length} words vote, "
             "so that the order of neighbours counts beside the positions."
         )
-    st.subheader("Does the order of the words matter for this prediction?", anchor=False)
+    st.subheader("Does word order matter for this prediction?", anchor=False)
     if prediction is None:
-        layout.invite("its words are shuffled and read again.")
+        layout.invite("its words are shuffled and classified again.")
     elif prediction.label is None:
         layout.nothing_to_read()
     else:
@@ -82,7 +82,7 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
     text, controls = st.columns([3, 2], gap="large")
     with text:
         st.markdown(
-            "Attention alone does not know which word came first. So a vector that depends only on the **position** is "
+            "Attention by itself ignores the order of the tokens. So a vector that depends only on the **position** is "
             "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
         )
         st.latex(FORMULA)
@@ -91,12 +91,12 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         if kind == "learned":
             shown = st.segmented_control(
                 "Encoding",
-                ["of this checkpoint", "by the formula"],
-                default="of this checkpoint",
+                ["learned", "formula"],
+                default="learned",
                 required=True,
                 key="pe_kind",
             )
-            own = shown == "of this checkpoint"
+            own = shown == "learned"
         length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
         width = st.slider(
             "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=own
@@ -108,12 +108,12 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         mark = f"✓ This is what **{name}** adds: it **learned** a vector for each of its {max_length} positions."
         reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
         if reached < length:
-            mark += f" Those from {reached} on are still zeros: no training text was so long."
+            mark += f" Those from {reached} on are still zero: no training text was that long."
     else:
         values = compute.sinusoids(length, width)
         bound = 1.0
         if kind == "none":
-            mark = f"**{name}** uses no position encoding: this is the formula alone."
+            mark = f"**{name}** uses no position encoding; this is the formula."
         elif kind == "learned":
             mark = f"This is the formula; **{name}** learned its positions instead."
         elif width == d_model:
@@ -123,9 +123,9 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
     is_own = mark.startswith("✓")
     used = n_tokens if is_own else None
     if used:
-        mark += f" The frame holds the {min(used, length)} positions that the text above takes up."
+        mark += f" The frame marks the {min(used, length)} positions of the text above."
     if is_own and length > max_length:
-        mark += f" It reads {max_length} positions at most."
+        mark += f" It has {max_length} positions at most."
     st.markdown(mark)
     values = np.asarray(values)
     n_positions, n_dimensions = values.shape
@@ -133,12 +133,12 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         position_heatmap(values, bound=bound, used=used),
         key="chart_positions",
         alt=f"Heat map of the position encoding, {n_positions} positions by {n_dimensions} dimensions"
-        + ("" if own else ": fast waves in the first dimensions, slower and slower to the right"),
+        + ("" if own else ": high frequencies in the first dimensions, lower ones to the right"),
         file_name=f"positions-{n_positions}x{n_dimensions}",
     )
     curves, products = st.columns(2, gap="large")
     with curves:
-        st.subheader("Some dimensions along the positions", anchor=False)
+        st.subheader("Single dimensions over positions", anchor=False)
         chosen = st.multiselect(
             "Dimensions",
             range(n_dimensions),
@@ -158,17 +158,17 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         layout.chart(
             position_curves(values, chosen, bound=bound),
             key="chart_curves",
-            alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " along the positions",
+            alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
             file_name="position-curves",
         )
     with products:
-        st.subheader("How alike two positions are", anchor=False)
+        st.subheader("Similarity of two positions", anchor=False)
         st.markdown(
             "The dot product of their vectors."
             + (
                 ""
                 if own
-                else " It depends on the distance alone, hence the stripes, and is largest for a position with itself."
+                else " It depends only on the distance, hence the stripes, and is largest for a position with itself."
             )
         )
         layout.chart(
@@ -188,7 +188,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
     n_kept = round(result.label_kept * n)
     st.markdown(
         f"The same words in {n} random orders: **{n_kept} of {n}** are still classified as **{label}**. "
-        + ("Their order does not decide the class here." if n_kept == n else "So their order has a say here.")
+        + ("Word order does not change the class here." if n_kept == n else "So word order matters here.")
     )
     probability = {score.label: score.probability for score in result.original.scores}
     layout.chart(
@@ -210,22 +210,22 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
 
 
 def _compare_models(opened: layout.Page) -> None:
-    """The text in another order under the three models, and their accuracy on shuffled test texts."""
-    st.subheader("Three models that differ in their positions alone", anchor=False)
+    """The text in another order in three models, and their accuracy on shuffled test texts."""
+    st.subheader("Three models that differ only in their positions", anchor=False)
     if not set(MODELS) <= set(compute.names()):
         st.markdown("They are not among the checkpoints here. Each trains in a few minutes:")
         st.code(TRAIN.strip(), language="sh")
         return
     st.markdown(
-        "Trained alike on the same AG News texts, without bigram vectors: order can get in through positions and in no "
-        "other way. **Drag the words into another order** and see which of the models notice; by keyboard, "
-        "Shift with an arrow key moves the word in focus."
+        "Trained in the same way on the same AG News texts, without bigram vectors: positions are their only source of "
+        "word order. **Drag the words into another order** and see which predictions change; with the keyboard, "
+        "Shift and an arrow key move the focused word."
     )
     words = opened.view.text.split()[:MOST_WORDS]
     typed = " ".join(words)
     now = _reordered(typed, words)
     lines = [
-        "| positions | as typed | in this order | right on test texts | with their words shuffled |",
+        "| positions | as typed | in this order | test accuracy | with words shuffled |",
         "|---|---|---|---:|---:|",
     ]
     for name, kind in MODELS.items():
@@ -239,13 +239,13 @@ def _compare_models(opened: layout.Page) -> None:
         )
     st.markdown("\n".join(lines))
     st.caption(
-        "Without positions the order cannot matter: both columns agree. Accuracies are those that "
-        "`python -m txcls evaluate` wrote into the checkpoints."
+        "Without positions word order cannot matter, so both columns agree. Accuracies were measured by "
+        "`python -m txcls evaluate` and are stored in the checkpoints."
     )
 
 
 def _reordered(typed: str, words: Sequence[str]) -> str:
-    """The words as the visitor put them: reversed at first, then as dragged and as the buttons say."""
+    """The words in the visitor's order: reversed at first, then as changed by dragging and by the buttons."""
     if st.session_state.get("order_typed") != typed:
         st.session_state["order_typed"] = typed
         _arrange(range(len(words) - 1, -1, -1))
@@ -253,7 +253,7 @@ def _reordered(typed: str, words: Sequence[str]) -> str:
     draggable_words(
         [visible(word) for word in words],
         order,
-        label="The text's words; Shift with an arrow key moves a word",
+        label="The text's words; Shift and an arrow key move a word",
         key="order_words",
         on_order=_arrange,
     )
@@ -275,7 +275,7 @@ def _shuffle(n: int) -> None:
 def _answer(source: compute.Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
-        return "nothing to read"
+        return "no tokens"
     probability = percent(prediction.scores[0].probability).replace("&lt;", "<").replace("&gt;", ">")
     return f"**{layout.plain(prediction.label)}** {probability}"
 
@@ -285,17 +285,17 @@ def _share(value: object) -> str:
 
 
 def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
-    """What a linear map needs to move positions by k: a rotation per pair of dimensions for sinusoids."""
-    st.subheader("What does it take to move by k places?", anchor=False)
+    """The linear map that shifts positions by k: for sinusoids, a rotation of each pair of dimensions."""
+    st.subheader("Is a shift by k a linear map?", anchor=False)
     width = d_model - d_model % 2
     length = max_length if max_length >= 16 else 64
     if width < 2:
         return
     st.markdown(
-        "For sines and cosines one matrix does it, the same wherever one starts: a rotation of each pair of dimensions "
-        "by k times its frequency. So attention can learn to look k tokens back. **Learned** positions owe nobody such "
-        "a matrix. The errors are those of the best linear map, fitted on every other position and tried on the rest: "
-        "0 is exact, 1 is no better than always guessing the mean."
+        "For sines and cosines it is: one matrix maps every position t to t + k, a rotation of each pair of dimensions "
+        "by k times its frequency. So attention can learn to attend k tokens back, wherever it is. **Learned** "
+        "positions need not have such a matrix. The errors are those of the best linear map, fitted on every other "
+        "position and tested on the rest: 0 is exact, 1 is no better than predicting the mean."
     )
     st.latex(
         r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
@@ -306,13 +306,20 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
     left, right = st.columns([2, 3], gap="large")
     with left:
         rows = [("sines and cosines", fit_shift(compute.sinusoids(length, width), k))]
-        if kind == "learned" and max_length >= 16:
+        n_fitted = (length - k + 1) // 2
+        learned = kind == "learned" and max_length >= 16
+        if learned and n_fitted > width:
             own = np.asarray(compute.positions(opened.source, length=length).values)
             rows.append((f"learned by {layout.plain(opened.view.checkpoint)}", fit_shift(own, k)))
         lines = ["| positions | error where fitted | error elsewhere |", "|---|---:|---:|"]
         lines += [f"| {name} | {fitted.fitted:.3f} | {fitted.held_out:.3f} |" for name, fitted in rows]
         st.markdown("\n".join(lines))
         st.caption(f"{length} positions of {width} numbers.")
+        if learned and n_fitted <= width:
+            st.caption(
+                f"The learned positions of {layout.plain(opened.view.checkpoint)} cannot be tested: any {n_fitted} "
+                f"vectors of {width} numbers are fitted exactly, random ones too."
+            )
     with right:
         shown = min(SHOWN_DIMENSIONS, width)
         layout.chart(
@@ -324,7 +331,7 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
                 bound=1.0,
             ),
             key="chart_shift",
-            alt=f"Heat map of the matrix that moves sinusoids by {k}, its first {shown} dimensions: 2 by 2 blocks "
+            alt=f"Heat map of the matrix that shifts sinusoids by {k}, its first {shown} dimensions: 2 by 2 blocks "
             "along the diagonal, zeros elsewhere",
             file_name=f"shift-by-{k}",
         )
