@@ -217,7 +217,7 @@ def surprise(figure: Figure) -> Iterator[str]:
 
 def mask(figure: Figure) -> Iterator[str]:
     allowed = numbers(figure["data"][0]["z"])
-    yield from (f"{len(allowed)} tokens", f"{int(allowed.sum()):,} of {allowed.size:,}")
+    yield from (f"{len(allowed)} tokens", f"{int(allowed.sum()):,} of {allowed.size:,} query–key pairs unmasked")
 
 
 def pattern(figure: Figure) -> Iterator[str]:

@@ -109,7 +109,7 @@ def test_what_was_added_is_of_one_text_and_one_model() -> None:
 
 def test_a_continuation_of_another_vocabulary_is_left_out_with_a_note() -> None:
     app = open_language(part="continue", text="the bank", added="20.99999")
-    assert any("not of this model" in warning.value for warning in app.warning)
+    assert any("not from this model" in warning.value for warning in app.warning)
     app.button(key="sample_1").click().run()
     assert not app.warning and len(app.query_params["added"].split(".")) == 1
 
@@ -143,14 +143,14 @@ def test_going_back_asks_for_the_token_that_was_typed() -> None:
 
 def test_filters_show_what_they_leave() -> None:
     app = open_language(part="continue", text="the bank", causal=SAYS_WORDS)
-    assert "tokens can be drawn" in words_of(app) and len(figures_of(app)[0]["data"]) == 1  # type: ignore[arg-type]
+    assert "tokens can be sampled" in words_of(app) and len(figures_of(app)[0]["data"]) == 1  # type: ignore[arg-type]
     app.select_slider(key="top_k_box").set_value(3).run()
     assert app.query_params["top_k"] == "3"
     assert "**3** of" in words_of(app)
     drawn = figures_of(app)[0]["data"][1]  # type: ignore[index]
     assert drawn["text"].count("left out") == 7
     app.slider(key="temperature_box").set_value(0.0).run()
-    assert "nothing is drawn" in words_of(app)
+    assert "nothing is sampled" in words_of(app)
 
 
 def test_nothing_typed_is_continued_from_the_start() -> None:
@@ -163,7 +163,7 @@ def test_nothing_typed_is_continued_from_the_start() -> None:
 def test_masks_stand_side_by_side_with_their_own_tokens() -> None:
     app = open_language(part="masks", text="the bank raised", causal=SAYS_WORDS)
     words = words_of(app)
-    assert "10 of 16 looks are allowed" in words and "16 of 16 looks are allowed" in words
+    assert "10 of 16 query–key pairs are unmasked" in words and "16 of 16 query–key pairs are unmasked" in words
     assert len(figures_of(app)) == 4
     app.segmented_control(key="layer_box").set_value(2).run()
     assert app.query_params["layer"] == "2"

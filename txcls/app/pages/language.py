@@ -1,4 +1,4 @@
-"""What language models expect: fillers of a blank, the next token and the one after, and who may look at whom."""
+"""Language models: filling a blank, predicting and sampling the next token, and the two attention masks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ PRESETS: dict[compute.Objective, tuple[str, str]] = {
     "causal": ("lm", "continues texts"),
 }
 MOST_MAPPED = 128
-"""Tokens of a text whose mask and patterns are drawn."""
+"""Most tokens of a text whose mask and patterns are drawn."""
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A language model that is ready, and the key of everything cached about it."""
+    """A loaded language model and its cache key."""
 
     source: compute.Source
     model: "TextModel"
@@ -40,7 +40,7 @@ class Chosen:
     objective: compute.Objective
 
     def name_of(self, token: Token) -> str:
-        """A token as people read it: an unknown one as it was typed."""
+        """A token in printable form; an unknown one as it was typed."""
         return visible(token.text if token.is_unknown else self.names[token.id])
 
 
@@ -73,13 +73,13 @@ def _part_changed() -> None:
 
 
 def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | None:
-    """The picked language model with a line about it; None, and how to make one, where there is none."""
+    """Load the selected language model and draw the line about it; None, and how to train one, if there is none."""
     names, wanted = compute.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]
         st.info(
-            f"There is no language model here yet that {what}. Make one with `python -m txcls pretrain {preset}`: that "
-            "takes its time on a processor; `--max-steps 500` makes a rough one in minutes. Then reload this page."
+            f"There is no language model here yet that {what}. Train one with `python -m txcls pretrain {preset}`, "
+            "which takes a while on a CPU (`--max-steps 500` gives a rough one in minutes), then reload this page."
         )
         return None
     name = wanted if wanted in names else names[0]
@@ -121,7 +121,7 @@ def _facts(model: "TextModel", *, with_title: bool) -> str:
 def _say_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
     if encoding.truncated_at is not None:
         st.caption(
-            f"✂ This text is longer than **{layout.plain(chosen.model.name)}** reads: it is cut after "
+            f"✂ This text is too long for **{layout.plain(chosen.model.name)}**: it is cut after "
             f"{len(encoding.tokens):,} tokens.{more}"
         )
 
@@ -134,7 +134,7 @@ def _fill(opened: layout.Opened) -> None:
     if chosen is None:
         return
     if not opened.has_text:
-        layout.invite("click one of its words, and the model guesses what stood there.")
+        layout.invite("click a word, and the model predicts what was there.")
         return
     encoding = chosen.model.read(opened.view.text)
     words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
@@ -144,7 +144,7 @@ def _fill(opened: layout.Opened) -> None:
         return
     blank = opened.view.blank if 1 <= opened.view.blank <= len(words) else _worth_guessing(encoding, words)
     place = words[blank - 1]
-    st.markdown("**Click a word to blank it out.** The model sees the words on both sides, and ranks what may fill it:")
+    st.markdown("**Click a word to mask it.** The model sees the tokens on both sides and ranks what could be there:")
     token_strip(
         [
             StripToken(
@@ -156,7 +156,7 @@ def _fill(opened: layout.Opened) -> None:
             )
             for at, token in enumerate(encoding.tokens)
         ],
-        label="Words of the text; choose one to blank it out",
+        label="Words of the text; select one to mask it",
         key="strip_fill",
         on_choose=_blank_chosen,
     )
@@ -169,7 +169,7 @@ def _fill(opened: layout.Opened) -> None:
 
 
 def _worth_guessing(encoding: Encoding, words: Sequence[int]) -> int:
-    """The last of the long words that the model knows, counted from 1: more telling than an article."""
+    """The last of the long known words, from 1: more interesting to predict than an article."""
     found = [encoding.tokens[place] for place in words]
     return 1 + max(range(len(found)), key=lambda n: (not found[n].is_unknown, min(len(found[n].text), 8), n))
 
@@ -179,10 +179,10 @@ def _blank_chosen(number: int) -> None:
 
 
 def _truth(ranked: "RankedTokens", name: str, n_tokens: int, *, is_unknown: bool) -> str:
-    """Where the token that was typed stands among the guesses, in words."""
+    """The rank of the typed token among the predictions, in words."""
     shown = layout.plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
-        return f"**{shown}** was typed there. It is not in the vocabulary, so that no guess can be right."
+        return f"**{shown}** was typed there. It is not in the vocabulary, so the model cannot predict it."
     mark = "✓ " if ranked.true_rank == 1 else ""
     return (
         f"{mark}**{shown}** was typed there: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
@@ -234,7 +234,7 @@ def _continue(opened: layout.Opened) -> None:
         layout.nothing_to_read()
         return
     if any(not 0 <= index < len(chosen.names) for index in view.added):
-        st.warning("The continuation in the link is not of this model; it was left out.")
+        st.warning("The continuation in the link is not from this model; it was ignored.")
         view = replace(view, added=())
         state.publish(view)
     upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
@@ -242,8 +242,8 @@ def _continue(opened: layout.Opened) -> None:
     prompt = (*ids[:upto], *added)
     surprise = compute.surprise(chosen.source, ids)
     st.markdown(
-        "The model sees only what stands **before**, and ranks what may come next. Colour: how surprising each token "
-        "was. Click one to go back there: what did the model expect in its place?"
+        "The model sees only the tokens **before** and predicts the next one. Colour shows the surprise of each token. "
+        "Click one to go back there and see what the model predicted in its place."
     )
     token_strip(
         [
@@ -253,11 +253,11 @@ def _continue(opened: layout.Opened) -> None:
                 for n, index in enumerate(added, start=1)
             ),
         ],
-        label="Tokens of the text; choose one to read only up to there",
+        label="Tokens of the text; select one to read only up to there",
         key="strip_continue",
         on_choose=_upto_chosen,
     )
-    _say_cut(encoding, chosen, more=" Click an earlier token to go on from there.")
+    _say_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
     left, right = st.columns([3, 2], gap="large")
     with right:
         sampling = _sampling(view)
@@ -271,8 +271,8 @@ def _continue(opened: layout.Opened) -> None:
             st.html(f'<div class="txcls-text" dir="auto">{token_html.escape(before)}<ins>{after}</ins></div>')
         if len(prompt) > model.model.config.max_length:
             st.info(
-                f"This model reads {model.model.config.max_length:,} tokens at most, and by now there are as many: it "
-                "cannot go on. Undo, start again, or go back to an earlier token."
+                f"This model reads {model.model.config.max_length:,} tokens at most, and the text has reached that "
+                "limit. Undo, start again, or go back to an earlier token."
             )
         else:
             true = typed[upto] if upto < len(typed) and not added else None
@@ -284,7 +284,7 @@ def _continue(opened: layout.Opened) -> None:
 
 
 def _typed_strip(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Chosen) -> list[StripToken]:
-    """The typed tokens, the colour full where a blind guess would have done as well; place `upto` is asked for."""
+    """The typed tokens; full colour means no better than a uniform guess; the token at `upto` is being predicted."""
     strip = []
     blind = float(np.log2(len(chosen.names)))
     for place, token in enumerate(typed):
@@ -343,10 +343,10 @@ def _start_again() -> None:
 
 
 def _sampling(view: state.View) -> "Sampling":
-    """The controls of sampling, and what they say."""
+    """Draw the controls of sampling; returns their values."""
     from txcls.generation import Sampling
 
-    st.subheader("How the next one is drawn", anchor=False)
+    st.subheader("How the next token is sampled", anchor=False)
     for field in ("temperature", "top_k", "top_p", "seed"):
         st.session_state[f"{field}_box"] = getattr(view, field)
     st.slider(
@@ -356,7 +356,7 @@ def _sampling(view: state.View) -> "Sampling":
         step=0.05,
         key="temperature_box",
         on_change=_follow("temperature"),
-        help="Scores are divided by it before the softmax: below 1 the likely gets likelier, 0 always takes the best.",
+        help="Logits are divided by it before the softmax: below 1 favours likely tokens, 0 always takes the best.",
     )
     st.select_slider(
         "Top-k",
@@ -364,7 +364,7 @@ def _sampling(view: state.View) -> "Sampling":
         key="top_k_box",
         format_func=lambda k: f"{k:,}" if k else "all",
         on_change=_follow("top_k"),
-        help="Only the k most probable can be drawn.",
+        help="Only the k most probable tokens can be sampled.",
     )
     st.slider(
         "Top-p",
@@ -373,10 +373,15 @@ def _sampling(view: state.View) -> "Sampling":
         step=0.05,
         key="top_p_box",
         on_change=_follow("top_p"),
-        help="Only the fewest that together reach this probability can be drawn.",
+        help="Only the smallest set of tokens that reaches this probability can be sampled.",
     )
     st.number_input(
-        "Seed", 0, state.LARGEST_SEED, key="seed_box", on_change=_follow("seed"), help="The same seed draws the same."
+        "Seed",
+        0,
+        state.LARGEST_SEED,
+        key="seed_box",
+        on_change=_follow("seed"),
+        help="The same seed gives the same samples.",
     )
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
 
@@ -398,13 +403,13 @@ def _next(expected: "NextTokens", chosen: Chosen, sampling: "Sampling", true: To
     if true is not None:
         read = f" (read as {chosen.names[true.id]})" if true.is_unknown else ""
         st.markdown(_truth(ranked, chosen.name_of(true) + read, len(chosen.names), is_unknown=False))
-    st.markdown("Choose one to add it, here or in the chart:")
+    st.markdown("Select a token to append it, here or in the chart:")
     token_strip(
         [
             StripToken(visible(chosen.names[index]), number, f"{probability:.2%}")
             for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
         ],
-        label="The most probable next tokens; choose one to add it",
+        label="The most probable next tokens; select one to append it",
         key="strip_next",
         on_choose=lambda number: _add([ranked.ids[number]]),
     )
@@ -426,13 +431,13 @@ def _bar_clicked(ids: Sequence[int]) -> None:
 
 def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sampling") -> str:
     if sampling.temperature == 0:
-        return "At temperature 0 nothing is drawn: the most probable token is always taken."
+        return "At temperature 0 nothing is sampled: the most probable token is always taken."
     if expected.n_kept == n_tokens:
-        return f"All **{n_tokens:,}** tokens can be drawn."
+        return f"All **{n_tokens:,}** tokens can be sampled."
     can = "token can" if expected.n_kept == 1 else "tokens can"
     return (
-        f"**{expected.n_kept:,}** of {n_tokens:,} {can} be drawn; before that they held "
-        f"**{_percent(expected.kept)}** of the probability."
+        f"**{expected.n_kept:,}** of {n_tokens:,} {can} be sampled, with **{_percent(expected.kept)}** of the "
+        "unfiltered probability."
     )
 
 
@@ -440,13 +445,13 @@ def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprise") -> None
     st.subheader("How surprising was each token?", anchor=False)
     bits = found.bits
     if found.mean is None or found.perplexity is None:
-        st.markdown("This text has no token that something came before: there is nothing to measure yet.")
+        st.markdown("This text has no token with a token before it, so there is nothing to measure.")
         return
     unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
     st.markdown(
-        f"On average **{found.mean:.2f} bits** per token, −log₂ of the probability it had. That is a perplexity of 2 "
-        f"to this power, **{found.perplexity:,.1f}**: the model was as unsure as if choosing among so many tokens, "
-        f"all alike.{layout.plain(unknown)}"
+        f"On average **{found.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is the "
+        f"perplexity, **{found.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among that many "
+        f"tokens.{layout.plain(unknown)}"
     )
     shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
     most = max(shown, key=lambda place: bits[place])
@@ -459,7 +464,7 @@ def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprise") -> None
     )
 
 
-# Who may look at whom
+# Attention masks
 
 
 @dataclass(frozen=True)
@@ -473,12 +478,12 @@ class Seen:
 
 def _masks(opened: layout.Opened) -> None:
     st.markdown(
-        "The same text in two models. Each **row** is a token that looks, each **column** one that it looks at. A "
-        "causal model must not see what comes later, or it could copy the next token instead of expecting it; a "
-        "masked-token model reads in both directions."
+        "The same text in two models. Each **row** is a query, each **column** a key. In a causal model later keys are "
+        "masked, or it could copy the next token instead of predicting it; a masked-token model attends in both "
+        "directions."
     )
     both: dict[compute.Objective, Seen] = {}
-    headings: dict[compute.Objective, str] = {"causal": "Causal", "masked": "Both directions"}
+    headings: dict[compute.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
     for column, (objective, heading) in zip(st.columns(2, gap="large"), headings.items(), strict=True):
         with column:
             st.subheader(heading, anchor=False)
@@ -487,7 +492,7 @@ def _masks(opened: layout.Opened) -> None:
                 both[objective] = seen
     if not both:
         return
-    st.subheader("And where a head looks", anchor=False)
+    st.subheader("Attention of one head", anchor=False)
     shapes = [seen.sight.attention.shape for seen in both.values()]
     n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
     fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
@@ -507,16 +512,17 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     sight = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
     names = [chosen.name_of(token) for token in read]
     n_seen, n_all = int(sight.allowed.sum()), sight.allowed.size
-    st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} looks are allowed.")
+    st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} query–key pairs are unmasked.")
     layout.chart(
         mask_map(sight.allowed, names),
         key=f"chart_mask_{chosen.objective}",
-        alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_seen:,} of {n_all:,} seen",
+        alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_seen:,} of {n_all:,} "
+        "query–key pairs unmasked",
         file_name=f"{chosen.source.name}-mask",
     )
     _say_cut(encoding, chosen)
     if len(encoding.tokens) > MOST_MAPPED:
-        st.caption(f"Drawn for the first {MOST_MAPPED} of {len(encoding.tokens):,} tokens.")
+        st.caption(f"Shown for the first {MOST_MAPPED} of {len(encoding.tokens):,} tokens.")
     return Seen(chosen, sight, names)
 
 
@@ -526,10 +532,10 @@ def _pattern(view: state.View, seen: Seen) -> None:
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
     where = f"layer {layer + 1} of {n_layers}, head {head + 1} of {n_heads}"
     last = " (its last)" if (layer, head) != (view.layer, view.head) else ""
-    st.markdown(f"**{layout.plain(chosen.model.name)}**, {where}{last}: each row shares out 1 among what it may see.")
-    looks = np.where(seen.sight.allowed, seen.sight.attention[layer, head], np.nan)  # no colour where it must not look
+    st.markdown(f"**{layout.plain(chosen.model.name)}**, {where}{last}: each row sums to 1 over its unmasked keys.")
+    weights = np.where(seen.sight.allowed, seen.sight.attention[layer, head], np.nan)  # masked cells stay blank
     layout.chart(
-        attention_map(looks, seen.names),
+        attention_map(weights, seen.names),
         key=f"chart_pattern_{chosen.objective}",
         alt=f"Heat map of attention of the {chosen.objective} model in {where} over {len(seen.names)} tokens",
         file_name=f"{chosen.source.name}-layer{layer + 1}-head{head + 1}-map",

@@ -1,4 +1,4 @@
-"""Which words and which texts the model takes to be alike: their vectors in the plane, and the nearest by cosine."""
+"""Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 
 N_TEST_TEXTS = 300
 MOST_WORDS = 30
-"""Tokens of the text whose nearest are listed."""
+"""Most tokens of the text whose nearest neighbours are listed."""
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.WHAT_IF, pages.LANGUAGE)
 ABOUT = (
-    "Vectors of many numbers are drawn as a shadow on the plane in which they spread the most (principal components). "
-    "What is far apart in the picture is far apart; what is close may still differ in a direction that is not drawn."
+    "Vectors are projected onto their first two principal components, the plane in which they vary the most. Points "
+    "that are far apart in the plot are far apart; points that are close can still differ in the other directions, "
+    "which hold most of the variance where the two axes hold little of it."
 )
 
 
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.NEIGHBOURHOOD)
-    read = layout.read_text(opened, "its words and itself are drawn among others.")
+    read = layout.read_text(opened, "its words and its vector are drawn among others.")
     if read is not None and read.is_answered:
         st.markdown(ABOUT)
         words, texts = st.columns(2, gap="large")
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def _words(opened: layout.Page) -> None:
-    """The token embeddings, and the nearest of each token of the text."""
+    """The token embeddings, and the nearest neighbours of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
     made = compute.token_plane(opened.source, opened.view.text)
     names = compute.spellings(opened.source)
@@ -53,14 +54,14 @@ def _words(opened: layout.Page) -> None:
     )
     n = len(names) - len(SPECIAL_TOKENS)
     st.caption(
-        f"Grey: the first {len(made.ids):,} of {n:,} tokens, whose vectors alone, before any layer, are drawn here; "
-        f"large: the {len(own)} different tokens of this text. The two axes hold {made.shares.sum():.0%} of all "
+        f"Token embeddings, before any layer. Grey: the first {len(made.ids):,} of {n:,} tokens of the vocabulary; "
+        f"large: the {len(own)} distinct tokens of this text. The two axes hold {made.shares.sum():.0%} of the "
         "variance.".replace("%", " %")
     )
     if not own:
-        st.info("No word of this text is in the vocabulary, so none has a vector of its own.")
+        st.info("No word of this text is in the vocabulary, so none has an embedding of its own.")
         return
-    st.markdown("**Nearest in all dimensions**, by cosine (1 at most):")
+    st.markdown("**Nearest neighbours in all dimensions**, by cosine similarity (at most 1):")
     lines = ["| token | nearest |", "|---|---|"]
     for index in made.own[:MOST_WORDS]:
         near = ", ".join(f"{_plain(names[one])} {_cosine(cosine)}" for one, cosine in made.nearest[index])
@@ -72,7 +73,7 @@ def _words(opened: layout.Page) -> None:
 
 
 def _texts(opened: layout.Page, classifier: "Classifier") -> None:
-    """The pooled vectors of the text, of the app's own examples, and of test texts where they are at hand."""
+    """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
     st.subheader("The text among other texts", anchor=False)
     dataset = compute.summary(opened.view.checkpoint).dataset
     others = [example.text for example in examples_for(dataset) if example.text != opened.view.text]
@@ -103,16 +104,16 @@ def _texts(opened: layout.Page, classifier: "Classifier") -> None:
         file_name=f"{opened.view.checkpoint}-texts",
     )
     st.caption(
-        f"Each mark is a text as the one vector that is classified: {what}. Colours and symbols are the classes that "
-        f"win, right or wrong. The two axes hold {made.shares.sum():.0%} of all variance.".replace("%", " %")
+        f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show the predicted "
+        f"class, right or wrong. The two axes hold {made.shares.sum():.0%} of the variance.".replace("%", " %")
     )
     st.toggle(
         f"Add {N_TEST_TEXTS} test texts",
         key="with_test_texts",
         persist_state="session",
-        help="Where the data set is on this machine; a checkpoint does not hold it.",
+        help="Needs the data set on this machine; checkpoints do not contain it.",
     )
-    st.markdown("**Nearest texts in all dimensions**, by cosine:")
+    st.markdown("**Nearest texts in all dimensions**, by cosine similarity:")
     lines = ["| cosine | class | text |", "|---:|---|---|"]
     for n in np.argsort(-made.cosines, kind="stable")[:6]:
         start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")

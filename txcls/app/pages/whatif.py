@@ -1,4 +1,4 @@
-"""What if: a second version of the text beside the first, and the smallest change of one word that flips the class."""
+"""A second version of the text beside the first, and a search for the smallest one-word change that flips the class."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from txcls.text.encoder import Token
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.EXPLANATION, pages.POSITIONS, pages.NEIGHBOURHOOD)
-BOX = f"{layout.TEXT_BOX}_changed"  # begins as the first box's key does, so that it too answers while one types
+BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
 MOST_PAIRS = 40
-"""Words whose effects are drawn; of longer texts those with the largest, and all that changed."""
+"""Most words whose effects are drawn; in longer texts, the changed words and those with the largest effects."""
 MOST_FLIPS = 12
 STYLE = """
 <style>
@@ -37,11 +37,11 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.WHAT_IF)
     changed = _second_box(opened.view) if opened.has_text else ""
-    read = layout.read_text(opened, "then change a word of it in a second box and see what moves.")
+    read = layout.read_text(opened, "then change a word in a second box and see what changes.")
     if read is not None and read.is_answered:
         st.html(STYLE)
         if compute.predict(opened.source, changed).prediction.label is None:
-            st.info("The changed text holds nothing that the model reads. A few words are enough.")
+            st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
             _compare(compute.compare(opened.source, opened.view.text, changed), read.classifier.classes)
         _search(opened)
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _second_box(view: state.View) -> str:
-    """The changed text: the same as the first until its owner changes it, or a link brings another."""
+    """Draw the second box; the changed text equals the first until the visitor or a link changes it."""
     wanted = view.changed or view.text
     if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:
         st.session_state[BOX] = wanted
@@ -61,7 +61,7 @@ def _second_box(view: state.View) -> str:
         placeholder="Change the text here …",
         on_change=_box_changed,
         args=(view.text,),
-        help="Change, add or remove words: everything below compares this with the text above.",
+        help="Change, add or remove words: everything below compares this text with the one above.",
     )
     return wanted
 
@@ -116,7 +116,7 @@ def _percent(probability: float) -> str:
 
 
 def _aligned_html(made: "Comparison") -> str:
-    """Both texts' tokens, one above the other where they differ."""
+    """The aligned tokens of both texts, one above the other where they differ."""
     old, new = made.before.tokens, made.after.tokens
     counts = {kind: sum(pair.change == kind for pair in made.pairs) for kind in ("changed", "removed", "added")}
     said = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
@@ -129,7 +129,7 @@ def _aligned_html(made: "Comparison") -> str:
     more = f" … and {rest:,} more" if rest > 0 else ""
     return (
         f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
-        f'<div class="txcls-legend">{len(made.pairs):,} tokens side by side: {said}. Struck through: as typed; bold: '
+        f'<div class="txcls-legend">{len(made.pairs):,} aligned tokens: {said}. Struck through: as typed; bold: '
         "changed.</div>"
     )
 
@@ -142,7 +142,7 @@ def _effects(made: "Comparison") -> None:
     before = _along(made.pairs, made.effects_before, "before")
     after = _along(made.pairs, made.effects_after, "after")
     if not (np.isfinite(before).any() or np.isfinite(after).any()):
-        st.caption("With one word alone there is nothing to leave out.")
+        st.caption("With a single word there is nothing to leave out.")
         return
     kept = _kept(made.pairs, before, after)
     names = [_name(made, made.pairs[n]) for n in kept]
@@ -150,15 +150,15 @@ def _effects(made: "Comparison") -> None:
     layout.chart(
         compared_effects(names, before[kept], after[kept], of=made.label),
         key="chart_effects",
-        alt=f"Bars of what each word adds to the probability of {made.label} in both texts; strongest: "
+        alt=f"Bars of each word's effect on the probability of {made.label} in both texts; strongest: "
         f"{_name(made, made.pairs[strongest])}",
         file_name="what-if-words",
     )
     n = len(made.pairs)
-    note = "" if len(kept) == n else f" Drawn: the {len(kept)} strongest and changed ones of {n} words."
+    note = "" if len(kept) == n else f" Shown: the changed and the strongest words, {len(kept)} of {n}."
     st.caption(
-        f"**Leave one out**: by how much the probability of {layout.plain(made.label)} falls when the word is left out "
-        f"of its text. Below zero the word speaks against it.{note}"
+        f"**Leave one out**: how much the probability of {layout.plain(made.label)} falls when the word is removed "
+        f"from its text. Negative values are evidence against it.{note}"
     )
 
 
@@ -168,7 +168,7 @@ def _along(pairs: "Sequence[Pair]", effects: np.ndarray, side: str) -> np.ndarra
 
 
 def _kept(pairs: "Sequence[Pair]", before: np.ndarray, after: np.ndarray) -> list[int]:
-    """The pairs to draw, in their order: all where they are few, else the changed and the strongest ones."""
+    """Indices of the pairs to draw: all if they are few, else the changed and the strongest ones."""
     if len(pairs) <= MOST_PAIRS:
         return list(range(len(pairs)))
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)), nan=0.0)
@@ -185,8 +185,8 @@ def _name(made: "Comparison", pair: "Pair") -> str:
 def _search(opened: layout.Page) -> None:
     st.subheader("The smallest change that flips the class", anchor=False)
     st.markdown(
-        "Every word is left out in turn, then replaced by each of its ten nearest in the vocabulary. A change is the "
-        "smaller the nearer the new word's vector is to the old one's: its **size** is 1 − cosine."
+        "Each word is removed in turn, then replaced by each of its ten nearest neighbours in the embedding. The "
+        "**size** of a replacement is 1 − cosine of the two words' vectors; removing a word has size 1."
     )
     key = (opened.source, opened.view.text)
     if st.session_state.get("flip_key") != key:
@@ -201,7 +201,7 @@ def _search(opened: layout.Page) -> None:
         row.button("Search", key="flip_start", on_click=_set_running, args=(True,), type="primary")
     bar, table = row.empty(), st.empty()
     if running:
-        # Whoever clicks Stop, or anything else, ends this run of the page; what was found by then is kept.
+        # A click on Stop, or on anything else, ends this run of the page; what was found so far is kept.
         bar.progress(0.0, text="searching …")
         for found in compute.flips(opened.source, opened.view.text):
             st.session_state["flip_found"] = found
@@ -232,9 +232,9 @@ def _flips(found: "FlipSearch", *, choose: bool) -> None:
         first = "" if found.done == found.total else "first "
         st.markdown(f"None of the {first}{found.done:,} changes of one word flips the class.")
         return
-    more = f", the {MOST_FLIPS} smallest" if len(found.flips) > MOST_FLIPS else ""
+    more = f"; the {MOST_FLIPS} smallest" if len(found.flips) > MOST_FLIPS else ""
     st.markdown(f"**{len(found.flips):,}** of the {found.done:,} changes tried flip the class{more}:")
-    lines = ["| size | change | becomes | probability |", "|---:|---|---|---:|"]
+    lines = ["| size | change | new class | probability |", "|---:|---|---|---:|"]
     for flip in found.flips[:MOST_FLIPS]:
         word = layout.plain(_short(flip.word))
         change = f"{word} → **{layout.plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
@@ -243,9 +243,9 @@ def _flips(found: "FlipSearch", *, choose: bool) -> None:
     if choose:
         smallest = found.flips[0]
         word = _short(smallest.word)
-        what = f"{word} → {_short(smallest.replacement)}" if smallest.replacement else f"leave out {word}"
+        what = f"{word} → {_short(smallest.replacement)}" if smallest.replacement else f"remove {word}"
         st.button(
-            f"Put the smallest into the second box: {layout.plain(what)}",
+            f"Copy the smallest change to the second box: {layout.plain(what)}",
             key="flip_use",
             on_click=_use,
             args=(smallest.text,),
