@@ -207,7 +207,7 @@ def tokens(figure: Figure) -> Iterator[str]:
     for name, value in bars(figure):
         yield f"{name} {value:.1%}"
     (others,) = figure["layout"]["annotations"]
-    yield f"others {float(re.findall('hold ([0-9.]+) %', others['text'])[0]):.1f}%"
+    yield f"others {float(re.findall(': ([0-9.]+) %', others['text'])[0]):.1f}%"
 
 
 def surprise(figure: Figure) -> Iterator[str]:

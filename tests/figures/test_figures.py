@@ -66,7 +66,7 @@ def test_ranked_tokens_have_bars_and_the_others_a_number() -> None:
     [bars] = figure.data
     assert list(bars.x) == [0.2, 0.1] and list(bars.text) == ["20.0 %", "10.0 % ◀ in the text"]
     assert list(bars.marker.line.width) == [0, 4]
-    assert figure.layout.annotations[0].text == "998 others hold 70.0 % together"
+    assert figure.layout.annotations[0].text == "998 others: 70.0 % in total"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_scale_of_token_bars_ends_above_the_longest(best: float, filtered: f
 def test_tokens_that_cannot_be_drawn_are_said_to_be_left_out() -> None:
     figure = token_bars(["x", "y"], [0.4, 0.3], other=(5, 0.3), filtered=[1.0, 0.0])
     plain, drawn = figure.data
-    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "left out"]
+    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "filtered out"]
     gaps = np.array(drawn.y) - np.array(plain.y)
     assert (gaps >= (plain.width + drawn.width) / 2).all(), "they do not overlap"
 
@@ -98,7 +98,7 @@ def test_the_mask_has_two_values_on_a_fixed_scale() -> None:
     heat = mask_map(allowed, ["a", "b", "c", "c"]).data[0]
     np.testing.assert_array_equal(heat.z, allowed)
     assert (heat.zmin, heat.zmax) == (0, 1)
-    assert heat.text[0][1] == "must not look at" and heat.text[1][0] == "may look at"
+    assert heat.text[0][1] == "cannot attend to" and heat.text[1][0] == "can attend to"
 
 
 @pytest.mark.parametrize("figure", ["tokens", "surprise", "mask"])

@@ -1,6 +1,6 @@
 """Figures of attention: every head at a glance, one head as a map and as arcs, its mask, and the pooling weights.
 
-Rows are the tokens that look (queries), columns the tokens they look at (keys); weights are on a fixed 0–1 scale.
+Rows are queries, columns are keys; weights are on a fixed 0–1 scale.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from txcls.figures.style import (
     share_colours,
 )
 
-ROWS, COLUMNS = "this token … (query)", "… looks at this token (key)"
+ROWS, COLUMNS = "query", "key"
 GAP = 0.12  # between the maps of the grid, in map widths
 
 
@@ -105,15 +105,15 @@ def attention_map(
     *,
     rows: str = ROWS,
     columns: str = COLUMNS,
-    verb: str = "looks at",
+    verb: str = "attends to",
 ) -> go.Figure:
-    """One head: each row a token, the colours along it say where it looks.
+    """The attention pattern of one head: each row is a query, its colours are the weights of the keys.
 
     Args:
-        pattern: T T attention weights (or the rows and columns of the tokens that are shown).
+        pattern: T T attention weights, or those of the tokens that are shown.
         tokens: T tokens.
         rows, columns: titles of the axes.
-        verb: what a row does to a column, for the text on hover.
+        verb: joins row and column in the text on hover.
     """
     names = categories(tokens)
     figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=share_colours())
@@ -130,10 +130,10 @@ def attention_map(
 
 
 def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
-    """Who may look at whom: each row a token, filled cells those that it may look at.
+    """An attention mask: each row is a query, filled cells are its unmasked keys.
 
     Args:
-        allowed: (T, T), True where the row may look at the column.
+        allowed: (T, T), True where the query may attend to the key.
         tokens: T tokens.
     """
     names = categories(tokens)
@@ -148,7 +148,7 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
         colorscale=[(0.0, "rgba(138,138,138,0.18)"), (0.5, "rgba(138,138,138,0.18)"), (0.5, BAR), (1.0, BAR)],
         colorbar={
             "tickvals": [0.25, 0.75],
-            "ticktext": ["hidden", "seen"],
+            "ticktext": ["masked", "unmasked"],
             "thickness": 12,
             "xpad": 4,
             "len": 0.5,
@@ -156,7 +156,7 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
         },
         xgap=1 if n <= 40 else 0,
         ygap=1 if n <= 40 else 0,
-        text=np.where(allowed, "may look at", "must not look at"),
+        text=np.where(allowed, "can attend to", "cannot attend to"),
         hovertemplate="<b>%{y}</b> %{text} <b>%{x}</b><extra></extra>",
     )
     return figure
@@ -177,7 +177,7 @@ class Arcs:
     """Which pairs of tokens are drawn as arcs, and how much of all attention they hold.
 
     `queries`, `keys`, `weights` have one entry per arc, strongest first; `share` is the weight of the arcs, and of the
-    tokens' looks at themselves (drawn as dots), over all weight; `n_hidden` counts the pairs that are not drawn.
+    self-attention (drawn as dots), over all weight; `n_hidden` counts the pairs that are not drawn.
     """
 
     queries: NDArray[np.intp]
@@ -212,10 +212,10 @@ def choose_arcs(
 
 
 def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
-    """The tokens in a row with arcs from each token to those it looks at: above to later ones, below to earlier ones.
+    """The tokens in a row with arcs from queries to keys: above to later keys, below to earlier ones.
 
     Args:
-        pattern: T T attention weights; its diagonal becomes the size of the dots (a token that looks at itself).
+        pattern: T T attention weights; its diagonal, self-attention, sets the size of the dots.
         tokens: T tokens.
         arcs: which pairs to draw, from `choose_arcs`. Thicker and more opaque means more weight.
     """
@@ -228,7 +228,7 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         xaxis2={"overlaying": "x", "automargin": True, **TOKENS, **span_of_tokens},
         annotations=[
             {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
-            for y, text in ((1.2, "↷ looks at a later token"), (-1.2, "↶ looks at an earlier token"))
+            for y, text in ((1.2, "↷ attends to a later token"), (-1.2, "↶ attends to an earlier token"))
         ],
     )
     span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
@@ -261,7 +261,7 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
             marker={"size": 12, "opacity": 0},
             customdata=[(label(tokens[q]), label(tokens[k])) for q, k in zip(arcs.queries, arcs.keys, strict=True)],
             text=[f"{weight:.3f}" for weight in arcs.weights],
-            hovertemplate="<b>%{customdata[0]}</b> looks at <b>%{customdata[1]}</b><br>weight %{text}<extra></extra>",
+            hovertemplate="<b>%{customdata[0]}</b> attends to <b>%{customdata[1]}</b><br>weight %{text}<extra></extra>",
         )
     itself = np.diagonal(pattern)
     figure.add_scatter(
@@ -271,13 +271,13 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         mode="markers",
         marker={"size": 4 + 14 * np.sqrt(itself), "color": OKABE_ITO[7], "line": {"width": 0}},
         text=[f"{weight:.3f}" for weight in itself],
-        hovertemplate="<b>%{x}</b> looks at itself<br>weight %{text}<extra></extra>",
+        hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
     )
     return figure
 
 
 def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
-    """How much each token counts in the one vector that is classified; a dashed line marks equal shares.
+    """The pooling weight of each token; a dashed line marks equal weights.
 
     Args:
         weights: T weights of the pooling.

@@ -1,4 +1,4 @@
-"""Figures of experiments on one text: bars that moved, scores that agree, words that go, and the way to a decision."""
+"""Figures of experiments on one text: ablation, attribution methods and their deletion curves, the class lens."""
 
 from collections.abc import Sequence
 
@@ -112,18 +112,18 @@ def correlation_map(names: Sequence[str], correlations: Numbers) -> go.Figure:
 def deletion_lines(
     names: Sequence[str], shares: Numbers, curves: Sequence[Numbers], random: Numbers, *, winner: str
 ) -> go.Figure:
-    """The winner's probability while words are taken out, one line per method; the random orders as a grey band.
+    """The winner's probability while words are deleted, one line per method; the random orders as a grey band.
 
     Args:
         names: M methods.
-        shares: (K,) of the words that are gone.
+        shares: (K,) of the words that are deleted.
         curves: M of (K,) probabilities.
         random: (R, K) probabilities of random orders: lowest, mean and highest are drawn.
         winner: the class.
     """
     figure = new_figure(
         height=500,
-        x={"range": [0, 1], "tickformat": ".0%", "title": "share of words gone,<br>highest score first"},
+        x={"range": [0, 1], "tickformat": ".0%", "title": "share of words deleted,<br>highest score first"},
         y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(winner)}"},
         hovermode="x unified",
         **legend_above(traceorder="normal"),
@@ -167,7 +167,7 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: Num
     )
     figure = new_figure(
         height=430,
-        x={"type": "category", "tickfont": {"size": 13}, "title": "read after …"},
+        x={"type": "category", "tickfont": {"size": 13}, "title": "after …"},
         y={"range": [0, 1.02], "tickformat": ".0%", "title": "probability"},
         hovermode="x unified",
         **legend_above(),

@@ -20,7 +20,7 @@ from txcls.figures.style import (
 )
 
 SCALES = (0.1, 0.25, 0.5, 1.0)
-"""Where the axis of token probabilities may end: among so many tokens the best may have a few per cent."""
+"""Ends of the axis of token probabilities: among many tokens the best may have only a few per cent."""
 
 
 def token_bars(
@@ -39,8 +39,8 @@ def token_bars(
         tokens: the best first.
         probabilities: of those, from the softmax over all tokens.
         other: how many tokens are left out, and their probability together.
-        filtered: probabilities of the same tokens when the next one is drawn, 0 for those that cannot be: slim bars
-            below the others.
+        filtered: probabilities of the same tokens when sampling, 0 for those that are filtered out: slim bars below
+            the others.
         true: place of the token that stands in the text, to be framed.
     """
     n_other, p_other = other
@@ -48,7 +48,7 @@ def token_bars(
     rows = np.arange(len(names))
     top = next(scale for scale in SCALES if scale >= min(max(*probabilities, *(filtered or (0.0,))), 1.0))
     # The others have no bar of their own: many thousands together would dwarf the rest.
-    others = {"text": f"{n_other:,} others hold {percent(p_other)} together", "font": {"size": 15}}
+    others = {"text": f"{n_other:,} others: {percent(p_other)} in total", "font": {"size": 15}}
     figure = new_figure(
         height=76 + (42 if filtered is None else 50) * (len(names) + 1),
         right=160 if true is not None else 84,
@@ -86,21 +86,21 @@ def token_bars(
             y=rows + 0.22,
             width=0.26,
             constraintext="none",
-            name="when drawn",
+            name="when sampled",
             marker={"color": FRAME, "line_width": 0},
-            text=[percent(value) if value else "left out" for value in filtered],
+            text=[percent(value) if value else "filtered out" for value in filtered],
             textfont={"size": 12},
-            hovertemplate="%{customdata[1]} when drawn: %{x:.3%}<extra></extra>",
+            hovertemplate="%{customdata[1]} when sampled: %{x:.3%}<extra></extra>",
             **shared,
         )
     return figure
 
 
 def surprise_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
-    """How unexpected each token was, in bits; the dashed line is the mean.
+    """The surprise of each token in bits; a dashed line marks the mean.
 
     Args:
-        bits: T of them, NaN where a token was not asked for.
+        bits: T values, NaN where a token was not predicted.
         tokens: T tokens.
         mean: where to draw the line; None for no line.
     """
