@@ -342,7 +342,7 @@ def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[Draw
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class Patterns:
     """The attention patterns of a text: `attention` L H T T, `pooling` T or None, over `tokens`."""
 
     tokens: tuple[Token, ...]
@@ -351,12 +351,12 @@ class Looks:
 
 
 @_shared()
-def look(source: Source, text: str) -> Looks:
+def patterns(source: Source, text: str) -> Patterns:
     """The attention patterns of all heads on a text; TraceError if the text has no tokens."""
     from txcls.inspection import trace_text
 
     traced = trace_text(classifier(source), text)
-    return Looks(traced.tokens, traced.attention, traced.pooling)
+    return Patterns(traced.tokens, traced.attention, traced.pooling)
 
 
 @dataclass(frozen=True)
@@ -372,7 +372,7 @@ def paths(source: Source, text: str) -> Paths:
     """Rollout through all layers, and entropy and distance of each head."""
     from txcls.inspection import attention_rollout, head_statistics
 
-    attention = look(source, text).attention
+    attention = patterns(source, text).attention
     return Paths(attention_rollout(attention), head_statistics(attention))
 
 

@@ -43,13 +43,13 @@ def main() -> None:
     if read is not None and read.is_answered:
         model = read.classifier.checkpoint.config.model
         opened = layout.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-        _draw(opened, compute.look(opened.source, opened.view.text))
+        _draw(opened, compute.patterns(opened.source, opened.view.text))
     layout.close_page(opened, LINKS)
 
 
-def _draw(opened: layout.Page, looks: compute.Looks) -> None:
-    view, tokens = opened.view, looks.tokens
-    n_layers, n_heads = looks.attention.shape[:2]
+def _draw(opened: layout.Page, traced: compute.Patterns) -> None:
+    view, tokens = opened.view, traced.tokens
+    n_layers, n_heads = traced.attention.shape[:2]
     special = np.array([token.is_special for token in tokens])
     hide = False
     if special.any() and not special.all():
@@ -57,7 +57,7 @@ def _draw(opened: layout.Page, looks: compute.Looks) -> None:
     kept = np.flatnonzero(~special) if hide else np.arange(len(tokens))
     kept = kept[layout.window(len(kept), key="attention_window")]
     names = [tokens[place].text for place in kept]
-    patterns = looks.attention[:, :, kept][:, :, :, kept]
+    patterns = traced.attention[:, :, kept][:, :, :, kept]
     pattern = patterns[view.layer, view.head]
     where = f"layer {view.layer + 1}, head {view.head + 1}"
     file_name = f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}"
@@ -91,11 +91,11 @@ def _draw(opened: layout.Page, looks: compute.Looks) -> None:
 
     st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     _arcs(pattern, names, where, file_name)
-    _why(opened, looks, kept)
+    _why(opened, traced, kept)
     _compare(opened, pattern, names)
     _all_layers(opened, kept, names)
-    if looks.pooling is not None:
-        _pooling(looks.pooling[kept], names, len(kept) < len(tokens), view)
+    if traced.pooling is not None:
+        _pooling(traced.pooling[kept], names, len(kept) < len(tokens), view)
     _layer_norm()
 
 
@@ -126,13 +126,13 @@ def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> 
     )
 
 
-def _why(opened: layout.Page, looks: compute.Looks, kept: np.ndarray) -> None:
+def _why(opened: layout.Page, traced: compute.Patterns, kept: np.ndarray) -> None:
     """One query and one key, dimension by dimension."""
     view = opened.view
     st.subheader("Why does this token attend to that one?", anchor=False)
-    pattern = looks.attention[view.layer, view.head][np.ix_(kept, kept)]
+    pattern = traced.attention[view.layer, view.head][np.ix_(kept, kept)]
     strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
-    names = {int(place): f"{place + 1} · {_option(looks.tokens[place].text)}" for place in kept}
+    names = {int(place): f"{place + 1} · {_option(traced.tokens[place].text)}" for place in kept}
     columns = st.columns(2, gap="large")
     key = f"{view.layer}_{view.head}_{hash(tuple(names.values()))}"
     query, attended = (
@@ -161,7 +161,7 @@ def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None
         return
     st.subheader(f"The same text in {layout.plain(view.checkpoint)} and in {layout.plain(view.versus)}", anchor=False)
     try:
-        other = compute.look(compute.source(view.versus), view.text)
+        other = compute.patterns(compute.source(view.versus), view.text)
     except TxclsError as error:
         st.warning(layout.plain(str(error)))
         return

@@ -61,7 +61,7 @@ def _one(opened: layout.Page) -> "Classifier":
 
 
 def _two(opened: layout.Page) -> "Classifier":
-    """The same text under two checkpoints, side by side."""
+    """The predictions of two checkpoints, side by side."""
     if not opened.has_text:
         layout.invite("the predictions of both checkpoints appear here as you type.")
     waiting = layout.Waiting(opened, height=380)

@@ -469,7 +469,7 @@ def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprise") -> None
 
 @dataclass(frozen=True)
 class Seen:
-    """A text as one model sees it."""
+    """A text in one model: its tokens, mask and patterns."""
 
     chosen: Chosen
     sight: "Sight"

@@ -122,7 +122,7 @@ def _switches(
 ) -> tuple[dict[Place, str], tuple[Change, ...]]:
     """Boxes that select parts without a mouse; returns a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
-    tokens = compute.look(opened.source, opened.view.text).tokens
+    tokens = compute.patterns(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
     has = {
         "positions": config.positions != "none",
