@@ -24,7 +24,7 @@ class PageInfo:
 
 
 PAGES = (
-    CLASSIFY := PageInfo("classify", "Classify", "What is this text about?"),
+    CLASSIFY := PageInfo("classify", "Classify", "Which class does this text belong to?"),
     TOKENS := PageInfo("tokens", "Tokens", "How does a text become numbers?"),
     STEPS := PageInfo("steps", "Step by step", "What happens to this text, step by step?"),
     ATTENTION := PageInfo("attention", "Attention", "What does each head attend to?"),
