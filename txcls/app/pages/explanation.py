@@ -137,7 +137,7 @@ def _one_text(opened: layout.Page, *, phrases_vote: bool) -> None:
             ),
             key="chart_deletion",
             alt=f"Lines of the probability of {explained.label[:40]} while words are deleted, ordered by "
-            + ", ".join(name.lower() for name in names)
+            + ", ".join(names)
             + " and at random",
             file_name=f"{opened.view.checkpoint}-deletion",
         )
