@@ -174,7 +174,7 @@ def test_a_cycle_is_found():
 def test_a_library_in_the_wrong_place_is_found():
     modules = {
         "txcls.figures.bars": "def f():\n    from streamlit import write",
-        "txcls.app.page": "import streamlit as st",
+        "txcls.app.layout": "import streamlit as st",
     }
     assert strangers(modules, "streamlit", allowed=["app"]) == {"txcls.figures.bars"}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.test_pages import charts_of, open_page, words_of
+from tests.app.drawn import figures_of, open_page, words_of
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
 from txcls.app import compute, limits
@@ -70,7 +70,7 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
     source = compute.source(PLAIN)
     sizes = []
     for n in range(60):
-        compute.look(source, f"the bank raised its rates {n} times")
+        compute.patterns(source, f"the bank raised its rates {n} times")
         compute.walk(source, f"the bank raised its rates {n} times")
         sizes.append(cache.size)
     assert max(sizes) <= 400_000 and sizes[-1] > 200_000
@@ -101,10 +101,10 @@ def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch
     monkeypatch.setattr(compute, "turns", lambda: turns)
     with held(turns, 3):
         app = open_page("explanation", text="banks signed a deal")
-        assert "2 computations are waiting already" in words_of(app)
-        assert not charts_of(app)
+        assert "2 computations are already waiting" in words_of(app)
+        assert not figures_of(app)
     app.button(key="try_again").click().run()
-    assert charts_of(app) and not app.exception
+    assert figures_of(app) and not app.exception
 
 
 def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
@@ -162,6 +162,6 @@ def test_checkpoints_that_cannot_be_read_are_named_on_the_page(tmp_path: Path, m
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     for page in ("classify", "attention", "language"):
         app = open_page(page, text="banks signed a deal")
-        said = [one.value for one in app.caption if "Not offered" in one.value]
+        said = [one.value for one in app.caption if "is not listed" in one.value]
         assert len(said) == 2 and "broken" in said[0] and "link" in said[1], said
         assert not app.exception

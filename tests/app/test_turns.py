@@ -149,7 +149,7 @@ def test_more_than_may_wait_are_turned_away() -> None:
     with ThreadPoolExecutor(3) as threads:
         running = [threads.submit(hold) for _ in range(3)]
         until(lambda: turns.waiting == 2)
-        with pytest.raises(BusyError, match="2 computations are waiting"), turns.turn(lambda _: None):
+        with pytest.raises(BusyError, match="2 computations are already waiting"), turns.turn(lambda _: None):
             pass
         end.set()
         for one in running:

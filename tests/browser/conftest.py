@@ -9,12 +9,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.app.tiny import save_tiny_checkpoints
+from tests.app.tiny import PLAIN, save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+    from txcls.classifier import Classifier
 
 WITHOUT = (
     "the browser tests need a Chromium and there is none: install one (Debian: apt-get install chromium; anywhere: "
@@ -79,6 +81,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     log = folder / "server.log"
     with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
         yield Server(address, log)
+
+
+@pytest.fixture(scope="session")
+def answers(server: Server) -> "Classifier":
+    """The classifier that the server opens pages with, to compute what they must show."""
+    from txcls.classifier import Classifier
+
+    return Classifier.load(server.log.parent / "checkpoints" / PLAIN)
 
 
 @pytest.fixture(scope="session")

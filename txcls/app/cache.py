@@ -1,4 +1,4 @@
-"""One cache for all sessions, bounded in bytes: what was used least recently goes first."""
+"""One cache for all sessions, bounded in bytes, that evicts the least recently used entries."""
 
 import pickle
 import threading
@@ -11,14 +11,14 @@ from cachetools import TTLCache
 Value = TypeVar("Value")
 
 PYTHON_OVERHEAD = 3
-"""Small Python objects take about so many times the bytes of their pickle; arrays are counted as they are."""
+"""Memory of small Python objects, as a multiple of their pickled size; arrays are counted exactly."""
 
 
 class Cache:
-    """Values by key, together at most `budget` bytes, each for `seconds` after it was last asked for.
+    """Values by key, at most `budget` bytes in total, each kept for `seconds` after its last use.
 
-    Threads share it. A value that is asked for while another thread makes it is made once. Values are shared: nothing
-    may change them.
+    Safe for threads. A value that several threads request at once is computed once. Values are shared and must not be
+    changed.
     """
 
     def __init__(self, budget: int, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,7 +30,7 @@ class Cache:
 
     @property
     def size(self) -> int:
-        """Bytes of everything that is kept."""
+        """Bytes of all entries."""
         with self._lock:
             self._kept.expire()
             return int(self._kept.currsize)
@@ -40,7 +40,7 @@ class Cache:
             return key in self._kept
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._kept.clear()
 
@@ -52,18 +52,18 @@ class Cache:
         size: Callable[[Value], int] | None = None,
         wait: Callable[[], None] = lambda: None,
     ) -> Value:
-        """The value of a key, made where it is not there; one larger than the whole budget is not kept.
+        """The value of a key, computed if it is missing; a value larger than the whole budget is not kept.
 
         Args:
             key: what the value depends on.
-            make: makes it; what it raises is raised here, and the next one to ask makes it again.
-            size: bytes of the value, `size_of` if None.
-            wait: called ten times a second while another thread makes it; whatever it raises ends the wait.
+            make: computes the value. An exception propagates, and the next request computes it again.
+            size: returns the value's bytes; `size_of` if None.
+            wait: called ten times a second while another thread computes the value; an exception ends the wait.
         """
         while True:
             with self._lock:
                 if key in self._kept:
-                    entry = self._kept[key] = self._kept[key]  # its time begins anew
+                    entry = self._kept[key] = self._kept[key]  # restarts its time to live
                     return cast("Value", entry[0])
                 made = self._making.get(key)
                 if made is None:
@@ -85,7 +85,7 @@ class Cache:
 
 
 class _Counter:
-    """A file that only counts what is written."""
+    """A file that only counts the bytes written to it."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -96,7 +96,7 @@ class _Counter:
 
 
 def size_of(value: object) -> int:
-    """About how many bytes of memory a value takes: arrays exactly, other objects by their pickle."""
+    """Approximate bytes of memory of a value: exact for arrays, estimated from the pickle for other objects."""
     counter, arrays = _Counter(), 0
 
     def out_of_band(buffer: pickle.PickleBuffer) -> None:

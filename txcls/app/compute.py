@@ -1,8 +1,8 @@
-"""What the pages load and compute, kept for all sessions in one cache. What is kept is shared: nothing may change it.
+"""What the pages load and compute, in one cache for all sessions. Cached values are shared and must not be changed.
 
-Everything is keyed by checkpoint and text. Heavy computations of different visitors take turns, and end when their
-visitor has left or typed on (`turns`, `txcls.pause`). Torch is imported when something is first computed, so that a
-page can draw its outline before.
+Keys are the checkpoint and the arguments, such as the text. Heavy computations of different sessions take turns, and
+are cancelled when their visitor leaves or types on (`turns`, `txcls.pause`). Torch is imported by the first
+computation, so that a page can draw its outline before.
 """
 
 import threading
@@ -49,18 +49,18 @@ Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
 
 
-# How everything below is kept, and takes its turn
+# The cache and the queue
 
 
 @cache
 def kept() -> Cache:
-    """What all sessions share."""
+    """The cache."""
     return Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
 
 
 @cache
 def turns() -> Turns:
-    """Where heavy computations take turns."""
+    """The queue of heavy computations."""
     return Turns(most_waiting=limits().waiting)
 
 
@@ -69,15 +69,18 @@ _importing = threading.Lock()
 
 
 def _import_what_computes() -> None:
-    """Import torch and what uses it, all by one thread: no other may find a module that is half imported."""
+    """Import torch and what uses it under a lock: no other thread may see a half-imported module."""
     with _importing:
-        pass
+        import txcls.classifier
+        import txcls.generation
+        import txcls.inspection
+        import txcls.model  # noqa: F401
 
 
 def _shared(
     *, heavy: bool = False, size: Callable[[Any], int] | None = None
 ) -> Callable[[Callable[Asked, Found]], Callable[Asked, Found]]:
-    """Keep what a function gives for its arguments; a heavy one waits for its turn."""
+    """Cache a function's results by its arguments; a heavy function waits for its turn."""
 
     def decorate(function: Callable[Asked, Found]) -> Callable[Asked, Found]:
         @wraps(function)
@@ -102,20 +105,20 @@ def _key(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any
 
 
 def _wait_for_another() -> None:
-    """Called while another visitor's run makes what this one wants too."""
+    """Called while another thread computes the value that this one needs."""
     _end_if_left()
-    may_pause()  # the other one may need the turn that this one has
+    may_pause()  # yields the turn: the other thread may be waiting for it
 
 
 def _end_if_left() -> None:
-    """End this run where its visitor has closed the page, or typed on: Streamlit does so whenever its state is read."""
+    """End this run if its visitor has left or typed on: Streamlit raises when the session state is read."""
     if get_script_run_ctx(suppress_warning=True) is not None:
         st.session_state.get("_anything")
 
 
 @contextmanager
 def _my_turn() -> Iterator[None]:
-    """Run the block when it is this computation's turn, saying where it stands in the queue meanwhile."""
+    """Run the block when it is this computation's turn, and show its place in the queue until then."""
     if _has_turn.get():
         yield
         return
@@ -130,7 +133,7 @@ def _my_turn() -> Iterator[None]:
 
 
 class _Queue:
-    """A line on the page that says how many computations go first, once that has lasted for a second."""
+    """A line on the page with the number of computations ahead, shown after a second of waiting."""
 
     def __init__(self) -> None:
         self._place: Any = None
@@ -138,18 +141,18 @@ class _Queue:
         self._since = time.monotonic()
 
     def wait(self, ahead: int) -> None:
-        """Say it where it has changed; ends the run where its visitor has left."""
+        """Update the line; ends the run if its visitor has left."""
         if get_script_run_ctx(suppress_warning=True) is None:
             return
         _end_if_left()
         if ahead and ahead != self._ahead and (self._place or time.monotonic() - self._since > 1):
             self._place = self._place or st.empty()
             others = "1 computation of another visitor" if ahead == 1 else f"{ahead} computations of other visitors"
-            self._place.info(f"In the queue: {others} before this one.")
+            self._place.info(f"In the queue: {others} ahead of this one.")
             self._ahead = ahead
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._place is not None:
             self._place.empty()
 
@@ -159,7 +162,7 @@ class _Queue:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A checkpoint by name, and the state of its files: the key of everything that is kept."""
+    """A checkpoint by name, and a fingerprint of its files: part of every key of the cache."""
 
     name: str
     state: str
@@ -169,8 +172,7 @@ _listed: tuple[float, Path, Listing] | None = None
 
 
 def listing() -> Listing:
-    """The checkpoints there are, and those that cannot be read; looked up anew after half a second, for a page asks
-    for it many times."""
+    """All checkpoints, and those that cannot be read; cached for half a second: a run of a page asks often."""
     global _listed
     now, root, known = time.monotonic(), checkpoint_root(), _listed
     if known is not None and known[1] == root and now - known[0] < 0.5:
@@ -181,7 +183,7 @@ def listing() -> Listing:
 
 
 def names() -> tuple[str, ...]:
-    """The classifiers there are; the shipped one first."""
+    """Names of all classifiers, `ag_news` first."""
     return tuple(sorted((one.name for one in listing().classifiers), key=lambda name: (name != "ag_news", name)))
 
 
@@ -189,18 +191,18 @@ Objective = Literal["masked", "causal"]
 
 
 def language_names(objective: Objective) -> tuple[str, ...]:
-    """The language models there are that were trained so; published GPT-2 folders are causal."""
+    """Names of all language models with this objective; published GPT-2 folders are causal."""
     return tuple(one.name for one in listing().language_models if one.objective == objective)
 
 
 def summary(name: str) -> Summary:
-    """What a checkpoint is for, without loading it; blank where it cannot be read."""
+    """A checkpoint's title, data set and figures, without loading it; blank if it cannot be read."""
     found = listing()
     return next((one for one in (*found.classifiers, *found.language_models) if one.name == name), Summary(name))
 
 
 def source(name: str) -> Source:
-    """The key of a checkpoint; CheckpointError where there is none of that name."""
+    """The cache key of a checkpoint; CheckpointError if there is none of that name."""
     return Source(name, fingerprint(find_checkpoint(name)))
 
 
@@ -213,22 +215,22 @@ def _size_of_language(loaded: "Language") -> int:
 
 
 def _size_of_model(n_parameters: int, n_tokens: int) -> int:
-    """Weights as float32, and strings and a dictionary for the vocabulary."""
+    """Bytes of the weights as float32, and of the vocabulary's strings and dictionary."""
     return 4 * n_parameters + 300 * n_tokens
 
 
 @_shared(size=_size_of_classifier)
 def classifier(source: Source) -> "Classifier":
-    """The loaded checkpoint, shared by all sessions."""
+    """Load a classifier."""
     from txcls.classifier import Classifier
 
     loaded = Classifier.load(source.name)
-    loaded.predict(["warm up"])  # the first prediction of a process is slow: not the visitor's
+    loaded.predict(["warm up"])  # the first prediction of a process is slow
     return loaded
 
 
 def is_loaded(source: Source) -> bool:
-    """Whether the checkpoint is loaded, so that nobody has to wait for it."""
+    """Whether the checkpoint is in the cache."""
     return any(_key(load, args, {}) in kept() for load, args in _loads(source))
 
 
@@ -240,7 +242,7 @@ def _loads(source: Source) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A loaded language model, and its V tokens as people read them."""
+    """A loaded language model, and its V tokens in printable form."""
 
     model: "TextModel"
     names: tuple[str, ...]
@@ -248,7 +250,7 @@ class Language:
 
 @_shared(size=_size_of_language)
 def language(source: Source, objective: Objective) -> Language:
-    """The loaded language model, shared by all sessions; CheckpointError where it is damaged."""
+    """Load a language model; CheckpointError if it is damaged."""
     from txcls.generation import TextModel
     from txcls.inspection.language_model import token_names
 
@@ -261,13 +263,13 @@ def language(source: Source, objective: Objective) -> Language:
 def _warm_up(model: "TextModel") -> None:
     import torch
 
-    with torch.inference_mode():  # the first forward pass of a process is slow: not the visitor's
+    with torch.inference_mode():  # the first forward pass of a process is slow
         model.model(torch.tensor([[token.id for token in model.start]]))
 
 
 @dataclass(frozen=True, slots=True)
 class TestTexts:
-    """The test rows of a checkpoint's data set, and those of no class where the set has some."""
+    """The test rows of a checkpoint's data set, and its out-of-scope texts if it has any."""
 
     __test__ = False  # the name is not pytest's
 
@@ -282,7 +284,7 @@ def _size_of_texts(found: TestTexts) -> int:
 
 @_shared(size=_size_of_texts)
 def test_texts(source: Source) -> TestTexts:
-    """The test rows of the data set that the checkpoint was trained on; DataError where they cannot be read."""
+    """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
     from txcls.data.datasets import open_dataset
 
     with st.spinner("reading the test texts …"):
@@ -296,7 +298,7 @@ def test_texts(source: Source) -> TestTexts:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A prediction, and the milliseconds from text to ranked classes when it was computed."""
+    """A prediction, and how many milliseconds it took from text to ranked classes."""
 
     prediction: "Prediction"
     milliseconds: float
@@ -304,7 +306,7 @@ class Timed:
 
 @_shared()
 def predict(source: Source, text: str) -> Timed:
-    """All classes of a text, ranked, and how long that took when it was computed."""
+    """All classes of a text, ranked, and how long that took."""
     ready = classifier(source)
     start = time.perf_counter()
     prediction = ready.predict([text])[0]
@@ -313,7 +315,7 @@ def predict(source: Source, text: str) -> Timed:
 
 @_shared(heavy=True)
 def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[ClassifiedText]":
-    """Random test texts with their predictions; DataError where they cannot be read or have other classes."""
+    """Random test texts with their predictions; DataError if they cannot be read or have other classes."""
     from txcls.inspection.random_texts import classify_random_texts
 
     found = test_texts(source)
@@ -324,8 +326,8 @@ def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[Clas
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
-    """Where the heads look in one text: `attention` L H T T, `pooling` T or None, over `tokens`."""
+class Patterns:
+    """The attention patterns of a text: `attention` L H T T, `pooling` T or None, over `tokens`."""
 
     tokens: tuple[Token, ...]
     attention: NDArray[np.float32]
@@ -333,17 +335,17 @@ class Looks:
 
 
 @_shared()
-def look(source: Source, text: str) -> Looks:
-    """The attention of every head on a text; TraceError where the text holds no token."""
+def patterns(source: Source, text: str) -> Patterns:
+    """The attention patterns of all heads on a text; TraceError if the text has no tokens."""
     from txcls.inspection.tracing import trace_text
 
     traced = trace_text(classifier(source), text)
-    return Looks(traced.tokens, traced.attention, traced.pooling)
+    return Patterns(traced.tokens, traced.attention, traced.pooling)
 
 
 @dataclass(frozen=True)
 class Paths:
-    """What follows from all patterns of a text: `rollout` (T, T), and two numbers for each head."""
+    """Summaries of all patterns of a text: `rollout` (T, T), and entropy and distance of each head."""
 
     rollout: NDArray[np.floating]
     heads: "HeadStatistics"
@@ -354,13 +356,13 @@ def paths(source: Source, text: str) -> Paths:
     """Rollout through all layers, and entropy and distance of each head."""
     from txcls.inspection.attention import attention_rollout, head_statistics
 
-    attention = look(source, text).attention
+    attention = patterns(source, text).attention
     return Paths(attention_rollout(attention), head_statistics(attention))
 
 
 @_shared()
 def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> "QueryKey":
-    """Why one token attends to another in one head, dimension by dimension."""
+    """The score of one query and one key in a head, dimension by dimension."""
     from txcls.inspection.attention import query_key
     from txcls.inspection.tracing import trace_text
 
@@ -370,7 +372,7 @@ def query_key(source: Source, text: str, *, layer: int, head: int, query: int, k
 
 @_shared(heavy=True)
 def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
-    """The predictions for the text's words in n other orders; TraceError where the text holds no token."""
+    """The predictions for n random orders of the text's words; TraceError if the text has no tokens."""
     from txcls.inspection.positions import shuffle_words
 
     return shuffle_words(classifier(source), text, n=n, seed=0)
@@ -378,7 +380,7 @@ def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
 
 @_shared()
 def positions(source: Source, *, length: int) -> "PositionEncoding":
-    """The checkpoint's own position encoding, its first `length` positions."""
+    """The first `length` positions of the checkpoint's own position encoding."""
     from txcls.inspection.positions import position_encoding
 
     return position_encoding(classifier(source), length)
@@ -386,7 +388,7 @@ def positions(source: Source, *, length: int) -> "PositionEncoding":
 
 @_shared()
 def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
-    """The sinusoidal encoding (length, d_model) of any size."""
+    """The sinusoidal encoding (length, d_model)."""
     from txcls.inspection.positions import sinusoids as encoding
 
     values: NDArray[np.float32] = encoding(length, d_model)
@@ -395,7 +397,7 @@ def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
 
 @_shared(heavy=True)
 def tokenizers(source: Source, *, size: int) -> "Tokenizers":
-    """The checkpoint's tokenizer and one of the other kind, where byte pairs are learned a vocabulary of this size."""
+    """The checkpoint's tokenizer beside one of the other kind; `size` is that of a learned sub-word vocabulary."""
     from txcls.inspection.vocabulary import compare_tokenizers
 
     with st.spinner("learning sub-words …"):
@@ -404,7 +406,7 @@ def tokenizers(source: Source, *, size: int) -> "Tokenizers":
 
 @_shared()
 def spellings(source: Source) -> tuple[str, ...]:
-    """The checkpoint's vocabulary as people read it, by id."""
+    """The checkpoint's vocabulary in printable form, by id."""
     from txcls.inspection.vocabulary import spellings
 
     return spellings(classifier(source).encoder)
@@ -412,7 +414,7 @@ def spellings(source: Source) -> tuple[str, ...]:
 
 @_shared()
 def search(source: Source, query: str) -> "VocabularySearch":
-    """What of the checkpoint's vocabulary is like the query."""
+    """Entries of the checkpoint's vocabulary that match the query."""
     from txcls.inspection.vocabulary import search_vocabulary
 
     return search_vocabulary(spellings(source), query)
@@ -420,7 +422,7 @@ def search(source: Source, query: str) -> "VocabularySearch":
 
 @_shared()
 def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
-    """The tokens whose vectors are nearest to that of one: (id, cosine)."""
+    """The tokens with the nearest embeddings: (id, cosine)."""
     from txcls.inspection.vocabulary import nearest_tokens
 
     return nearest_tokens(classifier(source), index)
@@ -431,7 +433,7 @@ def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
 
 @_shared(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "PartEffects":
-    """By how much every head and feed-forward block alone moves the winner; TraceError where nothing is to read."""
+    """How much each head and feed-forward block alone moves the winner; TraceError if the text has no tokens."""
     from txcls.inspection.ablation import Means, ablate_each
 
     ready = classifier(source)
@@ -440,7 +442,7 @@ def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "Part
 
 @_shared()
 def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablation":
-    """The text's class probabilities with these changes made together, in the one row of `changed`."""
+    """The text's class probabilities with all these changes at once, as the only row of `changed`."""
     from txcls.inspection.ablation import Means, ablate
 
     ready = classifier(source)
@@ -449,7 +451,7 @@ def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablatio
 
 @dataclass(frozen=True)
 class Explained:
-    """Scores of a text's words, how far they agree, and what happens when words go."""
+    """Attributions of a text's words, their rank correlations, and the deletion curves."""
 
     explanation: "Explanation"
     correlations: NDArray[np.float64]
@@ -458,7 +460,7 @@ class Explained:
 
 @_shared(heavy=True)
 def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
-    """Five ways to score the text's words, judged; TraceError where nothing is to read."""
+    """Five attribution methods on a text, with their deletion curves; TraceError if the text has no tokens."""
     from txcls.inspection.attribution import deletion_curves, explain, rank_correlations
 
     ready = classifier(source)
@@ -468,12 +470,12 @@ def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline"
 
 
 def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> "ExplanationAverages":
-    """The five ways judged on n random test texts, the same as `txcls evaluate --explanations` takes.
+    """The five methods evaluated on n random test texts, the same ones as `txcls evaluate --explanations`.
 
     Args:
         source: the checkpoint.
-        n: texts.
-        on_text: called with how many are done, and how many there are, after each.
+        n: number of texts.
+        on_text: called after each text with the number done and the total.
     """
 
     @_shared(heavy=True)
@@ -495,7 +497,7 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
 
 @_shared()
 def lens(source: Source, text: str) -> "ClassLens":
-    """The class head read after every state; TraceError where nothing is to read."""
+    """The class head applied to every state; TraceError if the text has no tokens."""
     from txcls.inspection.lens import class_lens
 
     return class_lens(classifier(source), text)
@@ -505,14 +507,14 @@ def lens(source: Source, text: str) -> "ClassLens":
 
 
 def _size_of_walk(made: "Walk") -> int:
-    """Its arrays; steps hold functions too, which cannot be pickled and share them."""
+    """Bytes of its arrays; its steps hold functions, which cannot be pickled."""
     arrays = [*made.traced.values.values(), *(step.values for step in made.steps if step.values is not None)]
     return sum(one.nbytes for one in arrays) + 100_000
 
 
 @_shared(size=_size_of_walk)
 def walk(source: Source, text: str) -> "Walk":
-    """The steps of a text through the checkpoint; TraceError where it holds no token."""
+    """The forward pass of a text, step by step; TraceError if the text has no tokens."""
     from txcls.inspection.walk import walk_through
 
     return walk_through(classifier(source), text)
@@ -520,14 +522,14 @@ def walk(source: Source, text: str) -> "Walk":
 
 @_shared(heavy=True)
 def compare(source: Source, before: str, after: str) -> "Comparison":
-    """Both versions of a text through the checkpoint; TraceError where one holds no token."""
+    """Two versions of a text compared; TraceError if one has no tokens."""
     from txcls.inspection.counterfactuals import compare_texts
 
     return compare_texts(classifier(source), before, after)
 
 
 def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
-    """The search for the smallest change that flips the class, batch by batch; not kept."""
+    """The search for the smallest change that flips the class, batch by batch; not cached."""
     _import_what_computes()
     from txcls.inspection.counterfactuals import search_flips
 
@@ -542,7 +544,7 @@ def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
 
 @_shared(heavy=True)
 def vocabulary_plane(source: Source) -> "Plane":
-    """The plane in which the checkpoint's vocabulary spreads the most."""
+    """The first two principal components of the checkpoint's token embeddings."""
     from txcls.inspection.principal_components import vocabulary_plane
 
     return vocabulary_plane(classifier(source))
@@ -550,7 +552,7 @@ def vocabulary_plane(source: Source) -> "Plane":
 
 @_shared(heavy=True)
 def token_plane(source: Source, text: str) -> "TokenPlane":
-    """The vocabulary and the text's tokens in the plane; TraceError where the text holds no token."""
+    """The vocabulary and the text's tokens in that plane; TraceError if the text has no tokens."""
     from txcls.inspection.principal_components import token_plane
 
     return token_plane(classifier(source), text, plane=vocabulary_plane(source))
@@ -558,7 +560,7 @@ def token_plane(source: Source, text: str) -> "TokenPlane":
 
 @_shared(heavy=True)
 def pooled(source: Source, texts: tuple[str, ...]) -> "PooledTexts":
-    """The pooled vectors of texts and the classes that win on them."""
+    """The pooled vectors and predicted classes of texts."""
     from txcls.inspection.principal_components import pool_texts
 
     return pool_texts(classifier(source), texts)
@@ -566,7 +568,7 @@ def pooled(source: Source, texts: tuple[str, ...]) -> "PooledTexts":
 
 @_shared(heavy=True)
 def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> "TextPlane":
-    """A text among others in the plane; TraceError where it holds no token."""
+    """A text among others in the plane of their principal components; TraceError if it has no tokens."""
     from txcls.inspection.principal_components import text_plane
 
     return text_plane(classifier(source), text, pooled(source, texts))
@@ -574,7 +576,7 @@ def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> "TextPlane"
 
 @_shared()
 def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
-    """Up to n different test texts with something to read, drawn by chance; DataError where they cannot be read."""
+    """Up to n distinct random test texts that have tokens; DataError if they cannot be read."""
     rows = test_texts(source).rows.texts
     order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
     encoder = classifier(source).encoder
@@ -589,7 +591,7 @@ Ids = tuple[int, ...]
 
 @_shared()
 def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
-    """What the masked-token model expects at a place of the text that it does not see."""
+    """The masked-token model's predictions for a masked position."""
     from txcls.inspection.language_model import fill_blank
 
     return fill_blank(language(source, "masked").model, ids, place)
@@ -597,7 +599,7 @@ def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
 
 @_shared()
 def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) -> "NextTokens":
-    """The ranked next tokens, what sampling leaves of them, and where the token is that does come next."""
+    """The ranked next tokens, those that sampling may draw, and the rank of the true one."""
     from txcls.inspection.language_model import next_tokens
 
     return next_tokens(language(source, "causal").model, ids, sampling=sampling, truth=truth)
@@ -605,7 +607,7 @@ def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) ->
 
 @_shared()
 def surprise(source: Source, ids: Ids) -> "Surprisal":
-    """How unexpected each token was to the causal model."""
+    """The surprise of each token under the causal model."""
     from txcls.inspection.language_model import surprisal
 
     return surprisal(language(source, "causal").model, ids)
@@ -613,7 +615,7 @@ def surprise(source: Source, ids: Ids) -> "Surprisal":
 
 @_shared()
 def sight(source: Source, objective: Objective, ids: Ids) -> "MaskedAttention":
-    """Which token may attend to which, and how every head does."""
+    """The attention mask and the attention patterns of all heads."""
     from txcls.inspection.language_model import masked_attention
 
     return masked_attention(language(source, objective).model, ids)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text that one click puts into the box; `title` is on the button."""
+    """A text that a click puts into the box; `title` labels the button."""
 
     title: str
     text: str
@@ -106,5 +106,5 @@ QUERIES = (
 
 
 def examples_for(dataset: str) -> tuple[Example, ...]:
-    """Texts of the kind that a checkpoint trained on this data set reads."""
+    """Texts of the kind that a checkpoint trained on this data set classifies."""
     return {"imdb": REVIEWS, "clinc150": QUERIES}.get(dataset, EXAMPLES)

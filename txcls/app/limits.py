@@ -1,4 +1,4 @@
-"""What a host may set by environment variables: how much memory caches take, and how much of a text is read."""
+"""Limits that a host sets by environment variables: memory of the cache, length of texts, length of the queue."""
 
 import os
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ class Limits:
     """The app's limits.
 
     Attributes:
-        cache_megabytes: of everything that is kept for all sessions, loaded checkpoints included (TXCLS_CACHE_MB). The
+        cache_megabytes: memory for everything that sessions share, loaded checkpoints included (TXCLS_CACHE_MB). The
             default fits a host with 1 GB.
-        cache_seconds: how long something is kept that nobody asked for again (TXCLS_CACHE_SECONDS).
-        characters: of a text that are read (TXCLS_MAX_CHARACTERS).
-        waiting: computations that may wait for their turn (TXCLS_MAX_WAITING); more are turned away.
+        cache_seconds: how long an entry of the cache is kept after its last use (TXCLS_CACHE_SECONDS).
+        characters: how many characters of a text are read (TXCLS_MAX_CHARACTERS).
+        waiting: how many computations may wait in the queue (TXCLS_MAX_WAITING); further ones are refused.
     """
 
     cache_megabytes: int = 160
@@ -27,7 +27,7 @@ class Limits:
 
 @cache
 def limits() -> Limits:
-    """Those of this process.
+    """The limits of this process.
 
     Raises:
         ConfigError: a variable is not a whole number of at least 1.

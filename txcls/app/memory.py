@@ -1,4 +1,4 @@
-"""Have the C library give freed memory back to the operating system, where it is glibc."""
+"""Make glibc return freed memory to the operating system."""
 
 import ctypes
 import sys
@@ -11,13 +11,13 @@ _BLOCK = 1 << 18
 
 @cache
 def give_back_freed_memory() -> bool:
-    """Once per process: blocks of 256 kB and more go back as soon as they are freed, and threads share two arenas.
+    """Once per process: return blocks of 256 kB and more as soon as they are freed, and let threads share two arenas.
 
-    Each visitor's run is a thread. By default glibc would keep what they free in an arena each, and would raise the
-    size from which blocks go back to 32 MB: a few hundred long texts then cost as many megabytes that nobody uses.
+    Each run of a page is a thread. By default glibc keeps freed memory in one arena per thread, and raises the size
+    from which blocks are returned to up to 32 MB; after a few hundred long texts that is hundreds of unused megabytes.
 
     Returns:
-        Whether there was a glibc to tell.
+        Whether glibc is there and accepted the settings.
     """
     if not sys.platform.startswith("linux"):
         return False

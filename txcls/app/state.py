@@ -1,7 +1,7 @@
-"""What the app shows, and the URL that opens the same view again: checkpoints, text, k, layer, head, step, switches, ….
+"""The state of a session, and the URL that restores it: checkpoints, text, k, layer, head, step, switches, ….
 
-One `View` per browser session; widgets change it through callbacks, pages read it, `publish` writes it to the URL.
-Layers and heads are counted from 1 in the URL, as on the screen, and from 0 in code.
+Each browser session has one `View`. Widgets change it through callbacks, pages read it, and `publish` writes it to the
+URL. Layers and heads count from 1 in the URL and on screen, and from 0 in code.
 """
 
 import re
@@ -15,42 +15,49 @@ from txcls.app.examples import EXAMPLES
 from txcls.app.limits import limits
 
 LONGEST_LINKED_TEXT = 2000
-"""Longer texts stay out of the URL: browsers and proxies cut long addresses."""
+"""Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
 LONGEST_NAME = 255
-"""Of a checkpoint, or of a step."""
+"""Longest name of a checkpoint or a step."""
 LARGEST_SEED = 999_999
 MOST_ROWS = 20
-"""Most classes that are listed by name."""
-
-
+"""Most classes that are listed individually."""
 LONGEST_LINKED_CONTINUATION = 200
-"""Longer continuations, in tokens, stay out of the URL too."""
+"""Longer continuations, in tokens, are left out of the URL too."""
 
 Part = Literal["fill", "continue", "masks"]
 """The parts of the Language model page."""
 HeadChange = Literal["off", "uniform", "shuffled"]
-"""What the Switchboard does with a head."""
+"""What the Switchboard does to a head."""
 Substitute = Literal["zero", "mean"]
-"""What stands there for a part that is switched off."""
+"""What replaces the output of a part that is switched off."""
 
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions|bigrams|phrases")
-"""A part that can be switched, as in the URL: layer and head, layer and ff, t and a token's place, or a name."""
+"""A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or a name."""
 MOST_SWITCHED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The state that matters; `versus` is the checkpoint to compare with, "" for none; `layer` and `head` count from
-    0; `step` is a step of the forward pass by name, "" for the first; `changed` is the second version of the text on
-    the page What if, "" where it is the same.
+    """What a session shows.
 
-    Of the Switchboard: `switched` are the parts that are changed, each a `SWITCH`; parts that a checkpoint or a text
-    does not have play no part there.
-
-    Of the Language model page: `masked` and `causal` are its checkpoints, "" for the first there is; `blank` is the
-    word that is blanked out, counted from 1, 0 for one of the page's choice; `upto` says how many of the text's tokens
-    are read before the next one is asked for, 0 for all; `added` are the ids of the continuation; the rest is how it is
-    sampled, `top_k` 0 for all tokens.
+    Attributes:
+        checkpoint: by name.
+        versus: the checkpoint to compare with, "" for none.
+        text: the text in the box.
+        k: how many classes are listed individually.
+        layer, head: the selected head, from 0.
+        step: the step of the forward pass on Step by step, "" for the first.
+        changed: the second version of the text on What if, "" if it equals the first.
+        switched: the parts that are changed on the Switchboard, each a `SWITCH`; those that a checkpoint or a text does
+            not have are ignored.
+        heads: what is done to a switched head.
+        off: what replaces a part that is switched off.
+        part: the part of the Language model page.
+        masked, causal: the checkpoints of the Language model page, "" for the first available.
+        blank: which word is blanked out, from 1; 0 lets the page choose.
+        upto: how many tokens of the text are read before the next one is predicted, 0 for all.
+        added: token ids of the continuation.
+        temperature, top_k, top_p, seed: how the continuation is sampled; `top_k` 0 for all tokens.
     """
 
     checkpoint: str = ""
@@ -77,16 +84,16 @@ class View:
 
 
 _NUMBERS = (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1), ("blank", 0, 0), ("upto", 0, 0), ("top_k", 0, 0))
-"""Whole numbers in the URL: name, least value, and what is taken off it in code."""
+"""Integers in the URL: name, smallest value, and what is subtracted from it in code."""
 
 
 def sendable(text: str) -> str:
-    """`text` with lone surrogates, which no browser or file can hold, as U+FFFD."""
+    """`text` with U+FFFD for lone surrogates, which cannot be encoded as UTF-8."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def as_read(text: str, notes: list[str]) -> str:
-    """The text as far as the app reads it (`limits().characters`), fit to be sent; a note where it is cut."""
+    """The text, cut to `limits().characters` and encodable as UTF-8; adds a note if it was cut."""
     most = limits().characters
     if len(text) > most:
         notes.append(f"This text is longer than {most:,} characters: the first {most:,} are read.")
@@ -94,9 +101,9 @@ def as_read(text: str, notes: list[str]) -> str:
 
 
 def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> tuple[View, list[str]]:
-    """The view that a URL's parameters ask for, and a sentence about each that could not be had.
+    """The view that a URL's parameters describe, and a note about each parameter that was not usable.
 
-    Whatever the values: unknown names and what is no number become the default, numbers out of range the nearest.
+    Never fails: unknown names and malformed numbers become the default, numbers out of range the nearest valid one.
     """
     view, notes = View(checkpoint=checkpoints[0] if checkpoints else ""), []
     wanted = params.get("checkpoint")
@@ -124,7 +131,7 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
 
 
 def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    """The fields of the Switchboard."""
+    """The fields of the Switchboard page."""
     changes: dict[str, Any] = {}
     for name, known in (("heads", HeadChange), ("off", Substitute)):
         if params.get(name) in get_args(known):
@@ -132,14 +139,14 @@ def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any
     asked = [part for part in params.get("switched", "").split(",", 2 * MOST_SWITCHED) if part]
     parts = list(dict.fromkeys(part for part in asked[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
     if strange := next((part for part in asked if not SWITCH.fullmatch(part)), None):
-        notes.append(f"The link switches “{sendable(strange)[:20]}”, which is no part of a model; it was ignored.")
+        notes.append(f"“{sendable(strange)[:20]}” in the link is not a part of a model; it was ignored.")
     if parts:
         changes["switched"] = tuple(parts)
     return changes
 
 
 def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    """The fields of the Language model page; its checkpoints are looked for when it is drawn."""
+    """The fields of the Language model page, which checks its checkpoints itself."""
     changes: dict[str, Any] = {
         name: sendable(params[name][:LONGEST_NAME]) for name in ("masked", "causal") if name in params
     }
@@ -154,14 +161,14 @@ def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, A
         try:
             ids = tuple(int(part) for part in params["added"].split(".") if part)[:LONGEST_LINKED_CONTINUATION]
         except ValueError:
-            notes.append("The continuation in the link cannot be read; it was left out.")
+            notes.append("The continuation in the link is malformed; it was ignored.")
         else:
             changes["added"] = ids
     return changes
 
 
 def _number(name: str, raw: str | None, notes: list[str], *, whole: bool = False) -> float | None:
-    """What a parameter says, None with a note where that is no number."""
+    """The number in a parameter; None, with a note, if it is not a number."""
     if raw is None:
         return None
     try:
@@ -175,7 +182,7 @@ def _number(name: str, raw: str | None, notes: list[str], *, whole: bool = False
 
 
 def params_from_view(view: View) -> dict[str, str]:
-    """The URL parameters of a view: what differs from the default, and the text always, unless it is too long."""
+    """The URL parameters of a view: what differs from the default, and always the text, unless it is too long."""
     default = View()
     params = {"checkpoint": view.checkpoint}
     if view.versus:
@@ -200,13 +207,13 @@ def params_from_view(view: View) -> dict[str, str]:
 
 
 def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
-    """This session's view, after adopting what a link, or the browser's back button, brought in the URL.
+    """This session's view, updated from the URL after a link or the browser's back button.
 
-    `text_box` is the key of the page's text area. It is filled only when the page opens or the text came from
-    elsewhere: at any other time its owner may be typing in it.
+    `text_box` is the key of the page's text area. It is set only when the page opens or the URL brings another text:
+    at any other time the visitor may be typing in it.
     """
     state, params = st.session_state, st.query_params.to_dict()
-    touched = state.pop("_touched", False)  # a widget has just changed the view: the URL is the older of the two
+    touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date
     if "_view" not in state or (params and params != state.get("_published") and not touched):
         state["_view"], state["_notes"] = view_from_params(params, checkpoints=checkpoints)
         state[text_box] = state["_view"].text
@@ -225,8 +232,7 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
 def change_view(**changes: Any) -> None:
     """Change fields of this session's view; for callbacks, which run before the page is drawn.
 
-    What was added to another text, or by another model, is no continuation of this one; nor are switched tokens of
-    another text those of this one.
+    Another text or another model discards the continuation; another text also discards its switched tokens.
     """
     notes: list[str] = []
     for field in ("text", "changed"):
@@ -244,7 +250,7 @@ def change_view(**changes: Any) -> None:
 
 
 def shown_view() -> View:
-    """This session's view, as it stands."""
+    """This session's current view."""
     view: View = st.session_state.get("_view", View())
     return view
 
@@ -259,6 +265,6 @@ def publish(view: View) -> None:
 
 
 def take_notes() -> list[str]:
-    """What the link asked for in vain; each is returned once."""
+    """Notes about unusable parts of the link or the text; each is returned once."""
     notes: list[str] = st.session_state.pop("_notes", [])
     return notes

@@ -1,4 +1,4 @@
-"""Heavy computations of many visitors: one at a time, a slice for each in turn, a bounded number waiting."""
+"""A queue for heavy computations: one runs at a time, in time slices, and a bounded number waits."""
 
 import threading
 import time
@@ -9,45 +9,45 @@ from txcls.errors import TxclsError
 
 
 class BusyError(TxclsError):
-    """Too many computations are waiting already."""
+    """The queue is full."""
 
 
 class Turns:
-    """Lets one computation run at a time, in slices (round robin): a long one delays a short one by a slice only.
+    """Runs one computation at a time, round robin in time slices, so that a long one delays a short one by one slice.
 
     Args:
-        most_waiting: computations that may wait beside the one that runs.
-        slice_seconds: how long one runs before the next gets its turn, if any waits.
+        most_waiting: how many computations may wait while one runs.
+        slice_seconds: how long a computation runs before the next in the queue gets its turn.
     """
 
     def __init__(self, *, most_waiting: int, slice_seconds: float = 0.25) -> None:
         self._most_waiting = most_waiting
         self._slice = slice_seconds
         self._changed = threading.Condition()
-        self._queue: list[object] = []  # the first one runs
+        self._queue: list[object] = []  # the first one is running
 
     @property
     def waiting(self) -> int:
-        """How many computations wait for their turn."""
+        """How many computations are waiting."""
         with self._changed:
             return max(0, len(self._queue) - 1)
 
     @contextmanager
     def turn(self, wait: Callable[[int], None]) -> Iterator[Callable[[], None]]:
-        """Run the block in slices. What it is given must be called between pieces of its work, and hands the turn over.
+        """Run the block in time slices. It gets a function to call between pieces of its work, which yields the turn.
 
         Args:
-            wait: called with the number of computations ahead, several times a second while one waits, and with 0 when
-                the block runs; whatever it raises gives the computation up.
+            wait: called several times a second with the number of computations ahead while this one waits, and with 0
+                while it runs; an exception cancels the computation.
 
         Raises:
-            BusyError: too many are waiting.
+            BusyError: the queue is full.
         """
         ticket = object()
         with self._changed:
             if len(self._queue) > self._most_waiting:
                 n = len(self._queue) - 1
-                raise BusyError(f"This server is busy: {n} computations are waiting already. Try again in a moment.")
+                raise BusyError(f"This server is busy: {n} computations are already waiting. Try again in a moment.")
             self._queue.append(ticket)
         began = 0.0
 
@@ -72,14 +72,14 @@ class Turns:
                 self._changed.notify_all()
 
     def _ahead(self, ticket: object) -> int:
-        """How many are ahead, after a short wait for it to change where there is any."""
+        """How many are ahead; if any are, after a short wait for that to change."""
         with self._changed:
             if self._queue[0] is not ticket:
                 self._changed.wait(0.2)
             return self._queue.index(ticket)
 
     def _hand_over(self, ticket: object) -> bool:
-        """Go to the end of the queue; False where nobody else is in it."""
+        """Go to the end of the queue; False if nobody else is in it."""
         with self._changed:
             if len(self._queue) == 1:
                 return False

@@ -1,6 +1,6 @@
 """One number per head as a heat map of layers by heads, with an extra column for feed-forward blocks."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ def head_effects_map(
     title: str,
     what: str,
     digits: int = 1,
-    chosen: Collection[tuple[int, int]] = (),
+    badges: Mapping[tuple[int, int], str] | None = None,
     clickable: bool = True,
 ) -> go.Figure:
     """The effect of each head and feed-forward block in percentage points, with zero in the middle of the colour scale.
@@ -38,8 +38,8 @@ def head_effects_map(
         title: of the colour bar.
         what: what changed, for the text on hover.
         digits: decimals of the numbers.
-        chosen: (layer, head) of the cells to frame and cross out.
-        clickable: whether the hover text says that a click switches.
+        badges: what to write on the cells to be framed, by (layer, head).
+        clickable: whether hovering invites to click.
     """
     cells = np.column_stack(
         [heads, np.full(len(heads), np.nan), feed_forward]
@@ -55,14 +55,14 @@ def head_effects_map(
         n_heads=heads.shape[1],
         feed_forward=True,
     )
-    for layer, head in chosen:
+    for (layer, head), badge in (badges or {}).items():
         column = heads.shape[1] + GAP if head == FEED_FORWARD else head
         figure.add_shape(
             type="rect", x0=column - 0.47, x1=column + 0.47, y0=layer - 0.46, y1=layer + 0.46,
             line={"color": FRAME, "width": 5},
         )  # fmt: skip
         figure.add_annotation(
-            x=column, y=layer - 0.33, text="<b>off</b>", showarrow=False, font={"size": 13, "color": "#111111"},
+            x=column, y=layer - 0.33, text=f"<b>{badge}</b>", showarrow=False, font={"size": 13, "color": "#111111"},
             bgcolor=FRAME, borderpad=1,
         )  # fmt: skip
     return figure

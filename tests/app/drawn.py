@@ -1,0 +1,123 @@
+"""Pages as Streamlit's AppTest draws them, without a browser, and what is on them."""
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from streamlit.testing.v1 import AppTest
+
+ENTRY = str(Path(__file__).parents[2] / "streamlit_app.py")
+
+BAD_TEXTS = {
+    "empty": "",
+    "white space": " \t\n\u3000 ",
+    "megabyte": "shares fell in the market after the election. " * 22_000,
+    "one long word": "x" * 100_000,
+    "only unknown words": "zyzzyva qwertz",
+    "emoji": "🦊🎉👩‍👩‍👧‍👦🇪🇺",
+    "right to left": "ارتفعت أسعار النفط שלום עולם",
+    "cjk": "東京で新しい望遠鏡が公開された",
+    "combining": "Z̸̡̛a̷l̶g̵o̴ e\u0301\u0301\u0301",
+    "control characters": "shares\x00fell\x07in\x1b[31m the\x7f market\u202e",
+    "script": "<script>alert('x')</script> <img src=x onerror=alert(1)> shares & <b>prices</b> fell",
+    "markdown": "# **shares** [fell](http://example.com) $x^2$ :red[prices] `a`",
+    "only markup": "<p></p><br>",
+    "entities": "&lt;script&gt;alert(1)&lt;/script&gt; &#0; &amp;amp;",
+}
+
+
+def open_page(name: str, **params: str) -> AppTest:
+    """The page of this name (`txcls.app.pages`), opened by a link with these parameters."""
+    app = AppTest.from_file(ENTRY, default_timeout=60)
+    for field, value in params.items():
+        app.query_params[field] = value
+    if name != "classify":
+        app.run()
+        app.switch_page(f"txcls/app/pages/{name}.py")
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def go_to(app: AppTest, name: str) -> AppTest:
+    """Another page in the same session."""
+    return app.switch_page(f"txcls/app/pages/{name}.py").run()
+
+
+def html_of(app: AppTest) -> str:
+    """Everything that was drawn by `st.html`, but for style sheets."""
+    bodies = [element.proto.body for element in app.get("html")]
+    return "\n".join(body for body in bodies if not body.startswith("<style>"))
+
+
+def words_of(app: AppTest) -> str:
+    """Everything that can be read on the page, but for headings, labels and charts."""
+    return "\n".join(
+        [html_of(app), *(e.value for kind in (app.markdown, app.info, app.warning, app.caption) for e in kind)]
+    )
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart: its key, its description for screen readers, and the figure as it is sent."""
+
+    key: str
+    alt: str
+    figure: dict[str, Any]
+
+
+def charts_of(app: AppTest) -> list[Chart]:
+    """The charts in the order in which they were drawn."""
+    protos = [element.proto for element in app.get("plotly_chart")]
+    return [Chart(proto.id.split("-", 2)[2], proto.alt, json.loads(proto.spec)) for proto in protos]
+
+
+def chart(app: AppTest, key: str) -> Chart:
+    """The one chart whose key starts so."""
+    (found,) = (one for one in charts_of(app) if one.key.startswith(key))
+    return found
+
+
+def figures_of(app: AppTest) -> list[dict[str, Any]]:
+    """Their figures alone."""
+    return [chart.figure for chart in charts_of(app)]
+
+
+def numbers(sent: Any) -> NDArray[Any]:
+    """An array of a figure: NumPy's arrive as base64."""
+    if not isinstance(sent, dict):
+        return np.array(sent)
+    values = np.frombuffer(base64.b64decode(sent["bdata"]), dtype=sent["dtype"])
+    shape = sent.get("shape")
+    return values.reshape([int(n) for n in shape.split(",")]) if shape else values
+
+
+def type_text(app: AppTest, text: str) -> None:
+    """Put a text into the page's box."""
+    app.text_area[0].set_value(text)
+
+
+def each_bad_text(app: AppTest, enter: Callable[[AppTest, str], object] = type_text) -> Iterator[str]:
+    """Give a page each of `BAD_TEXTS` in turn, and its name after the page has answered it calmly.
+
+    Args:
+        app: the page.
+        enter: what puts a text into it; the page is run afterwards.
+    """
+    for kind, text in BAD_TEXTS.items():
+        enter(app, text)
+        app.run()
+        assert not app.exception, f"{kind}: {app.exception}"
+        assert not app.error, f"{kind}: {app.error}"
+        shown = html_of(app)
+        assert "<script>" not in shown and "<img" not in shown, kind
+        try:
+            words_of(app).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise AssertionError(f"{kind}: {error}") from error
+        yield kind

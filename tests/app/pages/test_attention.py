@@ -1,0 +1,77 @@
+"""The page Attention."""
+
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import chart, numbers, open_page, words_of
+from tests.app.tiny import LEARNED, PAIRS, PLAIN
+from txcls.classifier import Classifier
+from txcls.inspection.attention import attention_rollout, head_statistics, query_key
+from txcls.inspection.tracing import trace_text
+
+TEXT = "banks signed a deal after the election"
+
+
+def test_deep_link_opens_the_layer_and_head_it_names() -> None:
+    app = open_page("attention", text="banks signed a deal", layer="2", head="2")
+    assert any("Layer 2, head 2" in heading.value for heading in app.subheader)
+    assert app.text_area[0].value == "banks signed a deal"
+
+
+def test_layer_that_is_not_there_becomes_the_last_and_this_is_said() -> None:
+    app = open_page("attention", layer="99", head="1")
+    assert any("Layer 2, head 1" in heading.value for heading in app.subheader)
+    assert any("no layer 99" in warning.value for warning in app.warning)
+    assert app.query_params["layer"] == "2"
+
+
+def test_head_is_chosen_by_plain_selectors_too() -> None:
+    app = open_page("attention")
+    app.segmented_control(key="head_box").set_value(2).run()
+    assert any("Layer 1, head 2" in heading.value for heading in app.subheader)
+    assert app.query_params["head"] == "2"
+
+
+def test_attention_says_what_rows_mean_and_that_it_is_no_explanation() -> None:
+    shown = words_of(open_page("attention"))
+    assert "Each **row** is a query" in shown and "keys (**columns**)" in shown
+    assert "not by itself an explanation" in shown
+
+
+def test_the_attention_to_hidden_special_tokens_is_stated() -> None:
+    app = open_page("attention", checkpoint=LEARNED, text="banks signed a deal")
+    app.toggle(key="hide_special").set_value(True).run()
+    assert not app.exception
+    assert any("not shown get" in caption.value for caption in app.caption)
+
+
+def heat_map(app: AppTest, key: str) -> dict[str, Any]:
+    """The first data of a chart, which are those of its heat map."""
+    return dict(chart(app, key).figure["data"][0])
+
+
+def test_attention_page_prints_the_librarys_numbers() -> None:
+    app = open_page("attention", text=TEXT, layer="2", head="2")
+    traced = trace_text(Classifier.load(PLAIN), TEXT)
+    pattern = traced.attention[1, 1]
+    query, key = np.unravel_index(int(pattern.argmax()), pattern.shape)
+    found = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
+    words = words_of(app)
+    assert f"**{found.score:.3f}**" in words and f"**{found.weight:.3f}**" in words
+    heads = head_statistics(traced.attention)
+    for key, expected, close in (("chart_entropy", heads.entropy, 0.00501), ("chart_distance", heads.distance, 0.0501)):
+        np.testing.assert_allclose(np.array(heat_map(app, key)["text"], dtype=float), expected, atol=close)
+    np.testing.assert_allclose(numbers(heat_map(app, "chart_map")["z"]), pattern, atol=1e-6)
+    rollout = attention_rollout(traced.attention)
+    np.testing.assert_allclose(numbers(heat_map(app, "chart_rollout")["z"]), rollout, atol=1e-6)
+
+
+def test_two_checkpoints_maps_stand_side_by_side() -> None:
+    app = open_page("attention", text=TEXT, layer="2", head="2", versus=PAIRS)
+    assert any(heading.value == "The same text in ag\\_news and in pairs" for heading in app.subheader)
+    assert "Head numbers are arbitrary" in words_of(app)
+    for name in (PLAIN, PAIRS):
+        expected = trace_text(Classifier.load(name), TEXT).attention[1, 1]
+        np.testing.assert_allclose(numbers(heat_map(app, f"chart_versus_{name}")["z"]), expected, atol=1e-6)

@@ -1,0 +1,164 @@
+"""The page Classify: the prediction, what was read, a second checkpoint, texts of no class, random test texts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, words_of
+from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from tests.conftest import make_checkpoint
+from txcls.app.examples import EXAMPLES
+from txcls.app.state import LONGEST_LINKED_TEXT
+
+
+def test_text_is_shown_as_text() -> None:
+    app = open_page("classify")
+    app.text_area[0].set_value("<script>alert(1)</script> <b>shares</b> fell").run()
+    assert "&lt;script&gt;" in html_of(app)
+    assert "<b>shares" not in html_of(app)
+
+
+def test_unknown_words_and_cut_off_part_are_marked() -> None:
+    app = open_page("classify")
+    app.text_area[0].set_value("zyzzyva " + "shares fell " * 30).run()
+    shown = html_of(app)
+    assert "txcls-unknown" in shown and "1 not in the vocabulary" in shown
+    assert "txcls-cut" in shown and "reads 24 tokens at most" in shown
+
+
+def test_example_fills_box_and_url() -> None:
+    app = open_page("classify")
+    app.button(key=f"example_{EXAMPLES[2].title}").click().run()
+    assert app.text_area[0].value == EXAMPLES[2].text
+    assert app.query_params["text"] == EXAMPLES[2].text
+
+
+def test_fewer_classes_leave_an_other_bar_that_completes_one_hundred_percent() -> None:
+    app = open_page("classify", k="2")
+    bars = chart(app, "chart_bars").figure["data"][0]
+    assert [name.strip() for name in bars["customdata"]][2] == "2 others"
+    assert len(bars["x"]) == 3 and sum(bars["x"]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("k, n_bars", [("99", 4), ("0", 2), ("-3", 2)])
+def test_numbers_of_classes_out_of_range_become_the_nearest(k: str, n_bars: int) -> None:
+    assert len(chart(open_page("classify", k=k), "chart_bars").figure["data"][0]["x"]) == n_bars
+
+
+def test_text_too_long_for_a_link_stays_out_of_the_url_and_this_is_said() -> None:
+    app = open_page("classify")
+    app.text_area[0].set_value("shares " * LONGEST_LINKED_TEXT).run()
+    assert "text" not in app.query_params
+    assert any("too long" in caption.value for caption in app.caption)
+
+
+def draw(app: AppTest, **params: str) -> AppTest:
+    """Open the random test texts, as a click would; AppTest cannot click on expanders."""
+    app.session_state["test_texts"] = True
+    return app.run()
+
+
+def test_picker_says_what_each_checkpoint_is_for() -> None:
+    options = open_page("classify").selectbox(key="checkpoint_box").options
+    assert f"{PLAIN} · a test · 4 classes · 92.5 %" in options
+    assert any(option.startswith(f"{MANY} · a test · 150 classes") for option in options)
+
+
+def test_two_checkpoints_answer_side_by_side_and_the_link_says_so() -> None:
+    app = open_page("classify", text="banks signed a deal")
+    app.selectbox(key="versus_box").set_value(LEARNED).run()
+    assert app.query_params["versus"] == LEARNED
+    bars = figures_of(app)
+    assert len([one for one in bars if one["data"][0]["type"] == "bar"]) >= 2
+    shown = html_of(app)
+    assert shown.count('txcls-answer"') == 2 and f"<b>{LEARNED}</b>" in shown and f"<b>{PLAIN}</b>" in shown
+    assert [h.value for h in app.subheader if h.value.endswith(" read")] == ["What ag\\_news read", "What learned read"]
+    app.selectbox(key="versus_box").set_value(None).run()
+    assert "versus" not in app.query_params and not app.exception
+
+
+def test_a_link_opens_the_comparison_and_other_pages_keep_it() -> None:
+    app = open_page("classify", checkpoint=PLAIN, versus=MANY, text="banks signed a deal")
+    assert app.selectbox(key="versus_box").value == MANY
+    go_to(app, "attention")
+    assert app.query_params["versus"] == MANY
+    go_to(app, "classify")
+    app.selectbox(key="checkpoint_box").set_value(MANY).run()
+    assert not app.exception and "versus" not in app.query_params  # not with itself
+
+
+def test_bad_texts_are_answered_calmly_by_two_checkpoints() -> None:
+    app = open_page("classify", checkpoint=PAIRS, versus=MANY)
+    for kind in each_bad_text(app):
+        assert app.query_params["versus"] == MANY, kind
+
+
+def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_checkpoint(tmp_path / "good")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("classify", checkpoint="good", versus="broken")
+    assert any("broken" in one.value and "is not listed" in one.value for one in app.caption)
+    assert "There is no checkpoint “broken”" in app.warning[0].value and figures_of(app)
+
+
+def test_a_text_of_no_class_is_said_to_be_so_on_every_page() -> None:
+    app = open_page("classify", checkpoint=MANY, text="banks signed a deal")
+    assert "Probably none of these" in html_of(app) and "threshold" in words_of(app)
+    assert "Probably none" not in html_of(open_page("classify", text="banks signed a deal"))
+    assert "probably none of these" in html_of(open_page("attention", checkpoint=MANY, text="banks signed a deal"))
+
+
+def test_many_classes_have_their_long_names_above_the_bars_and_a_slider() -> None:
+    app = open_page("classify", checkpoint=MANY, text="banks signed a deal", k="20")
+    figure = figures_of(app)[0]
+    names = [note["text"].strip() for note in figure["layout"]["annotations"]]
+    assert len(names) == 21 and names[-1] == "130 others"
+    assert any(name.startswith("what_can_i_ask_you_about_subject_") and "…" not in name for name in names)
+    assert app.slider(key="k_box").max == 20
+
+
+def test_random_test_texts_come_with_truth_prediction_and_share_of_right_ones() -> None:
+    app = draw(open_page("classify", checkpoint=MANY))
+    shown = html_of(app)
+    assert shown.count("prediction <b>") == 20
+    assert "of 20 right**" in words_of(app) and "120 test texts" in words_of(app)
+    app.slider(key="draw_n").set_value(35).run()
+    assert html_of(app).count("prediction <b>") == 35
+    before = html_of(app)
+    app.button(key="draw_others").click().run()
+    assert html_of(app) != before
+    app.number_input(key="draw_seed").set_value(0).run()
+    assert html_of(app) == before
+
+
+def test_nothing_is_drawn_before_it_is_asked_for() -> None:
+    assert "prediction <b>" not in html_of(open_page("classify", checkpoint=MANY))
+
+
+def test_a_data_set_of_other_classes_is_not_drawn_from() -> None:
+    app = draw(open_page("classify", checkpoint=PLAIN))
+    assert any("classes that" in one.value for one in app.warning)
+
+
+@pytest.mark.parametrize(
+    "dataset, words",
+    [("clinc150", "txcls data fetch clinc150"), ("huffpost", "requires a login"), ("table", "user's own file")],
+)
+def test_where_the_data_are_not_on_the_machine_it_says_how_to_get_them(
+    dataset: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    config = tmp_path / "tiny" / "config.json"
+    values = json.loads(config.read_text())
+    values["data"]["dataset"] = dataset
+    config.write_text(json.dumps(values))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "nothing"))
+    monkeypatch.delenv("TXCLS_DATA", raising=False)
+    app = draw(open_page("classify"))
+    assert not app.exception
+    assert any(words in info.value for info in app.info)

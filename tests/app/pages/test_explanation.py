@@ -1,0 +1,78 @@
+"""The page Explanation?: every number is the library's."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.app.drawn import html_of, open_page, words_of
+from tests.app.tiny import LEARNED, MANY, PLAIN
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.classifier import Classifier
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.inspection.attribution import METHODS, deletion_curves, explain
+
+TEXT = "banks signed a deal after the election"
+
+
+def test_what_was_not_measured_is_said_with_the_command() -> None:
+    app = open_page("explanation", text=TEXT)
+    assert "evaluate ag_news --explanations 200 --write" in words_of(app)
+    assert any(button.key == "run_averages" for button in app.button)
+
+
+def test_without_the_data_nothing_is_offered_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    made = make_checkpoint(tmp_path / "mine")
+    config = made.config.model_copy(update={"data": DataConfig(dataset="table")})
+    save_checkpoint(replace(made, config=config))
+    app = open_page("explanation", text=TEXT)
+    assert "cannot be recomputed" in words_of(app)
+    assert not any(button.key == "run_averages" for button in app.button)
+
+
+@pytest.mark.parametrize("target", ["logit", "probability"])
+def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
+    app = open_page("explanation", text=TEXT)
+    app.segmented_control(key="explain_target").set_value(target).run()
+    found = explain(Classifier.load(PLAIN), TEXT, target=target)  # type: ignore[arg-type]
+    shown = html_of(app)
+    for name in METHODS:
+        assert METHODS[name] in shown
+        for score in found.scores[name]:
+            sign = "+" if name in ("gradient", "integrated", "leave_one_out") else ""
+            assert f"<td>{score:{sign}.4f}</td>".replace("-", "−") in shown
+    curves = deletion_curves(Classifier.load(PLAIN), TEXT, found.scores)
+    for area in (*curves.areas.values(), curves.random_area):
+        assert f"<td>{area:.3f}</td>" in shown
+    words = words_of(app)
+    assert f"**{found.integrated.completeness_error:.4f}**" in words
+    assert f"{found.integrated.value:.4f} for this text" in words
+    assert f"{found.integrated.baseline_value:.4f} for the baseline" in words
+    assert "Jain & Wallace 2019" in words and "Wiegreffe & Pinter 2019" in words and "recurrent" in words
+
+
+def test_kept_averages_are_shown(measured: Classifier) -> None:
+    shown = html_of(open_page("explanation", text=TEXTS[0]))
+    kept = measured.checkpoint.metrics["explanations"]
+    for area in (*kept["areas"].values(), kept["random_area"]):
+        assert f"<td>{area:.3f}</td>" in shown
+
+
+def test_averages_are_computed_anew_where_the_data_are_here() -> None:
+    app = open_page("explanation", checkpoint=MANY, text=TEXT)  # its data are the sample set, which ships
+    config = load_checkpoint(MANY).config
+    assert config.data.dataset == "sample"
+    app.button(key="run_averages").click().run(timeout=120)
+    assert not app.exception
+    n = len(open_dataset(DataConfig(dataset="sample")).load("test"))
+    assert f"{min(n, 200)} random test texts, computed just now" in words_of(app)
+
+
+def test_added_tokens_hold_a_share_that_is_stated() -> None:
+    shown = words_of(open_page("explanation", checkpoint=LEARNED, text=TEXT))
+    explained = explain(Classifier.load(LEARNED), TEXT)
+    assert f"last-layer attention {explained.elsewhere['attention']:.0%}" in shown
+    assert "Tokens that the model adds" not in words_of(open_page("explanation", text=TEXT))

@@ -1,0 +1,246 @@
+"""The page Language model."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
+from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
+from txcls.app import compute
+from txcls.generation import Sampling, generate
+from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
+
+PARTS = ("fill", "continue", "masks")
+
+
+def open_language(**params: str) -> AppTest:
+    return open_page("language", **params)
+
+
+def strips_of(app: AppTest) -> list[list[dict[str, object]]]:
+    found = [e.proto for e in app.get("bidi_component") if e.proto.component_name == "txcls_token_strip"]
+    return [json.loads(proto.json)["tokens"] for proto in found]
+
+
+def model(name: str):  # type: ignore[no-untyped-def]
+    objective = "masked" if name == FILLS else "causal"
+    return compute.language(compute.source(name), objective).model  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_bad_texts_are_answered_calmly_in_every_part(part: str) -> None:
+    app = open_language(part=part)
+    for kind in each_bad_text(app):
+        try:
+            json.dumps(strips_of(app), ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise AssertionError(f"{kind}: {error}") from error
+        if kind == "megabyte":
+            assert "cut after 24 tokens" in words_of(app)
+
+
+def test_the_blank_of_a_link_is_filled_as_the_library_does() -> None:
+    app = open_language(text="the bank raised its rates", blank="3")
+    [strip] = strips_of(app)
+    assert [token["text"] for token in strip] == ["<cls>", "the", "bank", "▁▁▁▁", "its", "rates"]
+    assert [token["pressed"] for token in strip].index(True) == 3 and strip[0]["number"] is None
+    ids = model(FILLS).encode("the bank raised its rates")
+    ranked = fill_blank(model(FILLS), ids, 3)
+    assert f"**raised** was typed there: rank **{ranked.true_rank}** of" in words_of(app)
+    names = [name.strip() for name in figures_of(app)[0]["layout"]["yaxis"]["ticktext"]]  # type: ignore[index]
+    assert names == [model(FILLS).tokens[index] for index in ranked.ids]
+
+
+def test_without_a_choice_a_telling_word_is_blanked_and_never_an_unknown_one() -> None:
+    app = open_language(text="the zyzzyvazyzzyva goalkeeper saved")
+    assert "**goalkeeper** was typed there" in words_of(app)
+
+
+@pytest.mark.parametrize("blank", ["0", "99", "-4", "x"])
+def test_blanks_that_are_not_there_become_one_of_the_pages_choice(blank: str) -> None:
+    app = open_language(text="the goalkeeper", blank=blank)
+    assert "**goalkeeper** was typed there" in words_of(app)
+
+
+def test_an_unknown_blank_is_said_to_be_beyond_guessing() -> None:
+    assert "**zyzzyva** was typed there. It is not in the vocabulary" in words_of(open_language(text="zyzzyva"))
+
+
+def test_next_tokens_and_surprise_are_the_librarys() -> None:
+    app = open_language(part="continue", text="the bank raised")
+    ids = model(SAYS).encode("the bank raised")
+    found = surprisal(model(SAYS), ids)
+    assert f"**{found.mean:.2f} bits**" in words_of(app) and f"**{found.perplexity:,.1f}**" in words_of(app)
+    typed, offered = strips_of(app)
+    assert [token["title"] for token in typed][1] == f"token 2: {found.bits[1]:.1f} bits"
+    ranked = next_tokens(model(SAYS), ids).ranked
+    assert [token["title"] for token in offered] == [f"{p:.2%}" for p in ranked.probabilities]
+
+
+def test_sampling_by_the_buttons_is_sampling_by_the_command_line() -> None:
+    app = open_language(part="continue", text="the bank raised", seed="7", temperature="1.2")
+    ids = model(SAYS).encode("the bank raised")
+    wanted = [s.id for s in generate(model(SAYS).model, ids, n=4, sampling=Sampling(temperature=1.2, seed=7))]
+    for n in range(1, 5):
+        app.button(key="sample_1").click().run()
+        assert app.query_params["added"] == ".".join(map(str, wanted[:n]))
+    app.button(key="undo").click().run()
+    assert app.query_params["added"] == ".".join(map(str, wanted[:3]))
+    app.button(key="start_again").click().run()
+    assert "added" not in app.query_params
+    app.button(key="sample_10").click().run()
+    assert app.query_params["added"].split(".")[:4] == list(map(str, wanted))
+
+
+def test_what_was_added_is_of_one_text_and_one_model() -> None:
+    for change in ("text", "model"):
+        app = open_language(part="continue", text="the bank", added="20.21")
+        assert len([token for token in strips_of(app)[0] if token["kind"] == "added"]) == 2
+        if change == "text":
+            app.text_area[0].set_value("the bank raised").run()
+        else:
+            app.selectbox(key="causal_box").set_value(SAYS_WORDS).run()
+        assert "added" not in app.query_params
+        assert not [token for token in strips_of(app)[0] if token["kind"] == "added"]
+
+
+def test_a_continuation_of_another_vocabulary_is_left_out_with_a_note() -> None:
+    app = open_language(part="continue", text="the bank", added="20.99999")
+    assert any("not from this model" in warning.value for warning in app.warning)
+    app.button(key="sample_1").click().run()
+    assert not app.warning and len(app.query_params["added"].split(".")) == 1
+
+
+def test_what_follows_a_token_that_was_gone_back_to_takes_the_place_of_the_rest() -> None:
+    app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3", added="7.9")
+    assert [token["kind"] for token in strips_of(app)[0]] == ["fixed", "", "", "added", "added"]
+    shown = model(SAYS_WORDS).written([], [7, 9])
+    assert f"the bank<ins>{shown}</ins>" in html_of(app)
+
+
+def test_an_unknown_word_is_said_to_be_read_as_the_unknown_token() -> None:
+    app = open_language(part="continue", text="the zyzzyva raised", causal=SAYS_WORDS, upto="2")
+    assert "**zyzzyva \\(read as \\<unk\\>\\)** was typed there: rank" in words_of(app)
+    assert "counts as \\<unk\\>" in words_of(app)
+
+
+def test_a_full_model_says_that_it_cannot_go_on() -> None:
+    app = open_language(part="continue", text="the bank raised its rates again " * 4, causal=SAYS_WORDS, added="5")
+    assert any("reads 24 tokens at most" in info.value for info in app.info)
+    assert app.button(key="sample_1").disabled and not app.button(key="undo").disabled
+
+
+def test_going_back_asks_for_the_token_that_was_typed() -> None:
+    app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3")
+    assert "**raised** was typed there: rank **" in words_of(app)
+    strip = strips_of(app)[0]
+    assert [token["kind"] for token in strip] == ["fixed", "", "", "", "later", "later"]
+    assert strip[3]["pressed"]
+
+
+def test_filters_show_what_they_leave() -> None:
+    app = open_language(part="continue", text="the bank", causal=SAYS_WORDS)
+    assert "tokens can be sampled" in words_of(app) and len(figures_of(app)[0]["data"]) == 1  # type: ignore[arg-type]
+    app.select_slider(key="top_k_box").set_value(3).run()
+    assert app.query_params["top_k"] == "3"
+    assert "**3** of" in words_of(app)
+    drawn = figures_of(app)[0]["data"][1]  # type: ignore[index]
+    assert drawn["text"].count("filtered out") == 7
+    app.slider(key="temperature_box").set_value(0.0).run()
+    assert "nothing is sampled" in words_of(app)
+
+
+def test_nothing_typed_is_continued_from_the_start() -> None:
+    app = open_language(part="continue", text="")
+    assert strips_of(app)[1]
+    app.button(key="sample_10").click().run()
+    assert not app.exception and "<ins>" in html_of(app)
+
+
+def test_masks_stand_side_by_side_with_their_own_tokens() -> None:
+    app = open_language(part="masks", text="the bank raised", causal=SAYS_WORDS)
+    words = words_of(app)
+    assert "10 of 16 query–key pairs are unmasked" in words and "16 of 16 query–key pairs are unmasked" in words
+    assert len(figures_of(app)) == 4
+    app.segmented_control(key="layer_box").set_value(2).run()
+    assert app.query_params["layer"] == "2"
+    assert "layer 2 of 2, head 1 of 4" in words_of(app)
+
+
+def test_models_of_unlike_depth_show_their_last_layer() -> None:
+    app = open_language(part="masks", text="the bank raised", causal=SAYS, layer="3")
+    assert "layer 3 of 3" in words_of(app) and "layer 2 of 2, head 1 of 4 (its last)" in words_of(app)
+    app = open_language(part="masks", text="the bank raised", causal=SAYS, layer="9")
+    assert any("no layer 9" in warning.value for warning in app.warning)
+
+
+def test_every_language_model_is_offered_with_what_it_is() -> None:
+    app = open_language(part="continue")
+    assert list(app.selectbox(key="causal_box").options) == [
+        f"{name} · a test of causal · perplexity 20.1" for name in (SAYS, SAYS_WORDS)
+    ]
+    assert "perplexity <b>20.1</b>" in html_of(app)
+    assert "sub-words" in html_of(app) and "parameters" in html_of(app)
+
+
+def test_a_model_that_is_not_there_is_explained() -> None:
+    app = open_language(part="continue", causal="gone <b>")
+    assert any("gone" in warning.value for warning in app.warning)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_without_a_language_model_the_page_says_how_to_make_one(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_language(part=part)
+    assert any("txcls pretrain" in info.value for info in app.info)
+    assert not app.exception
+
+
+def test_a_damaged_language_model_is_named_not_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoints: Path
+) -> None:
+    shutil.copytree(tiny_checkpoints / FILLS, tmp_path / "hurt")
+    (tmp_path / "hurt" / "model.safetensors").write_bytes(b"x")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    assert "not a complete safetensors file" in open_language().error[0].value
+
+
+def test_a_published_gpt2_folder_continues_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    folder = tmp_path / "small_gpt2"
+    folder.mkdir()
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(["the bank raised its rates"] * 9, vocab_size=290, show_progress=False)
+    tokenizer.save_model(str(folder))
+    size = {"n_positions": 32, "n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 0, "eos_token_id": 0}
+    GPT2LMHeadModel(GPT2Config(vocab_size=tokenizer.get_vocab_size(), **size)).save_pretrained(folder)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_language(part="continue", text="The bank raised")
+    assert "a published GPT-2" in html_of(app)
+    app.button(key="sample_10").click().run()
+    assert not app.exception and len(app.query_params["added"].split(".")) == 10
+    app = open_language(part="continue", text="")
+    assert not app.exception and app.info
+
+
+def test_parameters_are_listed_part_by_part() -> None:
+    app = open_language()
+    assert "layers." not in words_of(app)
+    app.session_state[f"sizes_{FILLS}"] = True
+    app.run()
+    assert f"**{model(FILLS).n_parameters:,}**" in words_of(app) and "embeddings" in words_of(app)
+
+
+def test_the_page_keeps_its_state_on_the_way_through_the_others() -> None:
+    app = open_language(part="continue", text="the bank", causal=SAYS_WORDS, top_k="5", added="8.9")
+    go_to(app, "attention")
+    go_to(app, "language")
+    assert app.query_params["part"] == "continue" and app.query_params["added"] == "8.9"
+    assert app.select_slider(key="top_k_box").value == 5

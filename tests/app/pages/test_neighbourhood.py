@@ -1,0 +1,54 @@
+"""The page Neighbourhood."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.app.drawn import figures_of, open_page, words_of
+from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from tests.conftest import make_checkpoint
+from txcls.app import compute
+from txcls.app.examples import EXAMPLES
+
+TEXT = "the bank raised its rates again"
+
+
+@pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS, MANY])
+def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
+    app = open_page("neighbourhood", checkpoint=name, text=TEXT)
+    words, texts = figures_of(app)
+    assert words["data"][1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
+    shown = words_of(app)
+    made = compute.token_plane(compute.source(name), TEXT)
+    first = made.own[0]
+    assert f" {made.nearest[first][0][1]:.2f}," in shown
+    assert f"{len(EXAMPLES)} example texts of this app" in shown
+    others = tuple(example.text for example in EXAMPLES)
+    plane = compute.text_plane(compute.source(name), TEXT, others)
+    assert f"| {plane.cosines.max():.2f} |" in shown
+
+
+def test_test_texts_join_where_the_data_are_on_the_machine() -> None:
+    app = open_page("neighbourhood", checkpoint=MANY, text=TEXT)
+    app.toggle(key="with_test_texts").set_value(True).run()
+    assert not app.exception and "and 120 test texts from this machine" in words_of(app)
+
+
+def test_without_the_data_it_says_so_and_draws_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    config = tmp_path / "tiny" / "config.json"
+    values = json.loads(config.read_text())
+    values["data"]["dataset"] = "clinc150"
+    config.write_text(json.dumps(values))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "nothing"))
+    monkeypatch.delenv("TXCLS_DATA", raising=False)
+    app = open_page("neighbourhood", text=TEXT)
+    app.toggle(key="with_test_texts").set_value(True).run()
+    assert not app.exception and app.info and len(figures_of(app)) == 2
+
+
+def test_unknown_words_alone_have_no_vectors_and_this_is_said() -> None:
+    app = open_page("neighbourhood", text="zyzzyva qwertz")
+    assert any("No word of this text" in info.value for info in app.info)

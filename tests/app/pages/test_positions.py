@@ -1,0 +1,131 @@
+"""The page Positions: the encoding, shuffled words, other orders under three models, and the matrix of a shift."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import figures_of, open_page, words_of
+from tests.app.tiny import LEARNED
+from tests.conftest import CLASSES, make_checkpoint
+from txcls.app.pages.positions import MODELS
+from txcls.checkpoint import save_checkpoint
+
+TEXT = "the bank raised its rates again"
+
+
+def test_positions_mark_what_the_checkpoint_uses() -> None:
+    app = open_page("positions")
+    assert any(text.value.startswith("✓ This is what") for text in app.markdown)
+    app.slider(key="pe_width").set_value(64).run()
+    assert not app.exception
+    assert any("uses it with d_model = **16**" in text.value for text in app.markdown)
+
+
+def test_learned_positions_are_shown_as_the_checkpoints_own() -> None:
+    app = open_page("positions", checkpoint=LEARNED)
+    assert any("learned" in text.value for text in app.markdown)
+
+
+def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_checkpoint(tmp_path / "short", max_length=24, positions="learned")
+    with torch.no_grad():
+        made.model.embeddings.positional[:9] = 1.0
+        made.model.embeddings.positional[9:] = 0.0
+    save_checkpoint(made)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    assert "Those from 9 on are still zero" in words_of(open_page("positions"))
+
+
+def test_shuffling_reports_how_many_orders_keep_the_class() -> None:
+    app = open_page("positions", text="banks signed a deal after the election")
+    assert any("of 20** are still classified" in text.value for text in app.markdown)
+    assert any(all(name in str(chart) for name in CLASSES) for chart in figures_of(app))
+
+
+@pytest.fixture
+def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in MODELS:
+        made = make_checkpoint(tmp_path / name, positions=name.removeprefix("positions_"), max_length=24)
+        n = len(made.classes)
+        figures = {
+            "accuracy": 0.9, "macro_f1": 0.9, "ece": 0.0, "log_loss": 0.1, "n": 9, "per_class": [], "reliability": [],
+            "confusion": [[0] * n for _ in range(n)],
+            "order": {"words_shuffled": 0.8125, "positions_removed": 0.75, "both": 0.7},
+        }  # fmt: skip
+        save_checkpoint(replace(made, metrics={"test": figures}))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+
+
+def table(app: AppTest) -> list[list[str]]:
+    [found] = [m.value for m in app.markdown if m.value.startswith("| positions | as typed")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
+
+
+def words_now(app: AppTest) -> list[str]:
+    return [TEXT.split()[place] for place in app.session_state["order_places"]]
+
+
+@pytest.mark.usefixtures("three")
+def test_without_positions_no_order_changes_the_answer_and_with_them_some_does() -> None:
+    app = open_page("positions", text=TEXT)
+    assert words_now(app) == TEXT.split()[::-1], "an order that shows something, before anything is chosen"
+    changed: set[str] = set()
+    for _ in range(6):
+        assert not app.exception
+        rows = table(app)
+        assert [row[0] for row in rows] == list(MODELS.values())
+        assert rows[2][1] == rows[2][2]
+        assert all(row[3:] == ["90.00 %", "81.25 %"] for row in rows)
+        changed |= {row[0] for row in rows if row[1] != row[2]}
+        app.button(key="order_shuffle").click().run()
+        assert sorted(words_now(app)) == sorted(TEXT.split())
+    assert changed == {"sines and cosines", "learned"}
+    before = words_now(app)
+    app.button(key="order_reverse").click().run()
+    assert words_now(app) == before[::-1]
+    app.button(key="order_as_typed").click().run()
+    assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
+
+
+@pytest.mark.usefixtures("three")
+def test_another_text_starts_in_an_order_of_its_own() -> None:
+    app = open_page("positions", text=TEXT)
+    app.button(key="order_shuffle").click().run()
+    app.text_area[0].set_value("profits fell").run()
+    assert not app.exception and app.session_state["order_places"] == (1, 0)
+
+
+@pytest.mark.usefixtures("three")
+def test_a_text_of_one_word_has_no_other_order() -> None:
+    app = open_page("positions", text="bank")
+    app.button(key="order_shuffle").click().run()
+    assert not app.exception and all(row[1] == row[2] for row in table(app))
+
+
+def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_checkpoint(make_checkpoint(tmp_path / "alone", max_length=24))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("positions", text=TEXT)
+    assert "train positions --set model.positions=none" in app.code[0].value
+
+
+def test_the_shift_of_sinusoids_is_exact() -> None:
+    app = open_page("positions", text=TEXT)
+    assert "| sines and cosines | 0.000 | 0.000 |" in words_of(app)
+    assert figures_of(app)
+
+
+@pytest.mark.parametrize("max_length, shown", [(24, False), (200, True)])
+def test_learned_positions_are_fitted_only_where_they_are_more_than_their_dimensions(
+    max_length: int, shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_checkpoint(tmp_path / "mine", positions="learned", max_length=max_length)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    words = words_of(open_page("positions", text=TEXT))
+    assert ("| learned by mine |" in words) == shown
+    assert ("fitted exactly, random ones too" in words) == (not shown)

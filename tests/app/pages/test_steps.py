@@ -1,0 +1,119 @@
+"""The page Step by step."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
+from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from tests.conftest import make_checkpoint
+from txcls.app import compute
+from txcls.inspection.walk import Walk
+from txcls.inspection.walk.arithmetic import number
+
+TEXT = "the bank raised its rates again"
+
+
+def walk_of(name: str = PLAIN, text: str = TEXT) -> Walk:
+    return compute.walk(compute.source(name), text)
+
+
+def heading(app: AppTest) -> str:
+    return str(app.subheader[0].value)
+
+
+@pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS, MANY])
+def test_next_goes_through_every_step_and_back_again(name: str) -> None:
+    app = open_page("steps", checkpoint=name, text=TEXT)
+    walk = walk_of(name)
+    for place, step in enumerate(walk.steps):
+        assert not app.exception and step.title in heading(app)
+        if place:
+            assert app.query_params["step"] == step.name
+        if step.layer is not None:
+            assert f"Layer {step.layer + 1} " in heading(app)
+            assert dict(app.query_params).get("layer", "1") == str(step.layer + 1)
+        assert [code.value for code in app.code] == [code.code for code in step.code]
+        if step.formula:
+            assert app.latex[0].value.strip("$\n") == step.formula
+        assert len(app.get("plotly_chart")) == (step.values is not None)
+        if place < len(walk.steps) - 1:
+            app.button(key="step_next").click().run()
+    assert app.button(key="step_next").disabled
+    app.button(key="step_back").click().run()
+    assert walk.steps[-2].title in heading(app)
+
+
+def test_a_link_opens_its_step_layer_and_head() -> None:
+    app = open_page("steps", text=TEXT, step="scores", layer="2", head="2")
+    assert heading(app) == "Layer 2 · Scores · head 2"
+    assert not app.button(key="step_back").disabled
+    go_to(app, "attention")
+    go_to(app, "steps")
+    assert heading(app) == "Layer 2 · Scores · head 2"
+
+
+def test_a_step_that_is_not_there_is_named_and_the_first_shown() -> None:
+    app = open_page("steps", text=TEXT, step="<b>nope")
+    assert heading(app) == "Text"
+    assert any("no step" in warning.value for warning in app.warning)
+
+
+def test_the_chosen_numbers_arithmetic_is_spelled_out_with_all_its_terms() -> None:
+    app = open_page("steps", text=TEXT, step="scores", head="2")
+    app.selectbox(key="step_box_Row_T").set_value(1).run()
+    app.selectbox(key="step_box_Column_T").set_value(4).run()
+    step = walk_of().steps[walk_of().find("scores", 0)]
+    made = step.explain(1, 4, head=1)
+    assert app.latex[1].value.count(r"\\") >= 3 and number(float(step.cells(1)[1, 4])) in app.latex[1].value
+    assert all(line in app.latex[1].value for line in made.lines)
+    assert made.terms is not None and html_of(app).count("<tr><td>") == len(made.terms) == 8
+    assert f"{made.terms[3, 2]:.4f}".replace("-", "−") in html_of(app)
+
+
+def test_a_chosen_token_stays_chosen_in_the_next_step() -> None:
+    app = open_page("steps", text=TEXT, step="query")
+    app.selectbox(key="step_box_Row_T").set_value(3).run()
+    app.button(key="step_next").click().run()
+    assert app.selectbox(key="step_box_Row_T").value == 3
+
+
+def test_predict_first_keeps_the_numbers_back_until_there_is_an_answer() -> None:
+    app = open_page("steps", text=TEXT, step="softmax")
+    assert app.get("plotly_chart") and not app.radio
+    app.toggle(key="predict_first").set_value(True).run()
+    assert not app.get("plotly_chart") and len(app.latex) == 1
+    question = walk_of().steps[walk_of().find("softmax", 0)].question(head=0)
+    assert question is not None
+    app.radio[0].set_value((question.answer + 1) % len(question.options)).run()
+    assert app.get("plotly_chart") and any("✗" in warning.value for warning in app.warning)
+    app.radio[0].set_value(question.answer).run()
+    assert any("✓ Right" in success.value for success in app.success)
+    app.button(key="step_next").click().run()
+    assert not app.get("plotly_chart")
+
+
+@pytest.mark.parametrize("step", ["text", "tokens", "ids", "embeddings", "softmax", "logits"])
+def test_bad_texts_are_shown_calmly_at_every_kind_of_step(step: str) -> None:
+    app = open_page("steps", step=step)
+    for kind in each_bad_text(app):
+        assert app.query_params["step"] == step, kind
+
+
+def test_a_text_of_more_tokens_than_fit_is_shown_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_checkpoint(tmp_path / "long", max_length=200)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("steps", text="the bank raised its rates again " * 30, step="softmax")
+    assert "180 rows, shown 64 at a time" in words_of(app)
+    rows = figures_of(app)[0]["data"][0]["y"]  # type: ignore[index]
+    assert len(rows) == 64
+
+
+def test_a_model_of_one_layer_and_one_head_has_nothing_to_choose_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_checkpoint(tmp_path / "small", n_layers=1, n_heads=1)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("steps", text="bank", step="scores")
+    assert heading(app) == "Layer 1 · Scores · head 1" and not app.segmented_control

@@ -1,0 +1,103 @@
+"""The page Tokens."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import each_bad_text, html_of, open_page, words_of
+from tests.app.tiny import LEARNED, PAIRS, PLAIN
+
+
+def open_tokens(**params: str) -> AppTest:
+    return open_page("tokens", **params)
+
+
+def merges(app: AppTest):  # type: ignore[no-untyped-def]
+    return next(slider for slider in app.slider if slider.label == "Merges applied")
+
+
+def test_steps_that_change_something_show_it_and_the_others_are_named() -> None:
+    shown = words_of(open_tokens(text="The <b>bank</b> raised"))
+    assert "<del>&lt;b&gt;</del><ins>␣</ins>" in shown and "<ins>t</ins>he" in shown
+    assert "No effect on this text: html entities, urls" in shown
+
+
+def test_a_text_that_cleaning_leaves_alone_is_said_to_be_so() -> None:
+    assert "Nothing to clean: none of the 5 steps" in words_of(open_tokens(text="the bank"))
+
+
+def test_a_checkpoint_without_cleaning_says_so() -> None:
+    assert "does not clean texts" in words_of(open_tokens(checkpoint=PAIRS, text="The <b>bank</b>"))
+
+
+def test_ids_and_places_are_those_of_the_encoder() -> None:
+    from txcls.app import compute
+
+    app = open_tokens(text="The bank zyzzyva")
+    encoding = compute.classifier(compute.source(PLAIN)).encoder.encode("The bank zyzzyva")
+    shown = html_of(app)
+    for token in encoding.tokens:
+        assert f"<i>{token.id}</i><small>{token.start}–{token.end}</small>" in shown
+    assert "zyzzyva<sup>?</sup>" in shown
+    assert "1\u00a0(33\u00a0%)" in words_of(app)
+
+
+@pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS])
+def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(name: str) -> None:
+    shown = words_of(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
+    assert "**Words**" in shown and "**Sub-words**" in shown
+    assert shown.count("as this checkpoint reads them") == shown.count("for comparison") == 1
+    assert ("sample set" if name == PAIRS else "vocabulary, the more frequent") in shown
+
+
+def test_bytes_that_share_a_character_are_counted() -> None:
+    shown = words_of(open_tokens(text="the 🦊"))
+    assert "tokens are further bytes of characters that are already marked" in shown
+    assert "further bytes" not in words_of(open_tokens(text="the bank"))
+
+
+def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:
+    app = open_tokens(text="the goalkeeper saved")
+    slider = merges(app)
+    assert slider.min == 0 and slider.value == slider.max
+    slider.set_value(0).run()
+    assert "bytes**, before any merge" in words_of(app)
+    merges(app).set_value(1).run()
+    assert f"**Merge 1 of {slider.max:.0f}**" in words_of(app)
+    assert "txcls-chip new" in html_of(app)
+    assert "it occurred " in words_of(app)
+
+
+def test_a_checkpoints_own_pairs_have_ranks_but_no_frequencies() -> None:
+    assert "do not store how often" in words_of(open_tokens(checkpoint=PAIRS, text="the goalkeeper saved"))
+
+
+def test_vocabulary_search_finds_words_parts_and_ids() -> None:
+    app = open_tokens(text="the bank")
+    app.text_input(key="vocabulary_query").set_value("Bank").run()
+    assert "✓ **bank** is in the vocabulary" in words_of(app) and "After cleaning: " in words_of(app)
+    assert "Nearest to bank in the embedding" in words_of(app)
+    app.text_input(key="vocabulary_query").set_value("goalkeepr").run()
+    assert "✗ **goalkeepr** is not in the vocabulary" in words_of(app)
+    assert "<b>goalkeeper</b>" in html_of(app)
+    app.text_input(key="vocabulary_query").set_value("4").run()
+    assert "Id **4** is" in words_of(app)
+    app.text_input(key="vocabulary_query").set_value("<cls>").run()
+    assert "id **3**" in words_of(app)
+
+
+@pytest.mark.parametrize("name", [PLAIN, PAIRS])
+def test_bad_texts_in_the_box_and_in_the_search_are_answered_calmly(name: str) -> None:
+    def enter(app: AppTest, text: str) -> None:
+        app.text_area[0].set_value(text)
+        app.text_input(key="vocabulary_query").set_value(text[:200])
+
+    app = open_tokens(checkpoint=name, text="the bank")
+    for kind in each_bad_text(app, enter):
+        assert len(words_of(app)) < 300_000, kind
+
+
+def test_a_word_too_long_to_follow_is_not_offered() -> None:
+    app = open_tokens(text="x" * 100_000)
+    assert not app.slider
+    app = open_tokens(text="bank " + "x" * 100_000)
+    assert merges(app).max >= 1

@@ -1,0 +1,54 @@
+"""What all pages share: heading, checkpoint, text box, notes, and links to other pages."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.drawn import go_to, html_of, open_page
+from tests.app.tiny import LEARNED, PLAIN
+from txcls.app.examples import EXAMPLES
+from txcls.app.pages import PAGES
+
+CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name != "language"]
+
+
+@pytest.mark.parametrize("page", CLASSIFIERS_PAGES)
+def test_page_shows_checkpoint_accuracy_parameters_and_text(page: str) -> None:
+    app = open_page(page)
+    shown = html_of(app)
+    assert PLAIN in shown and "92.5 %" in shown and "parameters" in shown
+    assert app.text_area[0].value == EXAMPLES[0].text
+
+
+def test_text_and_checkpoint_are_carried_to_every_page() -> None:
+    app = open_page("classify")
+    app.text_area[0].set_value("banks signed a deal").run()
+    app.selectbox(key="checkpoint_box").set_value(LEARNED).run()
+    for page in ("attention", "tokens", "positions", "classify"):
+        go_to(app, page)
+        assert not app.exception
+        assert app.text_area[0].value == "banks signed a deal"
+        assert LEARNED in html_of(app)
+        assert app.query_params["text"] == "banks signed a deal"
+        assert app.query_params["checkpoint"] == LEARNED
+
+
+def test_parameters_that_are_no_numbers_are_ignored_and_this_is_said() -> None:
+    app = open_page("classify", layer="99", k="abc", head="", checkpoint="nope <b>")
+    assert not app.error
+    notes = " ".join(warning.value for warning in app.warning)
+    assert "abc" in notes and "nope" in notes
+
+
+def test_without_a_checkpoint_the_page_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("classify")
+    assert "txcls train" in app.error[0].value
+
+
+def test_damaged_checkpoint_is_named_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("classify")
+    assert any("broken" in one.value and "format\\_version" in one.value for one in app.caption)

@@ -1,0 +1,55 @@
+"""The page Positions in a browser."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server
+from tests.browser.visiting import settle, visit
+from txcls.classifier import Classifier
+
+
+def test_positions_sliders_and_dimensions_redraw(page: Page, server: Server) -> None:
+    visit(page, server, "positions")
+    expect(page.get_by_text("This is what")).to_be_visible()
+    slider = page.locator(".st-key-pe_width input[type=range]")
+    slider.focus()
+    slider.press("ArrowRight")
+    expect(page.get_by_text("This is the formula with d_model = 24")).to_be_visible()
+    settle(page)
+
+
+def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Page, server: Server) -> None:
+    text = "shares of the bank fell"
+    visit(page, server, "positions", text=text)
+    words = page.locator(".st-key-order_words button")
+    expect(words).to_have_text(text.split()[::-1])
+    answers = [
+        Classifier.load(server.log.parent / "checkpoints" / name) for name in ("positions_sinusoidal", "positions_none")
+    ]
+
+    def expect_answers(now: str) -> None:
+        expect(words).to_have_text(now.split())
+        for row, classifier in zip((0, 2), answers, strict=True):
+            best = classifier.predict([now])[0].scores[0]
+            cell = page.locator("table").first.locator("tbody tr").nth(row).locator("td").nth(2)
+            expect(cell).to_have_text(f"{best.label} {best.probability:.1%}".replace("%", " %"))
+        settle(page)
+
+    expect_answers("fell bank the of shares")
+    words.first.scroll_into_view_if_needed()
+    first, last = words.first.bounding_box(), words.last.bounding_box()
+    assert first and last
+    page.mouse.move(first["x"] + 5, first["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(last["x"] + last["width"] - 3, last["y"] + 5, steps=8)
+    page.mouse.up()
+    expect_answers("bank the of shares fell")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
+    expect_answers("bank the fell of shares")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
+    expect_answers("the bank fell of shares")
+    expect(words.first).to_be_focused()
+    page.get_by_role("button", name="As typed").click()
+    expect_answers(text)
+    assert words.locator("xpath=self::*[@tabindex='0']").count() == 1, "one tab stop, the arrows do the rest"

@@ -1,0 +1,97 @@
+"""The page Step by step in a browser: keys, clicks, and every number against the library's."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.app.tiny import LEARNED, PLAIN
+from tests.browser.conftest import Server
+from tests.browser.visiting import CHART, query, settle, text_box, visit
+from txcls.classifier import Classifier
+from txcls.inspection.walk import Walk, walk_through
+from txcls.inspection.walk.arithmetic import number
+
+TEXT = "the bank raised its rates again"
+CELLS = "[...document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData[0].z].map((row) => [...row])"
+SOURCES = "[...document.querySelectorAll('.katex annotation')].map((one) => one.textContent)"
+
+
+@pytest.fixture(scope="session")
+def walk(server: Server) -> Walk:
+    return walk_through(Classifier.load(server.log.parent / "checkpoints" / PLAIN), TEXT)
+
+
+def turn(page: Page, key: str, *, to: str) -> None:
+    """Press a key that turns to another step; once more where the page, just drawn, did not listen yet."""
+    heading = page.locator("h3").first
+    for _ in range(5):
+        page.keyboard.press(key)
+        try:
+            expect(heading).to_contain_text(to, timeout=12_000)
+        except AssertionError:
+            continue
+        return
+    expect(heading).to_contain_text(to)
+
+
+def test_every_number_of_every_step_is_the_librarys(page: Page, server: Server, walk: Walk) -> None:
+    """Walks through with PageDown: the heat map's numbers, the arithmetic's result and the table of its terms."""
+    visit(page, server, "steps", wait_for="h3", text=TEXT)
+    for place, step in enumerate(walk.steps):
+        expect(page.locator("h3").first).to_contain_text(step.title)
+        settle(page)
+        if step.values is not None:
+            page.wait_for_function(f"document.querySelector('.st-key-chart_numbers {CHART}')")
+            cells = step.cells(0)
+            shown = np.array(page.evaluate(CELLS), dtype=np.float64)
+            np.testing.assert_allclose(shown, cells, atol=1e-6)
+            result = re.findall(r"=\s*(\S+)\s*\\end{aligned}", page.evaluate(SOURCES)[-1])
+            page.get_by_text("How one number is computed").wait_for()
+            chart = page.locator(".st-key-chart_numbers [aria-label]").first.get_attribute("aria-label") or ""
+            row, column = map(int, re.findall(r"row (\d+), column (\d+)", chart)[0])
+            assert step.columns is not None
+            made = step.explain(row - 1, column - (step.columns.what != "dimension"))
+            assert number(made.value) == (result or re.findall(r"=\s*(.*?)\s*\\end{aligned}", chart))[0]
+            if made.terms is not None:
+                table = page.locator(".txcls-terms tbody tr").evaluate_all(
+                    "(rows) => rows.map((row) => [...row.cells].slice(1).map((cell) => cell.textContent))"
+                )
+                assert [[cell.replace("−", "-") for cell in line] for line in table] == [
+                    [f"{value:.4f}" for value in line] for line in made.terms
+                ]
+        if place < len(walk.steps) - 1:
+            turn(page, "PageDown", to=walk.steps[place + 1].title)
+    expect(page.locator(".st-key-step_next button")).to_be_disabled()
+    page.keyboard.press("PageUp")
+    expect(page.locator("h3").first).to_contain_text(walk.steps[-2].title)
+    settle(page)
+    assert query(page)["step"] == walk.steps[-2].name
+
+
+def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, walk: Walk) -> None:
+    visit(page, server, "steps", text=TEXT, step="scores", layer=2, head=2)
+    plot = page.locator(f".st-key-chart_numbers {CHART} .nsewdrag").first
+    box = plot.bounding_box()
+    assert box
+    at = {"x": box["width"] * 4.5 / 6, "y": box["height"] * 1.5 / 6}
+    plot.hover(position=at)
+    page.wait_for_timeout(200)
+    plot.click(position=at)
+    step = walk.steps[walk.find("scores", 1)]
+    page.wait_for_function(f"{SOURCES}.some((one) => one.includes('S_{{2,5}}'))")
+    settle(page)
+    assert number(float(step.cells(1)[1, 4])) in page.evaluate(SOURCES)[-1]
+
+
+def test_a_link_opens_the_step_and_typing_stays_on_it(page: Page, server: Server) -> None:
+    visit(page, server, "steps", checkpoint=LEARNED, text=TEXT, step="softmax", layer=2, head=3)
+    expect(page.get_by_role("heading", name="Layer 2 · Softmax: the attention pattern · head 3")).to_be_visible()
+    text_box(page).fill("voters went to the polls")
+    page.wait_for_url(re.compile("voters"))
+    expect(page.get_by_role("heading", name="Layer 2 · Softmax: the attention pattern · head 3")).to_be_visible()
+    settle(page)
+    assert query(page)["step"] == "softmax"
+    page.locator("h1").click()  # out of the text box, where the key scrolls
+    turn(page, "PageDown", to="Layer 2 · Weighted sum")  # handing over text leaves no key held down

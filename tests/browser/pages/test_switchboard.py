@@ -1,0 +1,36 @@
+"""The page Switchboard in a browser."""
+
+import numpy as np
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server
+from tests.browser.visiting import CHART, settle, visit, written
+from txcls.classifier import Classifier
+from txcls.inspection.ablation import Change, ablate, ablate_each
+
+TEXT = "the bank raised its rates after the report"
+
+
+def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
+    page: Page, server: Server, answers: Classifier
+) -> None:
+    visit(page, server, "switchboard", text=TEXT)
+    effects = ablate_each(answers, TEXT)
+    expected = 100 * np.column_stack([effects.heads, effects.feed_forward]).ravel()
+    np.testing.assert_allclose(written(page, "chart_board"), expected, atol=0.0501)
+    for n_clicks, changes in ((1, [Change("head", "zero", 0, 1)]), (2, [])):
+        box = page.locator(f'[class*="st-key-chart_board"] {CHART} .nsewdrag').bounding_box()
+        assert box
+        x, y = box["x"] + box["width"] * 1.5 / 3.4, box["y"] + box["height"] * 0.25  # head 2 of layer 1
+        page.mouse.move(x, y)
+        page.wait_for_timeout(300)
+        page.mouse.click(x, y)
+        words = "With 1 part changed" if changes else "Nothing is changed yet"
+        expect(page.get_by_text(words)).to_be_visible()
+        settle(page)
+        result = ablate(answers, TEXT, [changes])
+        both = [*sorted(result.original, reverse=True), *result.changed[0][np.argsort(-result.original)]]
+        np.testing.assert_allclose(written(page, "chart_moved"), 100 * np.array(both), atol=0.0501)
+        if n_clicks == 1:
+            label = answers.classes[int(result.changed[0].argmax())]
+            expect(page.get_by_text(f"{label}, {result.changed[0].max():.1%}".replace("%", " %"))).to_be_visible()

@@ -1,0 +1,127 @@
+"""What all pages share, in a browser: typing that answers, links, the menu, the back button, charts that save."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Download, Page, expect
+
+from tests.app.tiny import LEARNED, PLAIN
+from tests.browser.conftest import Server, Watch
+from tests.browser.visiting import CHART, query, settle, text_box, visit
+from txcls.classifier import Classifier
+
+
+def answer(classifier: Classifier, text: str) -> str:
+    return str(classifier.predict([text])[0].label)
+
+
+def test_answer_follows_the_typing_and_goes_into_the_url(page: Page, server: Server, answers: Classifier) -> None:
+    visit(page, server)
+    text = "the goalkeeper saved a late penalty"
+    text_box(page).fill("")
+    text_box(page).press_sequentially(text, delay=5)
+    expect(page.locator(".txcls-text")).to_have_text(text)
+    expect(page.locator(".txcls-answer")).to_contain_text(answer(answers, text))
+    settle(page)
+    assert query(page)["text"] == text
+    assert text_box(page).input_value() == text
+
+
+def test_what_is_typed_before_the_page_is_drawn_is_answered(page: Page, server: Server, answers: Classifier) -> None:
+    page.goto(f"{server.address}/attention")
+    text = "the goalkeeper saved a late penalty"
+    text_box(page).fill(text)
+    expect(page.get_by_text("Prediction:").first).to_contain_text(answer(answers, text))
+    page.wait_for_url(lambda url: "goalkeeper" in url)
+    settle(page)
+    assert text_box(page).input_value() == text
+
+
+def test_empty_text_invites_and_script_is_only_text(page: Page, server: Server) -> None:
+    visit(page, server)
+    text_box(page).fill("")
+    expect(page.get_by_text("Type a few words above")).to_be_visible()
+    page.evaluate("window.harm = 0")
+    text_box(page).fill("<script>window.harm = 1</script><img src=x onerror='window.harm = 1'> shares fell")
+    expect(page.locator(".txcls-text")).to_contain_text("<script>window.harm = 1</script>")
+    settle(page)
+    assert page.evaluate("window.harm") == 0
+    assert page.locator(".txcls-text script, .txcls-text img").count() == 0
+
+
+def test_a_megabyte_is_answered_and_marked_as_cut(page: Page, server: Server) -> None:
+    visit(page, server)
+    text_box(page).fill("shares fell after the report " * 35_000)
+    expect(page.locator(".txcls-cut").first).to_be_visible()
+    expect(page.get_by_text("too long for the address bar")).to_be_visible()
+    page.get_by_role("link", name="What does each head attend to?").click()
+    page.wait_for_selector(CHART)
+    settle(page)
+
+
+def test_deep_link_and_reload_open_the_same_view(page: Page, server: Server) -> None:
+    visit(page, server, "attention", checkpoint=LEARNED, text="voters went to the polls", layer=2, head=3)
+    for _ in range(2):
+        expect(page.get_by_role("heading", name="Layer 2, head 3", exact=True)).to_be_visible()
+        expect(text_box(page)).to_have_value("voters went to the polls")
+        expect(page.locator(".txcls-facts")).to_contain_text(LEARNED)
+        page.reload()
+        page.wait_for_selector(CHART)
+        settle(page)
+
+
+def test_state_is_carried_through_the_menu_and_back_again(page: Page, server: Server) -> None:
+    visit(page, server)
+    text_box(page).fill("a new chip doubles the speed of phones")
+    expect(page.locator(".txcls-text")).to_have_text("a new chip doubles the speed of phones")
+    for name in ("Tokens", "Attention", "Positions", "Language model", "Classify"):
+        page.get_by_role("link", name=name, exact=True).click()
+        page.wait_for_url(re.compile(r"/(\?|$)" if name == "Classify" else f"/{name.split()[0].lower()}"))
+        settle(page)
+        expect(text_box(page)).to_have_value("a new chip doubles the speed of phones")
+    page.wait_for_url(re.compile("text=a"))
+
+
+def test_browser_back_returns_to_the_text_before(page: Page, server: Server) -> None:
+    visit(page, server, text="shares fell")
+    text_box(page).fill("voters went to the polls")
+    expect(page.locator(".txcls-text")).to_have_text("voters went to the polls")
+    settle(page)
+    page.go_back()
+    expect(text_box(page)).to_have_value("shares fell")
+
+
+def test_bad_parameters_are_explained_not_raised(page: Page, server: Server) -> None:
+    page.goto(f"{server.address}/attention?layer=99&k=abc&head=-1&checkpoint=%00%FF&text=shares%ED%A0%80fell")
+    page.wait_for_selector(CHART)
+    settle(page)
+    expect(page.get_by_text("no layer 99")).to_be_visible()
+    expect(page.get_by_text("k=abc")).to_be_visible()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+def test_chart_is_saved_in_both_formats(page: Page, server: Server, kind: str, tmp_path: Path) -> None:
+    visit(page, server)
+    with page.expect_download() as caught:
+        page.locator(".st-key-save_chart_bars").get_by_role("button", name=f"as {kind}").click()
+    download: Download = caught.value
+    saved = tmp_path / download.suggested_filename
+    download.save_as(saved)
+    assert saved.name == f"{PLAIN}-prediction.{kind.lower()}"
+    if kind == "PNG":
+        assert saved.read_bytes().startswith(b"\x89PNG")
+    else:
+        assert ET.parse(saved).getroot().tag.endswith("svg")
+
+
+def test_the_watch_notices_console_errors_script_errors_and_foreign_requests(browser: Browser) -> None:
+    watch = Watch()
+    page = browser.new_page()
+    watch.on(page, "127.0.0.1:1")
+    page.evaluate("console.error('broken'); setTimeout(() => { throw new Error('thrown') })")
+    page.evaluate("fetch('http://elsewhere.invalid/font.woff2').catch(() => 0)")
+    page.close()
+    found = " ".join(watch.problems)
+    assert "broken" in found and "thrown" in found and "elsewhere.invalid" in found

@@ -1,0 +1,47 @@
+"""What the browser tests do again and again: open a page, wait for it, read its text box and its address."""
+
+import re
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import numpy as np
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Server
+
+CHART = ".js-plotly-plot"
+BARS = "[...document.querySelector('.st-key-{} .js-plotly-plot')._fullData[{}].{}]"
+"""The values of a chart: its key, the trace, and which axis."""
+
+
+def settle(page: Page) -> None:
+    """Wait until Streamlit has finished its run."""
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+
+
+def visit(page: Page, server: Server, path: str = "", *, wait_for: str = CHART, **params: object) -> None:
+    page.goto(f"{server.address}/{path}" + (f"?{urlencode(params)}" if params else ""))
+    page.wait_for_selector(wait_for)
+    settle(page)
+
+
+def text_box(page: Page) -> Locator:
+    return page.locator('[class*="st-key-text_box"] textarea')
+
+
+def query(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def written(page: Page, chart: str) -> list[float]:
+    """The numbers in a chart's cells or beside its bars, in the order in which they were drawn."""
+    texts = page.locator(f'[class*="st-key-{chart}"] {CHART}').first.evaluate(
+        "plot => plot._fullData.flatMap(one => [].concat(...(one.text || []))).filter(one => /^ ?[+−\\d]/.test(one))"
+    )
+    return [float(re.sub("[ %]", "", one).replace("−", "-")) for one in texts]
+
+
+def cells(page: Page, chart: str) -> np.ndarray:
+    """The values of a chart's heat map."""
+    rows = page.locator(f".st-key-{chart} {CHART}").first.evaluate("plot => plot._fullData[0].z.map(row => [...row])")
+    return np.array(rows)

@@ -1,0 +1,21 @@
+"""Clicks on the cells of a heat map; Streamlit itself reports clicks on points only."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from txcls.app.components.register import register
+
+_cell = register("cell_click", js="cell_click.js")
+
+
+def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None:
+    """Call `clicked` with row and column (from 0) of each cell that is clicked in the heat map of that key."""
+    key = f"cells_{chart_key}"
+
+    def tell() -> None:
+        cell = st.session_state[key]["cell"]
+        if cell:
+            clicked(int(cell[0]), int(cell[1]))
+
+    _cell(data={"key": chart_key}, key=key, on_cell_change=tell)

@@ -1,0 +1,24 @@
+"""Text boxes that submit while their owner types."""
+
+from txcls.app.components.register import register
+from txcls.app.limits import limits
+
+_live = register("live_text", js="live_text.js")
+
+
+def submit_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> None:
+    """Have the text areas whose key starts so submit after each pause in typing, as Ctrl+Enter would.
+
+    Args:
+        key_start: the start of their keys.
+        text: what the server has received. Text typed while the connection was broken is submitted once it is back.
+        pause_ms: milliseconds without a key press before the text is submitted.
+
+    A text longer than `limits().characters` is cut to one character more than that, so that the server notices.
+    """
+    data = {"key": key_start, "text": text, "pause": pause_ms, "most": limits().characters}
+    _live(data=data, key=f"live_{key_start}", on_back_change=_redraw)
+
+
+def _redraw() -> None:
+    """Nothing: after a broken connection the browser triggers a run of the page, and the run is all it needs."""

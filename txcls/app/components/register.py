@@ -1,0 +1,17 @@
+"""How a component's files become a component of Streamlit."""
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+_FOLDER = Path(__file__).parent
+
+
+def register(name: str, **parts: str) -> Any:
+    """A component made of files of this folder, by kind (js, html, css); several of a kind are joined."""
+    sources: dict[str, Any] = {
+        kind: "".join((_FOLDER / file).read_text(encoding="utf-8") for file in files.split())
+        for kind, files in parts.items()
+    }
+    return st.components.v2.component(f"txcls_{name}", **sources)

@@ -1,0 +1,10 @@
+"""Buttons that save a chart as PNG or SVG."""
+
+from txcls.app.components.register import register
+
+_save = register("save_chart", html="save_chart.html", js="save_chart.js", css="save_chart.css")
+
+
+def save_buttons(chart_key: str, *, file_name: str) -> None:
+    """Two buttons that save the Plotly chart of that key as displayed, rendered by the browser itself."""
+    _save(data={"key": chart_key, "file": file_name}, key=f"save_{chart_key}")

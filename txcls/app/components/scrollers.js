@@ -1,0 +1,56 @@
+// Makes scrollable elements reachable by keyboard: each is a named tab stop as long as its content overflows.
+const NAMES = {
+  ".katex-display": "Formula",
+  '[data-testid="stMarkdownContainer"] table': "Table",
+  '[data-testid="stCode"] pre': "Code",
+  '[data-testid="stVerticalBlock"], [data-testid="stLayoutWrapper"]': "List",
+  ".txcls-table, .txcls-terms, .txcls-merges": "Table",
+  ".txcls-words": "Words",
+}
+const HOLDS_STOPS = "a[href], button, input, select, textarea, summary, [tabindex='0']"
+
+export default function () {
+  const sized = new ResizeObserver(() => later())
+  const look = () => {
+    for (const [selector, name] of Object.entries(NAMES)) {
+      for (const element of document.querySelectorAll(selector)) {
+        sized.observe(element)
+        const style = getComputedStyle(element)
+        const scrolls =
+          (element.scrollWidth > element.clientWidth + 1 && /auto|scroll/.test(style.overflowX)) ||
+          (element.scrollHeight > element.clientHeight + 1 && /auto|scroll/.test(style.overflowY))
+        if (!scrolls === !element.dataset.txclsScrolls) continue
+        if (scrolls && !element.querySelector(HOLDS_STOPS)) {
+          element.dataset.txclsScrolls = "true"
+          element.tabIndex = 0
+          element.setAttribute("aria-label", `${name}, scrolls`)
+          if (element.tagName !== "TABLE") element.setAttribute("role", "group")
+        } else if (!scrolls) {
+          for (const attribute of ["data-txcls-scrolls", "tabindex", "aria-label", "role"]) element.removeAttribute(attribute)
+        }
+      }
+    }
+  }
+  let timer
+  const later = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      look()
+    }, 150)
+  }
+  window.txclsStopScrollers?.()
+  const changed = new MutationObserver(later)
+  changed.observe(document.body, { subtree: true, childList: true })
+  document.addEventListener("toggle", later, true) // folded content has no size
+  document.fonts.addEventListener("loadingdone", later)
+  later()
+  const stop = () => {
+    clearTimeout(timer)
+    changed.disconnect()
+    sized.disconnect()
+    document.removeEventListener("toggle", later, true)
+    document.fonts.removeEventListener("loadingdone", later)
+  }
+  window.txclsStopScrollers = stop
+  return stop
+}

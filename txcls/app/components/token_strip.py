@@ -1,0 +1,42 @@
+"""Tokens in a row, some of them buttons."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import streamlit as st
+
+from txcls.app.components.register import register
+
+_strip = register("token_strip", html="token_strip.html", js="token_strip.js", css="strip.css token_strip.css")
+
+
+@dataclass(frozen=True, slots=True)
+class StripToken:
+    """A token of a strip.
+
+    Attributes:
+        text: its label; must be printable (`txcls.figures.visible`).
+        number: what a click on it sends; None for a token that cannot be clicked.
+        title: its tooltip.
+        kind: how it looks: "", "fixed" (added by the model), "unknown", "added" (to the text), "later" (not read).
+        pressed: whether it is the selected one.
+        shade: strength of its colour, 0 to 1.
+    """
+
+    text: str
+    number: int | None
+    title: str = ""
+    kind: str = ""
+    pressed: bool = False
+    shade: float = 0.0
+
+
+def token_strip(tokens: Sequence[StripToken], *, label: str, key: str, on_choose: Callable[[int], None]) -> None:
+    """Draw the tokens; `on_choose` gets the number of a clicked one before the next run of the page."""
+
+    def chosen() -> None:
+        number = st.session_state[key]["chosen"]
+        if isinstance(number, int):
+            on_choose(number)
+
+    _strip(data={"label": label, "tokens": [asdict(token) for token in tokens]}, key=key, on_chosen_change=chosen)

@@ -1,0 +1,464 @@
+"""What pages share: heading, checkpoint picker, text box, answer, charts, and the links at the end."""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from txcls.app import compute, state
+from txcls.app.components.live_text import submit_while_typing
+from txcls.app.components.save_chart import save_buttons
+from txcls.app.examples import examples_for
+from txcls.app.pages import PAGES, PageInfo
+from txcls.app.turns import BusyError
+from txcls.errors import TxclsError
+from txcls.figures import percent, visible
+
+if TYPE_CHECKING:
+    from txcls.classifier import Classifier, Prediction
+    from txcls.model import Encoder
+
+ICON = str(Path(__file__).parent / "icon.png")
+"""The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
+
+STYLE_SHEET = Path(__file__).parent / "style.css"
+TEXT_BOX = "text_box"
+"""Start of the keys of the pages' text boxes."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A page whose text box has been drawn, and the view it shows."""
+
+    info: PageInfo
+    view: state.View
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the box holds more than white space."""
+        return bool(self.view.text.strip())
+
+
+@dataclass(frozen=True)
+class Page(Opened):
+    """The same for a classifier: its cache key, and the placeholders for the line about it and for its answer."""
+
+    source: compute.Source
+    facts: DeltaGenerator
+    answer: DeltaGenerator
+
+
+def open_page(
+    info: PageInfo,
+    *,
+    box_height: int = 84,
+    examples: Literal["buttons", "menu"] = "menu",
+    compare: bool = False,
+) -> Page:
+    """Draw the heading, the checkpoint picker, the text box and the examples; `compare` adds a second picker.
+
+    Without any checkpoint, it says how to train one and ends the run.
+    """
+    names = compute.names()
+    view, text_box = _begin(info, names)
+    if not names:
+        _say_left_out()
+        st.error(
+            "There is no trained checkpoint yet. Train one with `python -m txcls train sample` (a few minutes) or "
+            "`python -m txcls train ag_news`, then reload this page."
+        )
+        st.stop()
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    if len(names) > 1:
+        picker(line, "checkpoint", names, view.checkpoint)
+        if compare:
+            others = [other for other in names if other != view.checkpoint]
+            picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
+    try:
+        source = compute.source(view.checkpoint)
+    except TxclsError as error:
+        stop_with(error)
+    facts = line.empty()
+    if not compute.is_loaded(source):
+        facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
+    answer = _ask(view, text_box, compute.summary(view.checkpoint).dataset, box_height=box_height, examples=examples)
+    return Page(info, view, source, facts, answer)
+
+
+def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
+    """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
+    view, text_box = _begin(info, compute.names())
+    _ask(view, text_box, dataset, box_height=84, examples="menu")
+    return Opened(info, view)
+
+
+def _begin(info: PageInfo, names: Sequence[str]) -> tuple[state.View, str]:
+    """Draw the heading; returns the view and the key of the page's text box."""
+    st.html(STYLE_SHEET)
+    text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
+    view = state.current_view(names, text_box=text_box)
+    st.title(info.question, anchor=False)
+    return view, text_box
+
+
+def picker(
+    place: DeltaGenerator, field: str, names: Sequence[str], chosen: str | None, *, placeholder: str | None = None
+) -> None:
+    """A select box for a checkpoint, bound to a field of the view; with a placeholder it may be empty."""
+    key = f"{field}_box"
+    st.session_state[key] = chosen
+    place.selectbox(
+        placeholder or "Checkpoint",
+        names,
+        index=None if placeholder else 0,
+        key=key,
+        format_func=_describe,
+        on_change=follow(field, key),
+        placeholder=placeholder,
+        label_visibility="collapsed",
+        width=460,
+    )
+
+
+def _ask(
+    view: state.View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
+) -> DeltaGenerator:
+    """Draw the text box, the examples and the notes; returns a placeholder beside the examples."""
+    st.text_area(
+        "Text",
+        key=text_box,
+        height=box_height,
+        placeholder="Type or paste a text here …",
+        on_change=follow("text", text_box),
+        label_visibility="collapsed",
+    )
+    row = st.container(
+        horizontal=True, vertical_alignment="center", gap="xsmall" if examples == "buttons" else "medium"
+    )
+    offered = examples_for(dataset)
+    if examples == "buttons":
+        for example in offered:
+            row.button(
+                example.title, key=f"example_{example.title}", on_click=_choose_example, args=(example.text, text_box)
+            )
+    else:
+        texts = {example.title: example.text for example in offered}
+        row.menu_button(
+            "Try another text", list(texts), key="examples", on_click=_choose_from_menu, args=(texts, text_box)
+        )
+    answer = row.empty()
+    for note in state.take_notes():
+        st.warning(plain(note))
+    state.publish(view)
+    return answer
+
+
+def close_page(page: Opened, others: Sequence[PageInfo]) -> None:
+    """Draw the end of a page: links to some other pages (phones hide the menu), and what listens to typing."""
+    here = PAGES.index(page.info)
+    with st.container(horizontal=True, gap="medium"):
+        for other in sorted(others, key=PAGES.index):
+            before = PAGES.index(other) < here
+            link_to(page, other, f"← {other.question}" if before else f"{other.question} →")
+    _say_left_out()
+    submit_while_typing(TEXT_BOX, text=page.view.text)
+
+
+def _say_left_out() -> None:
+    """A line about each checkpoint that cannot be read."""
+    for name, why in compute.listing().left_out.items():
+        st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
+
+
+def say_busy(busy: BusyError) -> None:
+    """Draw the end of a page whose computation was refused because the queue is full."""
+    st.warning(str(busy))
+    st.button("Try again", key="try_again")
+    submit_while_typing(TEXT_BOX, text=state.shown_view().text)
+
+
+def link_to(page: Opened, other: PageInfo, label: str) -> None:
+    """A link to another page with the same view."""
+    st.page_link(other.path, label=label, query_params=state.params_from_view(page.view))
+
+
+class Waiting:
+    """A placeholder of fixed height while the checkpoint loads for the first time, until `over`."""
+
+    def __init__(self, page: Page, *, height: int) -> None:
+        self._slot = st.empty()
+        if not compute.is_loaded(page.source):
+            self._slot.skeleton(height)
+
+    def over(self) -> None:
+        """Remove the placeholder."""
+        self._slot.empty()
+
+
+@dataclass(frozen=True)
+class Read:
+    """The classifier and its prediction for the text; the label is None if the text has no tokens."""
+
+    classifier: "Classifier"
+    prediction: "Prediction"
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the text had any tokens to classify."""
+        return self.prediction.label is not None
+
+
+def read_text(page: Page, what: str) -> Read | None:
+    """Load the checkpoint, classify the page's text and draw the answer; None if the box is empty.
+
+    An empty box, or a text without tokens, gets a friendly line instead; `what` says what a text would show.
+    """
+    if not page.has_text:
+        invite(what)
+        load(page)
+        return None
+    waiting = Waiting(page, height=480)
+    classifier = load(page)
+    prediction = compute.predict(page.source, page.view.text).prediction
+    waiting.over()
+    if prediction.label is None:
+        nothing_to_read()
+    else:
+        page.answer.html(answer_html(prediction))
+    return Read(classifier, prediction)
+
+
+def load(page: Page) -> "Classifier":
+    """Load the page's classifier and draw the line about it; if it cannot be loaded, show why and end the run."""
+    try:
+        classifier = compute.classifier(page.source)
+    except TxclsError as error:
+        stop_with(error)
+    page.facts.html(facts_html(facts(classifier)))
+    return classifier
+
+
+def facts(classifier: "Classifier") -> str:
+    """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
+    checkpoint = classifier.checkpoint
+    parts = [f"<b>{html.escape(classifier.name)}</b>"]
+    if checkpoint.config.title and len(compute.names()) < 2:
+        parts.append(html.escape(checkpoint.config.title))
+    for split in ("test", "validation"):
+        if split in checkpoint.metrics:
+            figures = checkpoint.metrics[split]
+            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts"
+            parts.append(right.replace("%", " %"))
+            break
+    parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
+    return " · ".join(parts)
+
+
+def facts_html(line: str) -> str:
+    """The line about a checkpoint, as HTML."""
+    return f'<div class="txcls-facts">{line}</div>'
+
+
+def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
+    """The predicted class and its probability, as HTML; a text that seems out of scope is said to be so first."""
+    best = prediction.scores[0]
+    label = html.escape(visible(best.label))
+    outside = prediction.out_of_scope is True
+    if large:
+        words = (
+            f"? Probably none of these<small>nearest: {label}, {percent(best.probability)}</small>"
+            if outside
+            else f"{label}<small>{percent(best.probability)}</small>"
+        )
+        return f'<div class="txcls-answer{" txcls-outside" * outside}" role="status">{words}</div>'
+    words = (
+        f"<b>probably none of these</b> (nearest: {label}, {percent(best.probability)})"
+        if outside
+        else f"<b>{label}</b>, {percent(best.probability)}"
+    )
+    return f'<div class="txcls-strip" role="status">Prediction: {words}</div>'
+
+
+def has_long_names(classes: Sequence[str]) -> bool:
+    """Whether class names are too long to stand beside their bars on a phone."""
+    return max(map(len, classes), default=0) > 12
+
+
+def invite(what: str) -> None:
+    """A friendly line for an empty text box."""
+    st.info(f"Type a few words above, or pick one of the texts: {what}")
+
+
+def nothing_to_read() -> None:
+    """A friendly line for a text without tokens."""
+    st.info("After cleaning, no tokens are left of this text. A few words are enough.")
+
+
+def stop_with(error: TxclsError) -> "Any":
+    """Show an error message and end the run."""
+    st.error(plain(str(error)))
+    st.stop()
+
+
+def plain(text: str) -> str:
+    """Escape text for Markdown."""
+    return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in text)
+
+
+def follow(field: str, key: str) -> Callable[[], None]:
+    """A callback, for `on_change`, that copies a widget's value into a field of the view."""
+
+    def copy() -> None:
+        given = st.session_state[key] or ""
+        state.change_view(**{field: given})
+        kept = getattr(state.shown_view(), field)
+        if kept != given and isinstance(given, str):
+            st.session_state[key] = kept  # it was cut
+
+    return copy
+
+
+def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
+    _choose_example(texts[st.session_state["examples"]], text_box)
+
+
+def _describe(name: str) -> str:
+    """A checkpoint as an option of the picker: name, title, number of classes, accuracy or perplexity."""
+    known = compute.summary(name)
+    parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
+    if known.accuracy is not None:
+        parts.append(f"{known.accuracy:.1%}".replace("%", " %"))
+    if known.perplexity is not None:
+        parts.append(f"perplexity {known.perplexity:,.1f}")
+    return " · ".join(filter(None, parts))
+
+
+def _choose_example(text: str, text_box: str) -> None:
+    state.change_view(text=text)
+    st.session_state[text_box] = text
+
+
+AnyPage = TypeVar("AnyPage", bound=Opened)
+
+
+def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
+    """The page with fields of its view clipped to what the checkpoint has; warns about each that was out of range.
+
+    Args:
+        page: the page.
+        of: the name of the checkpoint, for the warning.
+        most: the largest valid value of each field, for example `layer=1` for two layers.
+    """
+    view = page.view
+    for field, largest in most.items():
+        value = getattr(view, field)
+        if value > largest:
+            st.warning(f"There is no {field} {value + 1} in {plain(of)}; showing {field} {largest + 1}, the last one.")
+            change: dict[str, Any] = {field: largest}
+            view = replace(view, **change)
+    if view is not page.view:
+        state.publish(view)
+    return replace(page, view=view)
+
+
+def choose_head(view: state.View, n_layers: int, n_heads: int) -> None:
+    """Two controls that select the layer and the head."""
+    for field, n in (("layer", n_layers), ("head", n_heads)):
+        key = f"{field}_box"
+        st.session_state[key] = getattr(view, field) + 1
+        change: dict[str, Any] = {"args": (field,), "on_change": _box_changed}
+        if n <= 12:
+            st.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
+        else:
+            st.number_input(field.capitalize(), 1, n, key=key, **change)
+
+
+def _box_changed(field: str) -> None:
+    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1})
+
+
+def parameters(model: "Encoder", name: str) -> None:
+    """An expander with a table of the model's parameters."""
+    from txcls.inspection.parameters import part_sizes
+
+    with st.expander(
+        f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"
+    ) as opened:
+        if not opened.open:
+            return
+        parts = part_sizes(model)
+        total = sum(part.total for part in parts)
+        rows = ["| part | shape | times | parameters | share |", "|---|---|---:|---:|---:|"]
+        for part in parts:
+            shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
+            share = f"{part.total / total:.1%}".replace("%", " %")
+            rows.append(f"| {plain(part.name)} | {shape} | {part.times} | {part.total:,} | {share} |")
+        rows.append(f"| **all** | | | **{total:,}** | |")
+        st.markdown("\n".join(rows))
+        st.caption("Names as in txcls/model.py; \\* stands for the layer number: all layers have the same shapes.")
+
+
+def code(thing: type | Callable[..., Any], *, formula: str) -> None:
+    """A formula and the source code that computes it."""
+    from txcls.inspection.walk import source_of
+
+    found = source_of(thing)
+    st.latex(formula)
+    st.code(found.code, language="python")
+    st.caption(f"{plain(found.file)}, line {found.line}, as it runs here.")
+
+
+MOST_TOKENS = 64
+"""Most tokens drawn at once; longer texts get a slider that moves a window over them."""
+
+
+def window(n_tokens: int, *, key: str) -> slice:
+    """The tokens to draw: all, or a window of `MOST_TOKENS` that a slider moves."""
+    if n_tokens <= MOST_TOKENS:
+        return slice(0, n_tokens)
+    first = st.slider(
+        f"First token shown: {MOST_TOKENS} of this text's {n_tokens} at a time",
+        1,
+        n_tokens - MOST_TOKENS + 1,
+        key=f"{key}_{n_tokens}",
+    )
+    return slice(first - 1, first - 1 + MOST_TOKENS)
+
+
+def chart(
+    figure: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    file_name: str,
+    on_select: Callable[[], None] | Literal["ignore"] = "ignore",
+) -> None:
+    """A figure, its description for screen readers, and buttons that save it as PNG and SVG."""
+    st.plotly_chart(
+        figure,
+        key=key,
+        on_select=on_select,
+        selection_mode="points",
+        alt=alt,
+        config={
+            "displaylogo": False,
+            "scrollZoom": False,
+            "doubleClick": False if on_select != "ignore" else "reset",
+            "modeBarButtonsToRemove": [
+                "select2d",
+                "lasso2d",
+                "zoom2d",
+                "pan2d",
+                "autoScale2d",
+                "zoomIn2d",
+                "zoomOut2d",
+            ],
+            "toImageButtonOptions": {"format": "png", "filename": file_name, "scale": 2},
+        },
+    )
+    save_buttons(key, file_name=file_name)

@@ -1,0 +1,38 @@
+"""The pages, in the order of the menu; each is the file in this folder that is named like its address."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo:
+    """What the menu and the other pages need to know about a page.
+
+    Attributes:
+        name: of its file and in the address; the first page's address is `/`.
+        title: in the menu and the browser's tab.
+        question: what the page answers: its heading, and the label of links to it.
+    """
+
+    name: str
+    title: str
+    question: str
+
+    @property
+    def path(self) -> str:
+        """Its file, relative to `streamlit_app.py`."""
+        return f"txcls/app/pages/{self.name}.py"
+
+
+PAGES = (
+    CLASSIFY := PageInfo("classify", "Classify", "Which class does this text belong to?"),
+    TOKENS := PageInfo("tokens", "Tokens", "How does a text become numbers?"),
+    STEPS := PageInfo("steps", "Step by step", "What happens to this text, step by step?"),
+    ATTENTION := PageInfo("attention", "Attention", "What does each head attend to?"),
+    SWITCHBOARD := PageInfo("switchboard", "Switchboard", "What is each part worth?"),
+    EXPLANATION := PageInfo("explanation", "Explanation?", "Is attention an explanation?"),
+    LENS := PageInfo("lens", "Class lens", "In which layer does the prediction form?"),
+    POSITIONS := PageInfo("positions", "Positions", "How does the model know word order?"),
+    WHAT_IF := PageInfo("whatif", "What if", "What if the text were slightly different?"),
+    NEIGHBOURHOOD := PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?"),
+    LANGUAGE := PageInfo("language", "Language model", "Which word is missing, and which comes next?"),
+)

@@ -1,0 +1,299 @@
+"""What each head attends to: all heads at a glance, one as a map and as arcs, rollout, and the pooling weights."""
+
+import numpy as np
+import streamlit as st
+
+from txcls.app import compute, layout, pages, state
+from txcls.errors import TxclsError
+from txcls.figures import (
+    attention_arcs,
+    attention_grid,
+    attention_map,
+    choose_arcs,
+    head_values_map,
+    label,
+    pooling_bars,
+    query_key_bars,
+)
+
+CAVEAT = (
+    "**Attention is not by itself an explanation.** It shows which tokens a head read from, not what the model did "
+    "with them, and very different patterns can lead to the same prediction."
+)
+LINKS = (
+    pages.CLASSIFY,
+    pages.TOKENS,
+    pages.STEPS,
+    pages.SWITCHBOARD,
+    pages.EXPLANATION,
+    pages.POSITIONS,
+    pages.LANGUAGE,
+)
+LAYER_NORM = r"""
+\mathrm{LayerNorm}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \odot \gamma + \beta
+\qquad \mu = \frac{1}{D}\sum_{i=1}^{D} x_i
+\qquad \sigma^2 = \frac{1}{D}\sum_{i=1}^{D} (x_i - \mu)^2
+"""
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.ATTENTION, compare=True)
+    read = layout.read_text(opened, "the attention patterns of all heads appear here.")
+    if read is not None and read.is_answered:
+        model = read.classifier.checkpoint.config.model
+        opened = layout.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+        _draw(opened, compute.patterns(opened.source, opened.view.text))
+    layout.close_page(opened, LINKS)
+
+
+def _draw(opened: layout.Page, traced: compute.Patterns) -> None:
+    view, tokens = opened.view, traced.tokens
+    n_layers, n_heads = traced.attention.shape[:2]
+    special = np.array([token.is_special for token in tokens])
+    hide = False
+    if special.any() and not special.all():
+        hide = st.toggle("Hide tokens that the model adds", key="hide_special", persist_state="session")
+    kept = np.flatnonzero(~special) if hide else np.arange(len(tokens))
+    kept = kept[layout.window(len(kept), key="attention_window")]
+    names = [tokens[place].text for place in kept]
+    patterns = traced.attention[:, :, kept][:, :, :, kept]
+    pattern = patterns[view.layer, view.head]
+    where = f"layer {view.layer + 1}, head {view.head + 1}"
+    file_name = f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}"
+
+    overview, detail = st.columns([2, 3], gap="large")
+    with detail:  # sent first: it is what people wait for
+        st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
+        st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
+        if len(kept) < len(tokens):
+            hidden = 1.0 - float(pattern.sum(axis=1).mean())
+            st.caption(f"Tokens that are not shown get {hidden:.0%} of this head's attention, so rows do not sum to 1.")
+        layout.chart(
+            attention_map(pattern, names),
+            key="chart_map",
+            alt=f"Heat map of attention in {where} over {len(names)} tokens; {_largest(pattern, names)}",
+            file_name=f"{file_name}-map",
+        )
+    with overview:
+        st.subheader("All heads", anchor=False)
+        st.markdown("Click a map to enlarge it. All maps share one colour scale from 0 to 1, finer for small weights.")
+        layout.chart(
+            attention_grid(patterns, selected=(view.layer, view.head)),
+            key="chart_grid",
+            alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {where} is selected",
+            file_name=f"{view.checkpoint}-all-heads",
+            on_select=_grid_clicked,
+        )
+        layout.choose_head(view, n_layers, n_heads)
+        st.info(CAVEAT)
+        layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the prediction? →")
+
+    st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
+    _arcs(pattern, names, where, file_name)
+    _why(opened, traced, kept)
+    _compare(opened, pattern, names)
+    _all_layers(opened, kept, names)
+    if traced.pooling is not None:
+        _pooling(traced.pooling[kept], names, len(kept) < len(tokens), view)
+    _layer_norm()
+
+
+def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> None:
+    query_column, number_column = st.columns(2, gap="large")
+    query = query_column.selectbox(
+        "Query",
+        [None, *range(len(names))],
+        format_func=lambda place: "all tokens" if place is None else f"{place + 1} · {_option(names[place])}",
+        key=f"arc_query_{hash(tuple(names))}",
+    )
+    most = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
+    arcs = choose_arcs(pattern, query=query, at_most=most)
+    layout.chart(
+        attention_arcs(pattern, names, arcs),
+        key="chart_arcs",
+        alt=f"Arc diagram of attention in {where}: {len(arcs.weights)} arcs between tokens, strongest "
+        + ", ".join(
+            f"{names[q][:20]} to {names[k][:20]}" for q, k in list(zip(arcs.queries, arcs.keys, strict=True))[:3]
+        ),
+        file_name=f"{file_name}-arcs",
+    )
+    st.caption(
+        f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
+        f"{arcs.share:.0%} of the attention{' of this query' if query is not None else ''}. {arcs.n_hidden:,} weaker "
+        "pairs are omitted. Arcs above the line lead from a query to a later key, below to an earlier one; thicker "
+        "means more weight."
+    )
+
+
+def _why(opened: layout.Page, traced: compute.Patterns, kept: np.ndarray) -> None:
+    """One query and one key, dimension by dimension."""
+    view = opened.view
+    st.subheader("Why does this token attend to that one?", anchor=False)
+    pattern = traced.attention[view.layer, view.head][np.ix_(kept, kept)]
+    strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
+    names = {int(place): f"{place + 1} · {_option(traced.tokens[place].text)}" for place in kept}
+    columns = st.columns(2, gap="large")
+    key = f"{view.layer}_{view.head}_{hash(tuple(names.values()))}"
+    query, attended = (
+        column.selectbox(title, list(names), index=int(index), format_func=names.__getitem__, key=f"why_{side}_{key}")
+        for column, title, index, side in zip(columns, ("Query", "Key"), strongest, ("query", "key"), strict=True)
+    )
+    found = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=attended)
+    st.markdown(
+        f"Query times key, divided by √{len(found.products)}, dimension by dimension: the bars sum to the score "
+        f"**{found.score:.3f}**. The softmax over this query's scores for all keys turns it into the weight "
+        f"**{found.weight:.3f}**. Single dimensions mean nothing by themselves: rotating queries and keys together "
+        "changes the bars, but not their sum."
+    )
+    layout.chart(
+        query_key_bars(found.products),
+        key="chart_query_key",
+        alt=f"Bars of query times key in {len(found.products)} dimensions, which sum to {found.score:.2f}",
+        file_name=f"{view.checkpoint}-query-key",
+    )
+
+
+def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None:
+    """The same text in a second checkpoint, if one is selected."""
+    view = opened.view
+    if not view.versus:
+        return
+    st.subheader(f"The same text in {layout.plain(view.checkpoint)} and in {layout.plain(view.versus)}", anchor=False)
+    try:
+        other = compute.patterns(compute.source(view.versus), view.text)
+    except TxclsError as error:
+        st.warning(layout.plain(str(error)))
+        return
+    n_layers, n_heads, n_tokens, _ = other.attention.shape
+    layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
+    shown = layout.window(n_tokens, key="versus_window")
+    others = [token.text for token in other.tokens[shown]]
+    maps = (
+        (view.checkpoint, view.layer, view.head, pattern, names),
+        (view.versus, layer, head, other.attention[layer, head][shown, shown], others),
+    )
+    for column, (name, of_layer, of_head, weights, tokens) in zip(st.columns(2, gap="large"), maps, strict=True):
+        with column:
+            st.markdown(f"**{layout.plain(name)}**, layer {of_layer + 1}, head {of_head + 1}")
+            layout.chart(
+                attention_map(weights, tokens),
+                key=f"chart_versus_{name}",
+                alt=f"Heat map of attention of {name} in layer {of_layer + 1}, head {of_head + 1} over {len(tokens)} "
+                f"tokens; {_largest(weights, tokens)}",
+                file_name=f"{name}-layer{of_layer + 1}-head{of_head + 1}-map",
+            )
+    st.caption(
+        "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two "
+        "differ only in the random seed. The second model may also tokenize the text differently."
+    )
+
+
+def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None:
+    """Entropy and distance of each head, and rollout through all layers."""
+    found = compute.paths(opened.source, opened.view.text)
+    rolled_out = found.rollout[np.ix_(kept, kept)]
+    boards, rolled = st.columns([2, 3], gap="large")
+    n_tokens = len(found.rollout)
+    with boards:
+        st.subheader("Entropy and distance of each head", anchor=False)
+        layout.chart(
+            head_values_map(
+                found.heads.entropy, title="bits", what="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
+            ),
+            key="chart_entropy",
+            alt=f"Board of each head's entropy, from {found.heads.entropy.min():.2f} to "
+            f"{found.heads.entropy.max():.2f} bits",
+            file_name=f"{opened.view.checkpoint}-entropy",
+        )
+        st.caption(
+            f"Entropy of a query's attention, mean over queries: 0 bits if all of it is on one key, log₂ {n_tokens} = "
+            f"{np.log2(n_tokens):.2f} bits if it is uniform."
+        )
+        layout.chart(
+            head_values_map(
+                found.heads.distance, title="tokens", what="mean distance:", top=max(1.0, (n_tokens - 1) / 2), digits=1
+            ),
+            key="chart_distance",
+            alt=f"Board of each head's mean distance, from {found.heads.distance.min():.1f} to "
+            f"{found.heads.distance.max():.1f} tokens",
+            file_name=f"{opened.view.checkpoint}-distance",
+        )
+        st.caption(
+            "Distance between query and key in tokens, mean weighted by attention; 0 means that each token attends to "
+            f"itself. Uniform attention gives {(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text."
+        )
+    with rolled:
+        st.subheader("All layers together: attention rollout", anchor=False)
+        st.markdown(
+            "How much each input token (column) contributes to each token after the last layer (row) if only attention "
+            "moved information: patterns averaged over heads, mixed half and half with the identity for the residual "
+            "connection, and multiplied over layers."
+        )
+        layout.chart(
+            attention_map(
+                rolled_out,
+                names,
+                rows="token after the last layer",
+                columns="input token",
+                verb="draws on",
+            ),
+            key="chart_rollout",
+            alt=f"Heat map of attention rollout over {len(names)} tokens; {_largest(rolled_out, names)}",
+            file_name=f"{opened.view.checkpoint}-rollout",
+        )
+        st.caption(
+            "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
+            "feed-forward blocks. Whether it explains the prediction is tested under “Is attention an explanation?”."
+        )
+
+
+def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View) -> None:
+    st.subheader("Pooling: how much each token counts", anchor=False)
+    st.markdown(
+        "After the last layer, the tokens' states are averaged with these weights into the vector that is classified. "
+        "The dashed line marks equal weights."
+    )
+    layout.chart(
+        pooling_bars(weights, names),
+        key="chart_pooling",
+        alt="Bar chart of pooling weights; highest: "
+        + ", ".join(f"{names[place][:20]} {weights[place]:.0%}" for place in np.argsort(-weights)[:3]),
+        file_name=f"{view.checkpoint}-pooling",
+    )
+    if hide:
+        st.caption(f"Tokens that are not shown get {1.0 - float(weights.sum()):.0%} of the weight.")
+
+
+def _layer_norm() -> None:
+    with st.expander("LayerNorm: what every block does to each token", on_change="rerun") as section:
+        if not section.open:
+            return
+        from txcls.model import LayerNorm
+
+        st.markdown(
+            "Each token's D numbers x are normalised to mean 0 and variance 1, then scaled and shifted by two learned "
+            "vectors γ and β (`weight` and `bias`). ε avoids a division by zero when all numbers are equal."
+        )
+        layout.code(LayerNorm, formula=LAYER_NORM)
+
+
+def _grid_clicked() -> None:
+    points = st.session_state["chart_grid"]["selection"]["points"]
+    if points:
+        layer, head = points[0]["customdata"][:2]
+        state.change_view(layer=int(layer), head=int(head))
+
+
+def _largest(weights: np.ndarray, names: list[str]) -> str:
+    """The largest weight of a map and its tokens, for a description."""
+    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
+    return f"largest weight: {weights[query, key]:.2f} from “{names[query][:30]}” to “{names[key][:30]}”"
+
+
+def _option(token: str) -> str:
+    return layout.plain(label(token))
+
+
+if __name__ == "__main__":
+    main()

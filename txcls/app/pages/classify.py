@@ -1,0 +1,255 @@
+"""The home page: the predicted class, what the model read of the text, and how it does on test texts."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from txcls.app import compute, layout, pages, state, token_html
+from txcls.errors import TxclsError
+from txcls.figures import probability_bars, training_curves
+
+if TYPE_CHECKING:
+    from txcls.classifier import Classifier
+
+LINKS = (pages.TOKENS, pages.STEPS, pages.ATTENTION, pages.POSITIONS, pages.WHAT_IF, pages.LANGUAGE)
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.CLASSIFY, box_height=112, examples="buttons", compare=True)
+    classifier = _two(opened) if opened.view.versus else _one(opened)
+    if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
+        st.caption("This text is too long for the address bar: a link to this page will not include it.")
+    with st.expander(f"How {layout.plain(classifier.name)} was trained"):
+        _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
+    layout.parameters(classifier.checkpoint.model, classifier.name)
+    _test_texts(opened, classifier)
+    layout.close_page(opened, LINKS)
+
+
+def _one(opened: layout.Page) -> "Classifier":
+    """The prediction of one checkpoint, beside what it read."""
+    answer, reading = st.columns([3, 2], gap="large")
+    with answer:
+        st.subheader("Prediction", anchor=False)
+        result = st.container()
+        with result:
+            if opened.has_text:
+                waiting = layout.Waiting(opened, height=380)
+            else:
+                layout.invite("the prediction appears here as you type.")
+    with reading:
+        if opened.has_text:
+            st.subheader("What the model read", anchor=False)
+        read = st.container()
+    classifier = layout.load(opened)
+    if opened.has_text:
+        waiting.over()
+        with result:
+            if _answer(opened, opened.source, classifier, key="chart_bars"):
+                _choose_k(opened, len(classifier.classes))
+                took = compute.predict(opened.source, opened.view.text).milliseconds
+                st.caption(
+                    f"Computed in {took:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
+                    f"{len(classifier.classes)} classes and were calibrated on validation texts."
+                )
+        with read:
+            _read(opened, opened.source, classifier)
+    return classifier
+
+
+def _two(opened: layout.Page) -> "Classifier":
+    """The predictions of two checkpoints, side by side."""
+    if not opened.has_text:
+        layout.invite("the predictions of both checkpoints appear here as you type.")
+    waiting = layout.Waiting(opened, height=380)
+    try:
+        source = compute.source(opened.view.versus)
+        classifier, other = (compute.classifier(one) for one in (opened.source, source))
+    except TxclsError as error:
+        layout.stop_with(error)
+    waiting.over()
+    opened.facts.empty()  # each column has its own
+    answered = []
+    pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
+    for column, (which, one, key) in zip(st.columns(2, gap="large"), pairs, strict=True):
+        with column:
+            st.subheader(layout.plain(one.checkpoint.config.title or one.name), anchor=False)
+            st.html(f'<div class="txcls-facts">{layout.facts(one)}</div>')
+            if opened.has_text:
+                answered.append(_answer(opened, which, one, key=key))
+    if any(answered):
+        _choose_k(opened, max(len(classifier.classes), len(other.classes)))
+        n = " and ".join(str(len(one.classes)) for one in (classifier, other))
+        st.caption(
+            f"The probabilities of each sum to 100 % over all its classes ({n}); they were calibrated on "
+            "validation texts."
+        )
+    if opened.has_text:
+        for column, (which, one, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
+            with column:
+                st.subheader(f"What {layout.plain(one.name)} read", anchor=False)
+                _read(opened, which, one)
+    return classifier
+
+
+def _answer(opened: layout.Page, source: compute.Source, classifier: "Classifier", *, key: str) -> bool:
+    """The ranked classes; False if the text has no tokens."""
+    prediction = compute.predict(source, opened.view.text).prediction
+    if prediction.label is None:
+        layout.nothing_to_read()
+        return False
+    st.html(layout.answer_html(prediction, large=True))
+    if prediction.out_of_scope:
+        st.caption(
+            f"This text scores below the threshold that separates texts of the {len(classifier.classes)} classes from "
+            "others; it was fitted on validation texts. The classes are ranked all the same:"
+        )
+    k = min(opened.view.k, len(classifier.classes), state.MOST_ROWS)
+    shown, hidden = prediction.scores[:k], prediction.scores[k:]
+    other = sum(score.probability for score in hidden)
+    words = ", ".join(f"{score.label} {score.probability:.1%}" for score in shown)
+    layout.chart(
+        probability_bars(
+            [score.label for score in shown],
+            [score.probability for score in shown],
+            other=(len(hidden), other),
+            names_above=layout.has_long_names(classifier.classes),
+        ),
+        key=key,
+        alt=f"Bar chart of class probabilities: {words}" + (f", all others {other:.1%}" if hidden else ""),
+        file_name=f"{source.name}-prediction",
+    )
+    return True
+
+
+def _read(opened: layout.Page, source: compute.Source, classifier: "Classifier") -> None:
+    """The text as the checkpoint read it."""
+    prediction = compute.predict(source, opened.view.text).prediction
+    st.html(
+        token_html.marked_text(
+            prediction.text,
+            prediction.tokens,
+            truncated_at=prediction.truncated_at,
+            limit=classifier.encoder.max_length,
+        )
+    )
+
+
+def _choose_k(opened: layout.Page, n_classes: int) -> None:
+    most = min(n_classes, state.MOST_ROWS)
+    if most < 2:
+        return
+    st.session_state["k_box"] = min(opened.view.k, most)
+    if most <= 6:
+        st.segmented_control("Classes shown", range(1, most + 1), key="k_box", required=True, on_change=_k_changed)
+    else:
+        st.slider("Classes shown", 1, most, key="k_box", on_change=_k_changed, width=420)
+
+
+def _k_changed() -> None:
+    state.change_view(k=int(st.session_state["k_box"]))
+
+
+def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) -> None:
+    if history:
+        kept = next((row for row in reversed(history) if row.get("best")), history[-1])
+        layout.chart(
+            training_curves(history),
+            key="chart_training",
+            alt="Loss and accuracy during training; the kept weights reach "
+            f"{kept.get('validation_accuracy', 0):.1%} on validation texts",
+            file_name="training",
+        )
+    split = "test" if "test" in metrics else "validation"
+    per_class = metrics.get(split, {}).get("per_class", [])
+    if per_class:
+        if len(per_class) > 12:
+            per_class = sorted(per_class, key=lambda one: one["f1"])
+            st.caption(f"{len(per_class)} classes, lowest F1 first.")
+        rows = [f"| class | precision | recall | F1 | {split} texts |", "|---|---:|---:|---:|---:|"]
+        rows += [
+            f"| {layout.plain(str(one['label']))} | {one['precision']:.3f} | {one['recall']:.3f} | {one['f1']:.3f} "
+            f"| {one['support']:,} |"
+            for one in per_class
+        ]
+        with st.container(height=480 if len(per_class) > 12 else "content", border=False):
+            st.markdown("\n".join(rows))
+
+
+def _test_texts(opened: layout.Page, classifier: "Classifier") -> None:
+    """Random test texts with true and predicted class, if the data set is on this machine."""
+    name = layout.plain(classifier.name)
+    with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
+        if not section.open:
+            return
+        missing = _how_to_get(classifier)
+        if missing:
+            st.info(missing)
+            return
+        try:
+            found = compute.test_texts(opened.source)
+            _drawn(opened, classifier, found)
+        except TxclsError as error:
+            st.warning(layout.plain(str(error)))
+
+
+def _how_to_get(classifier: "Classifier") -> str:
+    """Why there are no test texts, and what to do about it; empty if there are."""
+    from txcls.data.datasets import dataset_info, dataset_names, is_available
+
+    dataset = classifier.checkpoint.config.data.dataset
+    if dataset not in dataset_names():
+        return "This checkpoint was trained on a user's own file, which is not stored with it: there are no test texts."
+    if is_available(dataset):
+        return ""
+    info = dataset_info(dataset)
+    how = (
+        f"Download it with `python -m txcls data fetch {dataset}`"
+        if info.files
+        else f"Its publisher requires a login: download it from {info.homepage}"
+    )
+    return (
+        f"The texts of {layout.plain(info.title)} are not on this machine, and checkpoints do not contain them. {how}, "
+        f"or put them into a folder `{dataset}` and start the app with `TXCLS_DATA` set to its parent folder."
+    )
+
+
+def _drawn(opened: layout.Page, classifier: "Classifier", found: compute.TestTexts) -> None:
+    controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
+    seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)
+    controls.button("Draw others", key="draw_others", on_click=_draw_others)
+    with_outside = False
+    if found.outside and classifier.checkpoint.scope is not None:
+        with_outside = st.toggle(
+            f"Include out-of-scope texts ({len(found.outside):,}, beside {len(found.rows):,} in scope)",
+            key="draw_outside",
+            persist_state="session",
+        )
+    drawn = compute.draw(opened.source, n=int(n), seed=int(seed), with_outside=with_outside)
+    n_right = sum(one.is_right for one in drawn)
+    st.markdown(
+        f"**{n_right} of {len(drawn)} right** ({n_right / len(drawn):.0%})".replace("%", " %")
+        + (
+            "; rejecting a text that belongs to one of the classes counts as wrong."
+            if classifier.checkpoint.scope is not None
+            else "."
+        )
+    )
+    st.html(token_html.drawn_texts(drawn))
+    info = found.dataset.info
+    st.caption(
+        f"Drawn from the {len(found.rows):,} test texts of {layout.plain(info.title)}, as stored on this machine. "
+        f"Terms: {layout.plain(info.terms)}."
+    )
+
+
+def _draw_others() -> None:
+    st.session_state["draw_seed"] = random.randrange(1_000_000)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""Five attribution methods on the same words: their scores, how far they agree, and their deletion curves."""
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from txcls.app import compute, layout, pages
+from txcls.errors import TxclsError
+from txcls.figures import correlation_map, deletion_lines, minus, visible
+from txcls.inspection.attribution import METHODS, SIGNED, ExplanationAverages
+from txcls.text.encoder import Token
+
+if TYPE_CHECKING:
+    from txcls.classifier import Classifier
+
+LINKS = (pages.ATTENTION, pages.SWITCHBOARD, pages.LENS, pages.WHAT_IF)
+N_TEXTS = 200
+TARGETS = {"logit": "logit", "probability": "probability"}
+BASELINES = {"unknown": "unknown words", "zero": "zero vectors"}
+HOW = {
+    "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
+    "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
+    "gradient": "Gradient of the target with respect to the word's vector, times that vector.",
+    "integrated": "The gradient averaged along a path from a baseline, times the change (Sundararajan et al. 2017).",
+    "leave_one_out": "How much the target falls when the word is removed from the text.",
+}
+STYLE = """
+<style>
+.txcls-ways {display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17.5rem), 1fr)); gap: 1rem 1.6rem;}
+.txcls-ways h4 {margin: 0; padding: 0; font-size: 1.12rem; font-weight: 650;}
+.txcls-ways small {display: block; font-size: 0.86rem; opacity: 0.8; line-height: 1.35; min-height: 2.7em;}
+.txcls-words {font-size: 1.1rem; line-height: 1.9; overflow-wrap: anywhere; white-space: pre-wrap;}
+.txcls-words {max-height: 24rem; overflow-y: auto;}
+.txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
+.txcls-words .unknown {border-bottom: 2px dotted currentColor;}
+.txcls-key span {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em;}
+.txcls-table {overflow-x: auto; max-height: 30rem; overflow-y: auto;}
+.txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
+.txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
+.txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
+</style>
+"""
+FOR, AGAINST = "213, 94, 0", "31, 131, 196"
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.EXPLANATION)
+    st.html(STYLE)
+    read = layout.read_text(opened, "its words are scored by five attribution methods.")
+    if read is not None:
+        if read.is_answered:
+            _one_text(opened, phrases_vote=read.classifier.checkpoint.config.model.phrases > 0)
+        _many_texts(opened, read.classifier)
+        _literature()
+    layout.close_page(opened, LINKS)
+
+
+def _one_text(opened: layout.Page, *, phrases_vote: bool) -> None:
+    controls = st.container(horizontal=True, gap="medium")
+    target: Any = controls.segmented_control(
+        "Target: the winning class's …", list(TARGETS), format_func=TARGETS.__getitem__, default="logit",
+        required=True, key="explain_target", persist_state="session",
+    )  # fmt: skip
+    baseline: Any = controls.segmented_control(
+        "Integrated gradients start from …", list(BASELINES), format_func=BASELINES.__getitem__, default="unknown",
+        required=True, key="explain_baseline", persist_state="session",
+    )  # fmt: skip
+    found = compute.explain(opened.source, opened.view.text, target=target, baseline=baseline)
+    explained = found.explanation
+    label = layout.plain(explained.label)
+    st.subheader(f"Which words led to {label}?", anchor=False)
+    st.html(
+        f'<p class="txcls-key"><span style="background: rgba({FOR}, 0.7)">orange</span>evidence for '
+        f"{html.escape(visible(explained.label))}, or much attention &nbsp; "
+        f'<span style="background: rgba({AGAINST}, 0.7)">blue</span>evidence against it. '
+        "Colours are scaled to each method's largest score; hover for numbers.</p>"
+    )
+    ways = "".join(_way(opened.view.text, name, explained.words, explained.scores[name]) for name in METHODS)
+    st.html(f'<div class="txcls-ways">{ways}</div>')
+    integrated = explained.integrated
+    there, here, apart = (
+        minus(f"{value:.4f}")
+        for value in (integrated.baseline_value, integrated.value, integrated.value - integrated.baseline_value)
+    )
+    st.caption(
+        f"Target of the last three: the {TARGETS[target]} of {label}. Baseline of integrated gradients: "
+        f"{'the same number of unknown words' if baseline == 'unknown' else 'zero vectors'}. The target is {there} for "
+        f"the baseline and {here} for this text; the scores should sum to the difference, {apart}. With 32 steps they "
+        f"miss it by **{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
+    )
+    if phrases_vote:
+        st.caption(
+            "In this model phrases vote beside the Transformer. Gradients count a phrase's votes too, shared by its "
+            "words in equal parts; attention and rollout know nothing of them."
+        )
+    with st.expander("All scores"):
+        st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
+    agree, gone = st.columns(2, gap="large")
+    names = list(METHODS.values())
+    with agree:
+        st.subheader("Do they agree?", anchor=False)
+        st.markdown(
+            "Spearman's rank correlation of absolute scores over the words: 1 for the same ranking, 0 for unrelated "
+            "ones. Words with scores near zero count as much as the others, so two methods that single out the same "
+            "word can still correlate weakly."
+        )
+        if np.isnan(found.correlations).all():
+            st.info("With a single word, or equal scores for all words, there is nothing to rank.")
+        layout.chart(
+            correlation_map(names, found.correlations),
+            key="chart_correlations",
+            alt="Rank correlations of five attribution methods: "
+            + "; ".join(
+                f"{names[0]} and {names[place]} " + minus(f"{found.correlations[0, place]:.2f}")
+                for place in range(1, len(names))
+            ),
+            file_name=f"{opened.view.checkpoint}-correlations",
+        )
+    with gone:
+        st.subheader("What happens when words are deleted?", anchor=False)
+        st.markdown(
+            "Words are deleted one after the other, highest score first. If the scores find the words that matter, the "
+            "probability falls early and the area under the curve is small."
+        )
+        layout.chart(
+            deletion_lines(
+                names,
+                found.curves.shares,
+                [found.curves.curves[name] for name in METHODS],
+                found.curves.random,
+                winner=explained.label,
+            ),
+            key="chart_deletion",
+            alt=f"Lines of the probability of {explained.label[:40]} while words are deleted, ordered by "
+            + ", ".join(names)
+            + " and at random",
+            file_name=f"{opened.view.checkpoint}-deletion",
+        )
+    rows = [(METHODS[name], f"{found.curves.areas[name]:.3f}") for name in METHODS]
+    rows.append((f"random, mean of {len(found.curves.random)} orders", f"{found.curves.random_area:.3f}"))
+    with gone:
+        st.html(f'<div class="txcls-table">{_table(("order", "area under the curve"), rows)}</div>')
+        st.caption(
+            "The remaining words close up, and a single unknown word replaces the empty text. Such shortened texts are "
+            "unlike the training texts, which affects all methods. The grey band spans the random orders."
+        )
+
+
+def _elsewhere(elsewhere: dict[str, float] | Any) -> str:
+    held = [f"{METHODS[name].lower()} {elsewhere[name]:.0%}" for name in ("attention", "rollout")]
+    if abs(elsewhere["attention"]) < 0.0005 and abs(elsewhere["rollout"]) < 0.0005:
+        return ""
+    return f" Tokens that the model adds are not shown; their share is {held[0]}, {held[1]}."
+
+
+def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
+    """The scores of one method as colours behind the typed text."""
+    strongest = float(np.abs(scores).max(initial=0.0)) or 1.0
+    parts, place = [], 0
+    for word, score in zip(words, scores, strict=True):
+        start, end = max(word.start, place), max(word.end, place)
+        typed = text[start:end]
+        strength = float(score) / strongest
+        colour = FOR if strength >= 0 else AGAINST
+        parts.append(html.escape(visible(text[place:start])))
+        title = html.escape(f"{visible(word.text)}: {_number(name, float(score))}", quote=True)
+        parts.append(
+            f'<span{" class=unknown" * word.is_unknown} title="{title}" '
+            f'style="background: rgba({colour}, {0.75 * abs(strength):.3f})">{html.escape(visible(typed))}</span>'
+        )
+        place = end
+    return (
+        f"<section><h4>{METHODS[name]}</h4><small>{HOW[name]}</small>"
+        f'<div class="txcls-words">{"".join(parts)}</div></section>'
+    )
+
+
+def _number(name: str, score: float) -> str:
+    return minus(f"{score:+.4f}" if name in SIGNED else f"{score:.4f}")
+
+
+def _numbers(words: Sequence[Token], scores: Any) -> str:
+    rows = [
+        (f"{place + 1} · {visible(word.text)}", *(_number(name, float(scores[name][place])) for name in METHODS))
+        for place, word in enumerate(words)
+    ]
+    return _table(("word", *METHODS.values()), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+def _many_texts(opened: layout.Page, classifier: "Classifier") -> None:
+    st.subheader("And on average?", anchor=False)
+    key = f"averages_{opened.source.name}"
+    computed: ExplanationAverages | None = st.session_state.get(key)
+    found = computed or ExplanationAverages.of(classifier)
+    if found is None:
+        st.info(
+            "Not measured for this checkpoint. If its data set is on this machine, the button below measures it, and "
+            f"`python -m txcls evaluate {classifier.name} --explanations {N_TEXTS} --write` saves the result."
+        )
+    else:
+        _averages(found, computed is not None)
+    from txcls.data.datasets import dataset_names, is_available
+
+    dataset = classifier.checkpoint.config.data.dataset
+    if dataset in dataset_names() and is_available(dataset):
+        st.button(
+            f"Run on {N_TEXTS} test texts", key="run_averages", on_click=_ask_to_run, help="Takes about half a minute."
+        )
+        if st.session_state.pop("run_averages_now", False):
+            _run(opened, key)
+    else:
+        st.caption("The data set of this checkpoint is not on this machine, so these figures cannot be recomputed.")
+
+
+def _ask_to_run() -> None:
+    st.session_state["run_averages_now"] = True
+
+
+def _run(opened: layout.Page, key: str) -> None:
+    bar = st.progress(0.0, "scoring words …")
+
+    def show(done: int, total: int) -> None:
+        bar.progress(done / total, f"{done} of {total} texts; any click cancels")
+
+    try:
+        st.session_state[key] = compute.averages(
+            opened.source,
+            n=N_TEXTS,
+            on_text=show,
+        )
+    except (TxclsError, ValueError) as error:
+        bar.empty()
+        st.warning(layout.plain(str(error)))
+        return
+    st.rerun()
+
+
+def _averages(found: ExplanationAverages, computed_now: bool) -> None:
+    rows = []
+    for place, (name, title) in enumerate(METHODS.items()):
+        correlation = found.correlations[0, place]
+        shown = "–" if not place or np.isnan(correlation) else minus(f"{correlation:.2f}")
+        rows.append((title, f"{found.areas[name]:.3f}", shown))
+    rows.append(("random order", f"{found.random_area:.3f}", "–"))
+    head = ("method", "area under the deletion curve", "rank correlation with attention")
+    st.html(f'<div class="txcls-table">{_table(head, rows)}</div>')
+    best = min(found.areas, key=found.areas.__getitem__)
+    st.caption(
+        f"Means over {found.n:,} random {found.split} texts, "
+        + (
+            "computed just now"
+            if computed_now
+            else "measured by `txcls evaluate --explanations` and saved with the checkpoint"
+        )
+        + "; the texts are always the same. Target: logit; baseline: unknown words; mean completeness error "
+        f"{found.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Last-layer attention "
+        f"has {found.areas['attention']:.3f}, a random order {found.random_area:.3f}. Leave one out has an advantage, "
+        "since deletion curves delete words too. If the last layer attends almost uniformly (see its entropy on the "
+        "page Attention), its attention cannot rank words; pooling weights alone are not tested."
+    )
+
+
+def _literature() -> None:
+    with st.expander("What the literature says, and does not say", expanded=True):
+        st.markdown(
+            "- **[Jain & Wallace 2019](https://aclanthology.org/N19-1357)**, *Attention is not Explanation*: in "
+            "recurrent networks (BiLSTMs) with one attention layer on top, attention weights correlated only weakly "
+            "with gradients and with leave-one-out, and very different weights often gave the same prediction. They "
+            "did not study self-attention as in this model, nor show that attention is never informative.\n"
+            "- **[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002)**, *Attention is not not Explanation*: "
+            "also on recurrent networks. Alternative weights found separately for each text are not another model, and "
+            "learned weights helped in several tasks, while in some uniform weights did as well. They proposed tests "
+            "for when attention can be an explanation; they did not show that it explains predictions faithfully.\n"
+            "- **[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)** proposed rollout to follow "
+            "attention through the layers of a Transformer. It ignores value vectors, feed-forward blocks and norms of "
+            "vectors.\n\n"
+            "The figures above replicate none of these papers: they are one small Transformer on one text, or on a few "
+            "hundred."
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,546 @@
+"""Language models: filling a blank, predicting and sampling the next token, and the two attention masks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from txcls.app import compute, layout, pages, state, token_html
+from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.errors import TxclsError
+from txcls.figures import attention_map, mask_map, percent, surprisal_bars, token_bars, visible
+from txcls.text.encoder import Encoding, Token
+
+if TYPE_CHECKING:
+    from txcls.generation import Sampling, TextModel
+    from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
+
+FloatArray = NDArray[np.float32]
+LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
+PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
+PRESETS: dict[compute.Objective, tuple[str, str]] = {
+    "masked": ("masked_lm", "fills in blanks"),
+    "causal": ("lm", "continues texts"),
+}
+MOST_MAPPED = 128
+"""Most tokens of a text whose mask and patterns are drawn."""
+TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A loaded language model and its cache key."""
+
+    source: compute.Source
+    model: "TextModel"
+    names: tuple[str, ...]
+    objective: compute.Objective
+
+    def name_of(self, token: Token) -> str:
+        """A token in printable form; an unknown one as it was typed."""
+        return visible(token.text if token.is_unknown else self.names[token.id])
+
+
+def main() -> None:
+    """Draw the page."""
+    there = [name for objective in PRESETS for name in compute.language_names(objective)]
+    dataset = compute.summary(there[0]).dataset if there else ""
+    opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
+    st.session_state["part_box"] = opened.view.part
+    st.segmented_control(
+        "Part of this page",
+        get_args(state.Part),
+        key="part_box",
+        format_func=PARTS.__getitem__,
+        required=True,
+        label_visibility="collapsed",
+        on_change=_part_changed,
+    )
+    if opened.view.part == "fill":
+        _fill(opened)
+    elif opened.view.part == "continue":
+        _continue(opened)
+    else:
+        _masks(opened)
+    layout.close_page(opened, LINKS)
+
+
+def _part_changed() -> None:
+    state.change_view(part=st.session_state["part_box"])
+
+
+def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | None:
+    """Load the selected language model and draw the line about it; None, and how to train one, if there is none."""
+    names, wanted = compute.language_names(objective), getattr(opened.view, objective)
+    if not names:
+        preset, what = PRESETS[objective]
+        st.info(
+            f"There is no language model here yet that {what}. Train one with `python -m txcls pretrain {preset}`, "
+            "which takes a while on a CPU (`--max-steps 500` gives a rough one in minutes), then reload this page."
+        )
+        return None
+    name = wanted if wanted in names else names[0]
+    if wanted and wanted != name:
+        st.warning(layout.plain(f"There is no language model “{wanted[:60]}” here that {PRESETS[objective][1]}."))
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    if len(names) > 1:
+        layout.picker(line, objective, names, name)
+    facts = line.empty()
+    waiting = st.empty()
+    try:
+        source = compute.source(name)
+        if not compute.is_loaded(source):
+            waiting.skeleton(480)
+        found = compute.language(source, objective)
+    except TxclsError as error:
+        waiting.empty()
+        st.error(layout.plain(str(error)))
+        return None
+    waiting.empty()
+    chosen = Chosen(source, found.model, found.names, objective)
+    facts.html(layout.facts_html(_facts(chosen.model, with_title=len(names) < 2)))
+    return chosen
+
+
+def _facts(model: "TextModel", *, with_title: bool) -> str:
+    kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "sub-words"}
+    parts = [f"<b>{token_html.escape(model.name)}</b>"]
+    if with_title and model.title:
+        parts.append(token_html.escape(model.title))
+    if model.perplexity is not None:
+        of = "" if model.model.config.causal else " of masked tokens"
+        parts.append(f"perplexity <b>{model.perplexity:,.1f}</b>{of} on validation texts")
+    parts.append(f"<b>{len(model.tokens):,}</b> {kinds[model.kind]}")
+    parts.append(f"<b>{model.n_parameters:,}</b> parameters")
+    return " · ".join(parts)
+
+
+def _say_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
+    if encoding.truncated_at is not None:
+        st.caption(
+            f"✂ This text is too long for **{layout.plain(chosen.model.name)}**: it is cut after "
+            f"{len(encoding.tokens):,} tokens.{more}"
+        )
+
+
+# Fill in a blank
+
+
+def _fill(opened: layout.Opened) -> None:
+    chosen = _choose(opened, "masked")
+    if chosen is None:
+        return
+    if not opened.has_text:
+        layout.invite("click a word, and the model predicts what was there.")
+        return
+    encoding = chosen.model.read(opened.view.text)
+    words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
+    number_of = {place: number for number, place in enumerate(words, start=1)}
+    if not words:
+        layout.nothing_to_read()
+        return
+    blank = opened.view.blank if 1 <= opened.view.blank <= len(words) else _worth_guessing(encoding, words)
+    place = words[blank - 1]
+    st.markdown("**Click a word to mask it.** The model sees the tokens on both sides and ranks what could be there:")
+    token_strip(
+        [
+            StripToken(
+                text="▁▁▁▁" if at == place else chosen.name_of(token),
+                number=number_of.get(at),
+                title=f"token {at + 1}" + (", not in the vocabulary" if token.is_unknown else ""),
+                kind="fixed" if token.is_special else "unknown" if token.is_unknown else "",
+                pressed=at == place,
+            )
+            for at, token in enumerate(encoding.tokens)
+        ],
+        label="Words of the text; select one to mask it",
+        key="strip_fill",
+        on_choose=_blank_chosen,
+    )
+    _say_cut(encoding, chosen)
+    token = encoding.tokens[place]
+    ranked = compute.fill(chosen.source, tuple(encoding.ids), place)
+    st.markdown(_truth(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
+    _ranking(ranked, chosen, key="chart_fill", file_name=f"{chosen.source.name}-blank-{blank}")
+    layout.parameters(chosen.model.model, chosen.model.name)
+
+
+def _worth_guessing(encoding: Encoding, words: Sequence[int]) -> int:
+    """The last of the long known words, from 1: more interesting to predict than an article."""
+    found = [encoding.tokens[place] for place in words]
+    return 1 + max(range(len(found)), key=lambda n: (not found[n].is_unknown, min(len(found[n].text), 8), n))
+
+
+def _blank_chosen(number: int) -> None:
+    state.change_view(blank=number)
+
+
+def _truth(ranked: "RankedTokens", name: str, n_tokens: int, *, is_unknown: bool) -> str:
+    """The rank of the typed token among the predictions, in words."""
+    shown = layout.plain(name[:80])
+    if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
+        return f"**{shown}** was typed there. It is not in the vocabulary, so the model cannot predict it."
+    mark = "✓ " if ranked.true_rank == 1 else ""
+    return (
+        f"{mark}**{shown}** was typed there: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
+        f"**{_percent(ranked.true_probability)}**."
+    )
+
+
+def _percent(probability: float) -> str:
+    return percent(probability).replace("&lt;", "<").replace("&gt;", ">")
+
+
+def _ranking(
+    ranked: "RankedTokens",
+    chosen: Chosen,
+    *,
+    key: str,
+    file_name: str,
+    filtered: Sequence[float] | None = None,
+    **options: Any,
+) -> None:
+    names = [chosen.names[index] for index in ranked.ids]
+    words = ", ".join(f"{visible(name)[:20]} {p:.1%}" for name, p in zip(names, ranked.probabilities, strict=True))
+    layout.chart(
+        token_bars(
+            names,
+            ranked.probabilities,
+            other=(ranked.n_others, ranked.other),
+            filtered=filtered,
+            true=ranked.ids.index(ranked.true_id) if ranked.true_id in ranked.ids else None,
+        ),
+        key=key,
+        alt=f"Bar chart of the most probable tokens: {words}; all others {ranked.other:.1%}",
+        file_name=file_name,
+        **options,
+    )
+
+
+# Continue the text
+
+
+def _continue(opened: layout.Opened) -> None:
+    chosen = _choose(opened, "causal")
+    if chosen is None:
+        return
+    view, model = opened.view, chosen.model
+    encoding = model.read(view.text)
+    typed = encoding.tokens or model.start
+    if not typed:
+        layout.nothing_to_read()
+        return
+    if any(not 0 <= index < len(chosen.names) for index in view.added):
+        st.warning("The continuation in the link is not from this model; it was ignored.")
+        view = replace(view, added=())
+        state.publish(view)
+    upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
+    ids = tuple(token.id for token in typed)
+    prompt = (*ids[:upto], *added)
+    surprise = compute.surprise(chosen.source, ids)
+    st.markdown(
+        "The model sees only the tokens **before** and predicts the next one. Colour shows the surprise of each token. "
+        "Click one to go back there and see what the model predicted in its place."
+    )
+    token_strip(
+        [
+            *_typed_strip(typed[:upto] if added else typed, surprise.bits, upto, chosen),
+            *(
+                StripToken(visible(chosen.names[index]), None, f"added token {n}", "added")
+                for n, index in enumerate(added, start=1)
+            ),
+        ],
+        label="Tokens of the text; select one to read only up to there",
+        key="strip_continue",
+        on_choose=_upto_chosen,
+    )
+    _say_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        sampling = _sampling(view)
+        filtering = st.empty()
+    with left:
+        _buttons(chosen, prompt, len(added), sampling, changed=bool(added) or upto < len(typed))
+        if added:
+            before = view.text[: typed[upto - 1].end]
+            written = model.written(ids[:upto], added)
+            after = token_html.escape(written if before else written.lstrip())
+            st.html(f'<div class="txcls-text" dir="auto">{token_html.escape(before)}<ins>{after}</ins></div>')
+        if len(prompt) > model.model.config.max_length:
+            st.info(
+                f"This model reads {model.model.config.max_length:,} tokens at most, and the text has reached that "
+                "limit. Undo, start again, or go back to an earlier token."
+            )
+        else:
+            true = typed[upto] if upto < len(typed) and not added else None
+            expected = compute.expect(chosen.source, prompt, sampling, None if true is None else true.id)
+            _next(expected, chosen, sampling, true)
+            filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
+    _surprise(chosen, typed, surprise)
+    layout.parameters(model.model, model.name)
+
+
+def _typed_strip(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Chosen) -> list[StripToken]:
+    """The typed tokens; full colour means no better than a uniform guess; the token at `upto` is being predicted."""
+    strip = []
+    blind = float(np.log2(len(chosen.names)))
+    for place, token in enumerate(typed):
+        known = not np.isnan(bits[place])
+        kind = "fixed" if token.is_special else "unknown" if token.is_unknown else ""
+        strip.append(
+            StripToken(
+                text=chosen.name_of(token),
+                number=place if place and not token.is_special else None,
+                title=f"token {place + 1}" + (f": {bits[place]:.1f} bits" if known else ""),
+                kind="later" if place > upto else kind,
+                pressed=place == upto,
+                shade=round(min(float(bits[place]) / blind, 1.0), 3) if known else 0.0,
+            )
+        )
+    return strip
+
+
+def _upto_chosen(number: int) -> None:
+    same = number == st.session_state["_view"].upto
+    state.change_view(upto=0 if same else number, added=())
+
+
+def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: "Sampling", *, changed: bool) -> None:
+    full = len(prompt) > chosen.model.model.config.max_length
+    row = st.container(horizontal=True, gap="small")
+    for n, words in ((1, "Sample next"), (10, "Sample 10")):
+        row.button(
+            words,
+            key=f"sample_{n}",
+            type="primary" if n == 1 else "secondary",
+            disabled=full,
+            on_click=_sample,
+            args=(chosen, prompt, n_added, n, sampling),
+        )
+    row.button("Undo", key="undo", disabled=not n_added, on_click=_undo)
+    row.button("Start again", key="start_again", disabled=not changed, on_click=_start_again)
+
+
+def _sample(chosen: Chosen, prompt: tuple[int, ...], n_added: int, n: int, sampling: "Sampling") -> None:
+    from txcls.inspection.language_model import continue_ids
+
+    _add(continue_ids(chosen.model, prompt, n=n, sampling=sampling, drawn=n_added))
+
+
+def _add(ids: Sequence[int]) -> None:
+    state.change_view(added=(*st.session_state["_view"].added, *ids))
+
+
+def _undo() -> None:
+    state.change_view(added=st.session_state["_view"].added[:-1])
+
+
+def _start_again() -> None:
+    state.change_view(added=(), upto=0)
+
+
+def _sampling(view: state.View) -> "Sampling":
+    """Draw the controls of sampling; returns their values."""
+    from txcls.generation import Sampling
+
+    st.subheader("How the next token is sampled", anchor=False)
+    for field in ("temperature", "top_k", "top_p", "seed"):
+        st.session_state[f"{field}_box"] = getattr(view, field)
+    st.slider(
+        "Temperature",
+        0.0,
+        2.0,
+        step=0.05,
+        key="temperature_box",
+        on_change=_follow("temperature"),
+        help="Logits are divided by it before the softmax: below 1 favours likely tokens, 0 always takes the best.",
+    )
+    st.select_slider(
+        "Top-k",
+        sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
+        key="top_k_box",
+        format_func=lambda k: f"{k:,}" if k else "all",
+        on_change=_follow("top_k"),
+        help="Only the k most probable tokens can be sampled.",
+    )
+    st.slider(
+        "Top-p",
+        0.05,
+        1.0,
+        step=0.05,
+        key="top_p_box",
+        on_change=_follow("top_p"),
+        help="Only the smallest set of tokens that reaches this probability can be sampled.",
+    )
+    st.number_input(
+        "Seed",
+        0,
+        state.LARGEST_SEED,
+        key="seed_box",
+        on_change=_follow("seed"),
+        help="The same seed gives the same samples.",
+    )
+    return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
+
+
+def _follow(field: str) -> Any:
+    def copy() -> None:
+        state.change_view(**{field: st.session_state[f"{field}_box"]})
+
+    return copy
+
+
+def _filters(sampling: "Sampling") -> bool:
+    return sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
+
+
+def _next(expected: "NextTokens", chosen: Chosen, sampling: "Sampling", true: Token | None) -> None:
+    ranked = expected.ranked
+    st.subheader("What comes next?", anchor=False)
+    if true is not None:
+        read = f" (read as {chosen.names[true.id]})" if true.is_unknown else ""
+        st.markdown(_truth(ranked, chosen.name_of(true) + read, len(chosen.names), is_unknown=False))
+    st.markdown("Select a token to append it, here or in the chart:")
+    token_strip(
+        [
+            StripToken(visible(chosen.names[index]), number, f"{probability:.2%}")
+            for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
+        ],
+        label="The most probable next tokens; select one to append it",
+        key="strip_next",
+        on_choose=lambda number: _add([ranked.ids[number]]),
+    )
+    _ranking(
+        ranked,
+        chosen,
+        key="chart_next",
+        file_name=f"{chosen.source.name}-next",
+        filtered=expected.filtered if _filters(sampling) else None,
+        on_select=lambda: _bar_clicked(ranked.ids),
+    )
+
+
+def _bar_clicked(ids: Sequence[int]) -> None:
+    points = st.session_state["chart_next"]["selection"]["points"]
+    if points and (row := int(points[0]["customdata"][0])) < len(ids):
+        _add([ids[row]])
+
+
+def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sampling") -> str:
+    if sampling.temperature == 0:
+        return "At temperature 0 nothing is sampled: the most probable token is always taken."
+    if expected.n_kept == n_tokens:
+        return f"All **{n_tokens:,}** tokens can be sampled."
+    can = "token can" if expected.n_kept == 1 else "tokens can"
+    return (
+        f"**{expected.n_kept:,}** of {n_tokens:,} {can} be sampled, with **{_percent(expected.kept)}** of the "
+        "unfiltered probability."
+    )
+
+
+def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprisal") -> None:
+    st.subheader("How surprising was each token?", anchor=False)
+    bits = found.bits
+    if found.mean is None or found.perplexity is None:
+        st.markdown("This text has no token with a token before it, so there is nothing to measure.")
+        return
+    unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
+    st.markdown(
+        f"On average **{found.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is the "
+        f"perplexity, **{found.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among that many "
+        f"tokens.{layout.plain(unknown)}"
+    )
+    shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
+    most = max(shown, key=lambda place: bits[place])
+    layout.chart(
+        surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=found.mean),
+        key="chart_surprise",
+        alt=f"Bar chart of the surprise of {len(shown)} tokens in bits; highest: "
+        f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
+        file_name=f"{chosen.source.name}-surprise",
+    )
+
+
+# Attention masks
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A text in one model: its tokens, mask and patterns."""
+
+    chosen: Chosen
+    sight: "MaskedAttention"
+    names: list[str]
+
+
+def _masks(opened: layout.Opened) -> None:
+    st.markdown(
+        "The same text in two models. Each **row** is a query, each **column** a key. In a causal model later keys are "
+        "masked, or it could copy the next token instead of predicting it; a masked-token model attends in both "
+        "directions."
+    )
+    both: dict[compute.Objective, Seen] = {}
+    headings: dict[compute.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
+    for column, (objective, heading) in zip(st.columns(2, gap="large"), headings.items(), strict=True):
+        with column:
+            st.subheader(heading, anchor=False)
+            chosen = _choose(opened, objective)
+            if chosen is not None and (seen := _mask(opened, chosen)) is not None:
+                both[objective] = seen
+    if not both:
+        return
+    st.subheader("Attention of one head", anchor=False)
+    shapes = [seen.sight.patterns.shape for seen in both.values()]
+    n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
+    fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
+    layout.choose_head(fitted.view, n_layers, n_heads)
+    for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
+        if objective in both:
+            with column:
+                _pattern(fitted.view, both[objective])
+
+
+def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
+    encoding = chosen.model.read(opened.view.text)
+    read = (encoding.tokens or chosen.model.start)[:MOST_MAPPED]
+    if not read:
+        layout.nothing_to_read()
+        return None
+    sight = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
+    names = [chosen.name_of(token) for token in read]
+    n_seen, n_all = int(sight.mask.sum()), sight.mask.size
+    st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} query–key pairs are unmasked.")
+    layout.chart(
+        mask_map(sight.mask, names),
+        key=f"chart_mask_{chosen.objective}",
+        alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_seen:,} of {n_all:,} "
+        "query–key pairs unmasked",
+        file_name=f"{chosen.source.name}-mask",
+    )
+    _say_cut(encoding, chosen)
+    if len(encoding.tokens) > MOST_MAPPED:
+        st.caption(f"Shown for the first {MOST_MAPPED} of {len(encoding.tokens):,} tokens.")
+    return Seen(chosen, sight, names)
+
+
+def _pattern(view: state.View, seen: Seen) -> None:
+    chosen = seen.chosen
+    n_layers, n_heads = seen.sight.patterns.shape[:2]
+    layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
+    where = f"layer {layer + 1} of {n_layers}, head {head + 1} of {n_heads}"
+    last = " (its last)" if (layer, head) != (view.layer, view.head) else ""
+    st.markdown(f"**{layout.plain(chosen.model.name)}**, {where}{last}: each row sums to 1 over its unmasked keys.")
+    weights = np.where(seen.sight.mask, seen.sight.patterns[layer, head], np.nan)  # masked cells stay blank
+    layout.chart(
+        attention_map(weights, seen.names),
+        key=f"chart_pattern_{chosen.objective}",
+        alt=f"Heat map of attention of the {chosen.objective} model in {where} over {len(seen.names)} tokens",
+        file_name=f"{chosen.source.name}-layer{layer + 1}-head{head + 1}-map",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from txcls.app import compute, layout, pages
+from txcls.app.examples import examples_for
+from txcls.errors import TxclsError
+from txcls.figures import minus, text_scatter, token_scatter, visible
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from txcls.classifier import Classifier
+
+N_TEST_TEXTS = 300
+MOST_WORDS = 30
+"""Most tokens of the text whose nearest neighbours are listed."""
+LINKS = (pages.CLASSIFY, pages.TOKENS, pages.WHAT_IF, pages.LANGUAGE)
+ABOUT = (
+    "Vectors are projected onto their first two principal components, the plane in which they vary the most. Points "
+    "that are far apart in the plot are far apart; points that are close can still differ in the other directions, "
+    "which hold most of the variance where the two axes hold little of it."
+)
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.NEIGHBOURHOOD)
+    read = layout.read_text(opened, "its words and its vector are drawn among others.")
+    if read is not None and read.is_answered:
+        st.markdown(ABOUT)
+        words, texts = st.columns(2, gap="large")
+        with words:
+            _words(opened)
+        with texts:
+            _texts(opened, read.classifier)
+    layout.close_page(opened, LINKS)
+
+
+def _words(opened: layout.Page) -> None:
+    """The token embeddings, and the nearest neighbours of each token of the text."""
+    st.subheader("Its words among the vocabulary", anchor=False)
+    made = compute.token_plane(opened.source, opened.view.text)
+    names = compute.spellings(opened.source)
+    own = [names[index] for index in made.own]
+    layout.chart(
+        token_scatter(made.points, [names[index] for index in made.ids], made.own_points, own, made.shares.tolist()),
+        key="chart_words",
+        alt=f"Scatter of {len(made.ids):,} token vectors in two dimensions, {len(own)} of them tokens of this text",
+        file_name=f"{opened.view.checkpoint}-words",
+    )
+    n = len(names) - len(SPECIAL_TOKENS)
+    st.caption(
+        f"Token embeddings, before any layer. Grey: the first {len(made.ids):,} of {n:,} tokens of the vocabulary; "
+        f"large: the {len(own)} distinct tokens of this text. The two axes hold {made.shares.sum():.0%} of the "
+        "variance.".replace("%", " %")
+    )
+    if not own:
+        st.info("No word of this text is in the vocabulary, so none has an embedding of its own.")
+        return
+    st.markdown("**Nearest neighbours in all dimensions**, by cosine similarity (at most 1):")
+    lines = ["| token | nearest |", "|---|---|"]
+    for index in made.own[:MOST_WORDS]:
+        near = ", ".join(f"{_plain(names[one])} {_cosine(cosine)}" for one, cosine in made.nearest[index])
+        lines.append(f"| **{_plain(names[index])}** | {near} |")
+    with st.container(height=420 if len(lines) > 12 else "content", border=False):
+        st.markdown("\n".join(lines))
+    if len(made.own) > MOST_WORDS:
+        st.caption(f"The first {MOST_WORDS} of {len(made.own)}.")
+
+
+def _texts(opened: layout.Page, classifier: "Classifier") -> None:
+    """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
+    st.subheader("The text among other texts", anchor=False)
+    dataset = compute.summary(opened.view.checkpoint).dataset
+    others = [example.text for example in examples_for(dataset) if example.text != opened.view.text]
+    what = f"{len(others)} example texts of this app"
+    if st.session_state.get("with_test_texts"):
+        try:
+            drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
+            others += drawn
+            what += f" and {len(drawn)} test texts from this machine"
+        except TxclsError as error:
+            st.info(layout.plain(str(error)))
+    pooled = compute.pooled(opened.source, tuple(others))
+    made = compute.text_plane(opened.source, opened.view.text, tuple(others))
+    layout.chart(
+        text_scatter(
+            made.points,
+            pooled.labels,
+            others,
+            made.own.tolist(),
+            made.own_label,
+            made.shares.tolist(),
+            classes=classifier.classes,
+        ),
+        key="chart_texts",
+        alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "
+        + ", ".join(f"{count} {name[:30]}" for name, count in Counter(pooled.labels).most_common())
+        + f"; this text among them, {made.own_label}",
+        file_name=f"{opened.view.checkpoint}-texts",
+    )
+    st.caption(
+        f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show the predicted "
+        f"class, right or wrong. The two axes hold {made.shares.sum():.0%} of the variance.".replace("%", " %")
+    )
+    st.toggle(
+        f"Add {N_TEST_TEXTS} test texts",
+        key="with_test_texts",
+        persist_state="session",
+        help="Needs the data set on this machine; checkpoints do not contain it.",
+    )
+    st.markdown("**Nearest texts in all dimensions**, by cosine similarity:")
+    lines = ["| cosine | class | text |", "|---:|---|---|"]
+    for n in np.argsort(-made.cosines, kind="stable")[:6]:
+        start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")
+        lines.append(f"| {_cosine(made.cosines[n])} | {layout.plain(pooled.labels[n])} | {layout.plain(start)} |")
+    st.markdown("\n".join(lines))
+
+
+def _plain(token: str) -> str:
+    return layout.plain(visible(token[:30]))
+
+
+def _cosine(value: float) -> str:
+    return minus(f"{value:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+"""Position encodings: values, curves and dot products, shuffled words, three models that differ only in positions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from txcls.app import compute, layout, pages
+from txcls.app.components.word_order import draggable_words
+from txcls.figures import (
+    number_map,
+    percent,
+    position_curves,
+    position_heatmap,
+    position_products_map,
+    shuffle_bars,
+    visible,
+)
+from txcls.inspection.positions import arrange_words, fit_shift, shift_map
+
+N_SHUFFLES = 20
+LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.WHAT_IF)
+FORMULA = r"""
+\begin{aligned}
+PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d_{model}}\right)\\
+PE_{(pos,\,2i+1)} &= \cos\!\left(pos\,/\,10000^{2i/d_{model}}\right)
+\end{aligned}
+"""
+MODELS = {
+    "positions_sinusoidal": "sines and cosines",
+    "positions_learned": "learned",
+    "positions_none": "none",
+}
+TRAIN = """
+python -m txcls train positions --out checkpoints/positions_sinusoidal
+python -m txcls train positions --set model.positions=learned --out checkpoints/positions_learned
+python -m txcls train positions --set model.positions=none --out checkpoints/positions_none
+"""
+MOST_WORDS = 100
+SHOWN_DIMENSIONS = 8
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.POSITIONS)
+    waiting = layout.Waiting(opened, height=480)
+    classifier = layout.load(opened)
+    prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
+    waiting.over()
+    if prediction is not None and prediction.label is not None:
+        opened.answer.html(layout.answer_html(prediction))
+    model = classifier.checkpoint.config.model
+    n_tokens = len(prediction.tokens) if prediction is not None else 0
+    _encoding(opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens)
+    if model.ngram_buckets:
+        st.caption(
+            f"**{layout.plain(opened.view.checkpoint)}** also adds a vector for each pair of neighbouring words, so "
+            "that some of their order gets in beside the positions."
+        )
+    if model.phrases:
+        st.caption(
+            f"**{layout.plain(opened.view.checkpoint)}** also lets phrases of up to {model.phrase_length} words vote, "
+            "so that the order of neighbours counts beside the positions."
+        )
+    st.subheader("Does word order matter for this prediction?", anchor=False)
+    if prediction is None:
+        layout.invite("its words are shuffled and classified again.")
+    elif prediction.label is None:
+        layout.nothing_to_read()
+    else:
+        _shuffling(opened, classifier.classes)
+    if prediction is not None and prediction.label is not None:
+        _compare_models(opened)
+    _shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
+    layout.close_page(opened, LINKS)
+
+
+def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> None:
+    from txcls.inspection.positions import position_products
+
+    name = layout.plain(opened.view.checkpoint)
+    text, controls = st.columns([3, 2], gap="large")
+    with text:
+        st.markdown(
+            "Attention by itself ignores the order of the tokens. So a vector that depends only on the **position** is "
+            "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
+        )
+        st.latex(FORMULA)
+    own = False
+    with controls:
+        if kind == "learned":
+            shown = st.segmented_control(
+                "Encoding",
+                ["learned", "formula"],
+                default="learned",
+                required=True,
+                key="pe_kind",
+            )
+            own = shown == "learned"
+        length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
+        width = st.slider(
+            "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=own
+        )
+    if own:
+        length = min(length, max_length)
+        values = compute.positions(opened.source, length=length).values
+        bound = None
+        mark = f"✓ This is what **{name}** adds: it **learned** a vector for each of its {max_length} positions."
+        reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
+        if reached < length:
+            mark += f" Those from {reached} on are still zero: no training text was that long."
+    else:
+        values = compute.sinusoids(length, width)
+        bound = 1.0
+        if kind == "none":
+            mark = f"**{name}** uses no position encoding; this is the formula."
+        elif kind == "learned":
+            mark = f"This is the formula; **{name}** learned its positions instead."
+        elif width == d_model:
+            mark = f"✓ This is what **{name}** adds to its tokens: the formula with d_model = {d_model}."
+        else:
+            mark = f"This is the formula with d_model = {width}; **{name}** uses it with d_model = **{d_model}**."
+    is_own = mark.startswith("✓")
+    used = n_tokens if is_own else None
+    if used:
+        mark += f" The frame marks the {min(used, length)} positions of the text above."
+    if is_own and length > max_length:
+        mark += f" It has {max_length} positions at most."
+    st.markdown(mark)
+    values = np.asarray(values)
+    n_positions, n_dimensions = values.shape
+    layout.chart(
+        position_heatmap(values, bound=bound, used=used),
+        key="chart_positions",
+        alt=f"Heat map of the position encoding, {n_positions} positions by {n_dimensions} dimensions"
+        + ("" if own else ": high frequencies in the first dimensions, lower ones to the right"),
+        file_name=f"positions-{n_positions}x{n_dimensions}",
+    )
+    curves, products = st.columns(2, gap="large")
+    with curves:
+        st.subheader("Single dimensions over positions", anchor=False)
+        chosen = st.multiselect(
+            "Dimensions",
+            range(n_dimensions),
+            default=[
+                d
+                for d in (
+                    n_dimensions // 8 // 2 * 2,
+                    n_dimensions // 8 // 2 * 2 + 1,
+                    n_dimensions // 4,
+                    n_dimensions // 2,
+                )
+                if d < n_dimensions
+            ],
+            max_selections=8,
+            key=f"pe_dimensions_{n_dimensions}",
+        )
+        layout.chart(
+            position_curves(values, chosen, bound=bound),
+            key="chart_curves",
+            alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
+            file_name="position-curves",
+        )
+    with products:
+        st.subheader("Similarity of two positions", anchor=False)
+        st.markdown(
+            "The dot product of their vectors."
+            + (
+                ""
+                if own
+                else " It depends only on the distance, hence the stripes, and is largest for a position with itself."
+            )
+        )
+        layout.chart(
+            position_products_map(position_products(values), used=used),
+            key="chart_products",
+            alt=f"Heat map of dot products between {n_positions} positions"
+            + ("" if own else ": bright diagonal, the same along every stripe"),
+            file_name="position-products",
+        )
+
+
+def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
+    result = compute.shuffle(opened.source, opened.view.text, n=N_SHUFFLES)
+    best = result.original.scores[0]
+    label = layout.plain(best.label)
+    n = len(result.texts)
+    n_kept = round(result.label_kept * n)
+    st.markdown(
+        f"The same words in {n} random orders: **{n_kept} of {n}** are still classified as **{label}**. "
+        + ("Word order does not change the class here." if n_kept == n else "So word order matters here.")
+    )
+    probability = {score.label: score.probability for score in result.original.scores}
+    layout.chart(
+        shuffle_bars(
+            classes,
+            [probability.get(name, 0.0) for name in classes],
+            result.probabilities,
+            names_above=layout.has_long_names(classes),
+        ),
+        key="chart_shuffles",
+        alt=f"Bars of class probabilities as typed, {best.label} {best.probability:.1%} first, and dots for {n} "
+        f"shuffled orders; {n_kept} keep {best.label}",
+        file_name=f"{opened.view.checkpoint}-shuffled",
+    )
+    with st.expander("Some of the shuffled texts"):
+        for text, row in list(zip(result.texts, result.probabilities, strict=True))[:5]:
+            winner = int(row.argmax())
+            st.text(f"{classes[winner]} {row[winner]:.1%}:  {text[:400]}")
+
+
+def _compare_models(opened: layout.Page) -> None:
+    """The text in another order in three models, and their accuracy on shuffled test texts."""
+    st.subheader("Three models that differ only in their positions", anchor=False)
+    if not set(MODELS) <= set(compute.names()):
+        st.markdown("They are not among the checkpoints here. Each trains in a few minutes:")
+        st.code(TRAIN.strip(), language="sh")
+        return
+    st.markdown(
+        "Trained in the same way on the same AG News texts, without bigram vectors: positions are their only source of "
+        "word order. **Drag the words into another order** and see which predictions change; with the keyboard, "
+        "Shift and an arrow key move the focused word."
+    )
+    words = opened.view.text.split()[:MOST_WORDS]
+    typed = " ".join(words)
+    now = _reordered(typed, words)
+    lines = [
+        "| positions | as typed | in this order | test accuracy | with words shuffled |",
+        "|---|---|---|---:|---:|",
+    ]
+    for name, kind in MODELS.items():
+        source = compute.source(name)
+        classifier = compute.classifier(source)
+        figures = classifier.checkpoint.metrics.get("test", {})
+        shuffled = figures.get("order", {}).get("words_shuffled")
+        answers = [_answer(source, text) for text in (typed, now)]
+        lines.append(
+            f"| {kind} | {answers[0]} | {answers[1]} | {_share(figures.get('accuracy'))} | {_share(shuffled)} |"
+        )
+    st.markdown("\n".join(lines))
+    st.caption(
+        "Without positions word order cannot matter, so both columns agree. Accuracies were measured by "
+        "`python -m txcls evaluate` and are stored in the checkpoints."
+    )
+
+
+def _reordered(typed: str, words: Sequence[str]) -> str:
+    """The words in the visitor's order: reversed at first, then as changed by dragging and by the buttons."""
+    if st.session_state.get("order_typed") != typed:
+        st.session_state["order_typed"] = typed
+        _arrange(range(len(words) - 1, -1, -1))
+    order: tuple[int, ...] = st.session_state["order_places"]
+    draggable_words(
+        [visible(word) for word in words],
+        order,
+        label="The text's words; Shift and an arrow key move a word",
+        key="order_words",
+        on_order=_arrange,
+    )
+    with st.container(horizontal=True, gap="small"):
+        st.button("As typed", key="order_as_typed", on_click=_arrange, args=(range(len(words)),))
+        st.button("Reverse", key="order_reverse", on_click=_arrange, args=(order[::-1],))
+        st.button("Shuffle", key="order_shuffle", on_click=_shuffle, args=(len(words),))
+    return arrange_words(typed, order)
+
+
+def _arrange(places: Sequence[int]) -> None:
+    st.session_state["order_places"] = tuple(places)
+
+
+def _shuffle(n: int) -> None:
+    _arrange(np.random.default_rng().permutation(n).tolist())
+
+
+def _answer(source: compute.Source, text: str) -> str:
+    prediction = compute.predict(source, text).prediction
+    if prediction.label is None:
+        return "no tokens"
+    probability = percent(prediction.scores[0].probability).replace("&lt;", "<").replace("&gt;", ">")
+    return f"**{layout.plain(prediction.label)}** {probability}"
+
+
+def _share(value: object) -> str:
+    return f"{value:.2%}".replace("%", " %") if isinstance(value, float) else "not measured"
+
+
+def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
+    """The linear map that shifts positions by k: for sinusoids, a rotation of each pair of dimensions."""
+    st.subheader("Is a shift by k a linear map?", anchor=False)
+    width = d_model - d_model % 2
+    length = max_length if max_length >= 16 else 64
+    if width < 2:
+        return
+    st.markdown(
+        "For sines and cosines it is: one matrix maps every position t to t + k, a rotation of each pair of dimensions "
+        "by k times its frequency. So attention can learn to attend k tokens back, wherever it is. **Learned** "
+        "positions need not have such a matrix. The errors are those of the best linear map, fitted on every other "
+        "position and tested on the rest: 0 is exact, 1 is no better than predicting the mean."
+    )
+    st.latex(
+        r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
+        r"\sin\omega k \\ -\sin\omega k & \cos\omega k \end{pmatrix} \begin{pmatrix} \sin\omega t \\ "
+        r"\cos\omega t \end{pmatrix}"
+    )
+    k = st.slider("k", 1, min(32, length - 8), 1, key=f"shift_k_{length}", width=420)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        rows = [("sines and cosines", fit_shift(compute.sinusoids(length, width), k))]
+        n_fitted = (length - k + 1) // 2
+        learned = kind == "learned" and max_length >= 16
+        if learned and n_fitted > width:
+            own = np.asarray(compute.positions(opened.source, length=length).values)
+            rows.append((f"learned by {layout.plain(opened.view.checkpoint)}", fit_shift(own, k)))
+        lines = ["| positions | error where fitted | error elsewhere |", "|---|---:|---:|"]
+        lines += [f"| {name} | {fitted.fitted:.3f} | {fitted.held_out:.3f} |" for name, fitted in rows]
+        st.markdown("\n".join(lines))
+        st.caption(f"{length} positions of {width} numbers.")
+        if learned and n_fitted <= width:
+            st.caption(
+                f"The learned positions of {layout.plain(opened.view.checkpoint)} cannot be tested: any {n_fitted} "
+                f"vectors of {width} numbers are fitted exactly, random ones too."
+            )
+    with right:
+        shown = min(SHOWN_DIMENSIONS, width)
+        layout.chart(
+            number_map(
+                shift_map(width, k)[:shown, :shown],
+                rows=[str(d) for d in range(shown)],
+                row_title="dimension after",
+                column_title="dimension",
+                bound=1.0,
+            ),
+            key="chart_shift",
+            alt=f"Heat map of the matrix that shifts sinusoids by {k}, its first {shown} dimensions: 2 by 2 blocks "
+            "along the diagonal, zeros elsewhere",
+            file_name=f"shift-by-{k}",
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,394 @@
+"""The forward pass, one step per screen: formula, code, shapes, numbers, and the arithmetic behind each number."""
+
+import html
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from txcls.app import compute, layout, pages, state, token_html
+from txcls.app.components.cell_click import listen_to_cells
+from txcls.figures import minus, number_map, visible
+from txcls.text.cleaning import clean
+
+if TYPE_CHECKING:
+    from txcls.inspection.walk import Axis, Question, Step, Walk
+    from txcls.text.encoder import TextEncoder
+
+LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.LENS)
+CHART = "chart_numbers"
+MOST_ROWS = 64
+"""Most rows drawn at once; longer texts are shown in parts."""
+LONGEST_SHOWN = 3000
+"""Characters of a text that are shown."""
+LETTERS = {
+    "B": "batch size",
+    "T": "tokens",
+    "D": "d_model: numbers per token",
+    "H": "heads",
+    "E": "head width",
+    "F": "d_ff: feed-forward width",
+    "C": "classes",
+    "V": "vocabulary size",
+    "L": "layers",
+}
+STYLE = """
+<style>
+.txcls-shape {font-size: 1.05rem; line-height: 1.7; padding-bottom: 0.4rem;}
+.txcls-shape b {font-variant-numeric: tabular-nums;}
+.txcls-shape small {opacity: 0.8; font-size: 0.85em;}
+.txcls-terms {max-height: 300px; overflow: auto;}
+.txcls-terms table {border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.95rem;}
+.txcls-terms :is(th, td) {text-align: right; padding: 0.12rem 1.2rem 0.12rem 0; white-space: nowrap;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);}
+.txcls-terms :is(th, td):first-child {text-align: left; max-width: 14rem; overflow: hidden; text-overflow: ellipsis;}
+.txcls-plain {white-space: pre-wrap; overflow-wrap: anywhere; font-size: 1.1rem; line-height: 1.6;
+  border-left: 4px solid color-mix(in srgb, currentColor 25%, transparent); padding: 0.1rem 0 0.1rem 0.8rem;
+  margin-bottom: 0.8rem;}
+.katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0;}
+.katex-display > .katex {font-size: 1.08em;}
+</style>
+"""
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.STEPS)
+    read = layout.read_text(opened, "every step of the forward pass appears here with its numbers.")
+    if read is not None and read.is_answered:
+        model = read.classifier.checkpoint.config.model
+        opened = layout.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+        _show(opened, read.classifier.encoder)
+    layout.close_page(opened, LINKS)
+
+
+def _show(opened: layout.Page, encoder: "TextEncoder") -> None:
+    st.html(STYLE)
+    walk = compute.walk(opened.source, opened.view.text)
+    place = _place(opened.view, walk)
+    step = walk.steps[place]
+    _navigate(opened.view, walk, place)
+    head = f" · head {opened.view.head + 1}" if step.by_head else ""
+    st.subheader(f"{_title(step)}{head}", anchor=False)
+    st.markdown(layout.plain(step.says))
+    hidden = _is_hidden(opened, step)
+    left, right = st.columns([3, 2], gap="large")
+    chosen = (0, 0)
+    if not hidden:
+        with left:
+            if step.values is None:
+                _text(step, walk, encoder)
+            else:
+                chosen = _numbers(opened, step, walk)
+    with right if not hidden else left:
+        if step.formula:
+            st.latex(step.formula)
+        st.html(f'<div class="txcls-shape">{_shape(step, walk)}</div>')
+        if not hidden and step.values is not None:
+            _arithmetic(step, *chosen, head=opened.view.head)
+        _code(step)
+
+
+def _place(view: state.View, walk: "Walk") -> int:
+    if not view.step:
+        return 0
+    try:
+        return walk.find(view.step, view.layer)
+    except KeyError:
+        st.warning(
+            f"There is no step “{layout.plain(view.step)}” in {layout.plain(view.checkpoint)}; showing the first step."
+        )
+        return 0
+
+
+def _navigate(view: state.View, walk: "Walk", place: int) -> None:
+    """Buttons for the previous and the next step, and selectors of step, layer and head."""
+    step, n = walk.steps[place], len(walk.steps)
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.button("◀ Back", key="step_back", shortcut="PageUp", disabled=place == 0, on_click=_go, args=(walk, place - 1))
+    row.button(
+        "Next ▶",
+        key="step_next",
+        shortcut="PageDown",
+        disabled=place == n - 1,
+        on_click=_go,
+        args=(walk, place + 1),
+        type="primary",
+    )
+    st.session_state["step_box"] = place
+    row.selectbox(
+        "Step",
+        range(n),
+        key="step_box",
+        format_func=lambda one: f"{one + 1} of {n} · {_title(walk.steps[one])}",
+        on_change=lambda: _go(walk, st.session_state["step_box"]),
+        label_visibility="collapsed",
+        width=430,
+    )
+    for field, most, shown in (
+        ("layer", walk.sizes["L"], step.layer is not None),
+        ("head", walk.sizes["H"], step.by_head),
+    ):
+        if not shown or most < 2:
+            continue
+        key = f"step_{field}_box"
+        st.session_state[key] = getattr(view, field) + 1
+        change: dict[str, Any] = {"args": (field, key), "on_change": _changed}
+        if most <= 12:
+            row.segmented_control(
+                field.capitalize(),
+                range(1, most + 1),
+                key=key,
+                required=True,
+                format_func=partial(_first_named, field.capitalize()),
+                label_visibility="collapsed",
+                **change,
+            )
+        else:
+            row.number_input(field.capitalize(), 1, most, key=key, width=130, label_visibility="collapsed", **change)
+    row.toggle(
+        "Predict first",
+        key="predict_first",
+        persist_state="session",
+        help="Ask a question before showing the numbers of a step.",
+    )
+
+
+def _title(step: "Step") -> str:
+    return step.title if step.layer is None else f"Layer {step.layer + 1} · {step.title}"
+
+
+def _go(walk: "Walk", place: int) -> None:
+    step = walk.steps[min(max(place, 0), len(walk.steps) - 1)]
+    change: dict[str, Any] = {} if step.layer is None else {"layer": step.layer}
+    state.change_view(step=step.name, **change)
+
+
+def _changed(field: str, key: str) -> None:
+    state.change_view(**{field: int(st.session_state[key]) - 1})
+
+
+def _code(step: "Step") -> None:
+    """The source code of the step."""
+    st.markdown("**In the code**")
+    for code in step.code:
+        st.caption(f"`{code.file}`, line {code.line}")
+        st.code(code.code, language="python", wrap_lines=True)
+    if step.reads:
+        st.caption("Input from: " + ", ".join(layout.plain(title) for title in step.reads))
+
+
+def _shape(step: "Step", walk: "Walk") -> str:
+    """The step's shape in letters and in numbers, and what the letters mean."""
+    sizes = walk.sizes
+    if step.values is None or step.rows is None or step.columns is None:
+        letters = ["B", "T"] if step.name == "ids" else []
+    else:
+        letters = ["B", *(["H"] if step.by_head else [])]
+        letters += [axis.letter for axis in (step.rows, step.columns) if axis.what != "text"]
+    if not letters:
+        return f"No numbers yet: {len(walk.traced.prediction.text):,} characters" + (
+            f", <b>T = {sizes['T']}</b> tokens" if step.name == "tokens" else ""
+        )
+    meanings = " · ".join(f"{letter} {LETTERS[letter]}" for letter in dict.fromkeys(letters))
+    return (
+        f"Shape <b>{' × '.join(letters)} = {' × '.join(f'{sizes[letter]:,}' for letter in letters)}</b>"
+        f"<br><small>{meanings}</small>"
+    )
+
+
+def _is_hidden(opened: layout.Page, step: "Step") -> bool:
+    """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until the answer."""
+    if not st.session_state.get("predict_first"):
+        return False
+    head = opened.view.head
+    question = step.question(head=head)
+    if question is None:
+        return False
+    key = f"guess_{hash((opened.source, opened.view.text, step.name, step.layer, head if step.by_head else 0))}"
+    st.markdown(f"**Predict:** {layout.plain(question.text)}")
+    guess = st.radio(
+        "Your prediction",
+        range(len(question.options)),
+        index=None,
+        format_func=lambda option: layout.plain(question.options[option]),
+        key=key,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    if guess is None:
+        st.caption("The numbers appear once you answer.")
+        return True
+    _judge(question, guess)
+    return False
+
+
+def _judge(question: "Question", guess: int) -> None:
+    because = layout.plain(question.because)
+    if guess == question.answer:
+        st.success(f"✓ Right. {because}")
+    else:
+        st.warning(f"✗ The answer is **{layout.plain(question.options[question.answer])}**. {because}")
+
+
+def _text(step: "Step", walk: "Walk", encoder: "TextEncoder") -> None:
+    """Text, tokens or ids, which are not matrices."""
+    prediction, read = walk.traced.prediction, walk.traced.tokens
+    if step.name == "text":
+        typed = prediction.text[:LONGEST_SHOWN]
+        for title, text in (("As typed", typed), ("Cleaned", clean(typed, encoder.config.cleaning))):
+            st.markdown(f"**{title}**")
+            st.html(f'<div class="txcls-plain" dir="auto">{token_html.escape(text)}</div>')
+        if len(prediction.text) > LONGEST_SHOWN:
+            st.caption(f"Shown: the first {LONGEST_SHOWN:,} of {len(prediction.text):,} characters.")
+    elif step.name == "tokens":
+        cut = prediction.truncated_at
+        st.html(token_html.marked_text(prediction.text, read, truncated_at=cut, limit=encoder.max_length))
+    else:
+        st.html(token_html.ids([token.text for token in read], read))
+
+
+def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]:
+    """Draw the heat map; returns the selected cell."""
+    rows, columns = step.rows, step.columns
+    assert rows is not None and columns is not None
+    head = opened.view.head if step.by_head else 0
+    cells = step.cells(head)
+    row, column = _chosen(cells, rows, columns, walk.focus)
+    first = _part(rows, row)
+    last = min(first + MOST_ROWS, rows.size)
+    finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
+    layout.chart(
+        number_map(
+            cells[first:last],
+            rows=[_name(rows, n) for n in range(first, last)],
+            columns=list(columns.names) if columns.names else None,
+            row_title="query" if columns.what == "token" and rows.what == "token" else rows.what,
+            column_title="key" if columns.what == rows.what else columns.what,
+            quantity=step.quantity,
+            bound=float(finite.max(initial=0.0)) or None,
+            chosen=(row - first, column) if first <= row < last else None,
+        ),
+        key=CHART,
+        alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_least(cells):.4f} to "
+        f"{float(cells.max()):.4f}; selected: row {row + 1}, column {_column_number(columns, column)}, "
+        f"{cells[row, column]:.4f}",
+        file_name=f"{opened.view.checkpoint}-{step.name}",
+    )
+    listen_to_cells(CHART, lambda r, c: _choose(rows, columns, first + r, c))
+    if np.isneginf(cells).any():
+        st.caption("Blank cells are −∞.")
+    return row, column
+
+
+def _least(cells: np.ndarray) -> float:
+    return float(cells[np.isfinite(cells)].min(initial=np.inf))
+
+
+def _column_number(columns: "Axis", column: int) -> int:
+    return column if columns.what == "dimension" else column + 1
+
+
+def _name(axis: "Axis", n: int) -> str:
+    return axis.names[n] if axis.names else str(n)
+
+
+def _chosen(cells: np.ndarray, rows: "Axis", columns: "Axis", focus: int) -> tuple[int, int]:
+    """The selected cell: the token and column selected last, else the focus token and the largest magnitude."""
+    chosen: dict[str, int] = st.session_state.setdefault("step_cell", {})
+    magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
+    usual = focus if rows.what == "token" else int(magnitude.max(axis=1).argmax())
+    row = min(chosen.get(_row_key(rows), usual), rows.size - 1)
+    column = chosen.get(columns.letter, columns.size)
+    return row, column if column < columns.size else int(magnitude[row].argmax())
+
+
+def _choose(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
+    """Select a cell; its token stays selected in other steps."""
+    change = {_row_key(rows): row, columns.letter: column}
+    st.session_state["step_cell"] = {**st.session_state.get("step_cell", {}), **change}
+
+
+def _row_key(rows: "Axis") -> str:
+    return "row" if rows.what == "token" else rows.letter
+
+
+def _part(rows: "Axis", row: int) -> int:
+    """Index of the first row to draw; long texts get a selector."""
+    if rows.size <= MOST_ROWS:
+        return 0
+    starts = range(0, rows.size, MOST_ROWS)
+    part: int = st.segmented_control(
+        "Rows",
+        starts,
+        default=row // MOST_ROWS * MOST_ROWS,
+        format_func=lambda start: f"{start + 1}–{min(start + MOST_ROWS, rows.size)}",
+        key=f"step_rows_{rows.size}_{row}",
+        required=True,
+    )
+    st.caption(f"{rows.size} rows, shown {MOST_ROWS} at a time.")
+    return part
+
+
+def _arithmetic(step: "Step", row: int, column: int, *, head: int) -> None:
+    """The arithmetic of the selected cell, and two boxes to select another."""
+    rows, columns = step.rows, step.columns
+    assert rows is not None and columns is not None
+    st.markdown("**How one number is computed.** Click a cell, or select one:")
+    _choose_cell(rows, columns, row, column)
+    made = step.explain(row, column, head=head if step.by_head else 0)
+    st.latex(r"\begin{aligned} " + r" \\ ".join(made.lines) + r" \end{aligned}")
+    if made.terms is None:
+        return
+    lines = [
+        f"<tr><td>{token_html.escape(name)}</td>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>"
+        for name, row in zip(made.labels, made.terms, strict=True)
+    ]
+    heads = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *made.headers))
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    with st.expander(f"All {len(lines):,} terms"):
+        st.html(f'<div class="txcls-terms">{table}</div>')
+
+
+def _choose_cell(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
+    boxes = st.container(horizontal=True, gap="small")
+    for place, axis, at in (("Row", rows, row), ("Column", columns, column)):
+        if axis.what == "text":
+            continue
+        key = f"step_box_{place}_{axis.letter}"
+        st.session_state[key] = at
+        change: dict[str, Any] = {"on_change": _box_changed, "args": (key, place, rows, columns, row, column)}
+        if axis.names:
+            boxes.selectbox(
+                f"{place}: {axis.what}",
+                range(axis.size),
+                key=key,
+                format_func=partial(_numbered, axis.names),
+                width=240,
+                **change,
+            )
+        else:
+            boxes.number_input(f"{place}: {axis.what}", 0, axis.size - 1, key=key, width=180, **change)
+
+
+def _box_changed(key: str, place: str, rows: "Axis", columns: "Axis", row: int, column: int) -> None:
+    now = int(st.session_state[key])
+    _choose(rows, columns, *((now, column) if place == "Row" else (row, now)))
+
+
+def _numbered(names: Sequence[str], n: int) -> str:
+    return f"{n + 1} · {visible(names[n][:40])}"
+
+
+def _first_named(name: str, n: int) -> str:
+    return f"{name} 1" if n == 1 else str(n)
+
+
+def _cell(value: float) -> str:
+    return "−∞" if np.isneginf(value) else minus(f"{value:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+"""Ablation: switch heads, feed-forward blocks and embeddings off, and see how the prediction changes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import streamlit as st
+
+from txcls.app import compute, layout, pages, state
+from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
+from txcls.inspection.ablation import AccuracyEffects, Change, Means
+
+if TYPE_CHECKING:
+    from txcls.classifier import Classifier
+    from txcls.text.encoder import Token
+
+LINKS = (pages.STEPS, pages.ATTENTION, pages.EXPLANATION, pages.LENS)
+OFF = {"zero": "zeros", "mean": "its mean"}
+EXTRAS: dict[Literal["positions", "bigrams", "phrases"], str] = {
+    "positions": "position vectors",
+    "bigrams": "bigram vectors",
+    "phrases": "votes of phrases",
+}
+Place = tuple[int, int]
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.SWITCHBOARD)
+    read = layout.read_text(opened, "then switch parts of the model off and see how the prediction changes.")
+    if read is not None and read.is_answered:
+        _experiment(opened, read.classifier, str(read.prediction.label))
+    layout.close_page(opened, LINKS)
+
+
+def _experiment(opened: layout.Page, classifier: "Classifier", winner: str) -> None:
+    means = Means.of(classifier)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.subheader("Click a head to change it", anchor=False)
+        controls = st.container(horizontal=True, gap="medium")
+    with right:
+        st.subheader("The prediction", anchor=False)
+        bars = st.container()
+        below = st.container()
+    off, heads = _choices(controls, opened.view, means)
+    how: Any = off if heads == "off" else heads
+    with below:
+        badges, changes = _switches(opened, classifier, off=off, how=how)
+    effects = compute.ablate_each(opened.source, opened.view.text, heads=how, off=off)
+    with left:
+        layout.chart(
+            head_effects_map(
+                effects.heads,
+                effects.feed_forward,
+                title="points",
+                what=f"The probability of {label(winner)}",
+                badges=badges,
+            ),
+            key=_board_key(opened.source),
+            alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
+            f"the change in the probability of {winner[:40]} when that part alone is changed",
+            file_name=f"{opened.view.checkpoint}-switchboard",
+            on_select=lambda: _clicked(opened.source, opened.view),
+        )
+        st.caption(
+            f"Each cell: the change in the probability of **{layout.plain(winner)}** "
+            f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
+            "Blue: it falls; orange: it rises. FF is the layer's feed-forward block, which can only be switched off. "
+            "Parts can compensate for each other: a small change does not mean that a part does nothing."
+        )
+        _what_off_means(means, off=off, heads=heads)
+    with bars:
+        _answer(opened, classifier, changes, winner)
+    _accuracy(classifier, off)
+
+
+def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.Substitute, state.HeadChange]:
+    """Controls: what replaces a part that is off, and what is done to a head."""
+    st.session_state["switch_heads"] = view.heads
+    place.segmented_control(
+        "A changed head is …", get_args(state.HeadChange), required=True,
+        key="switch_heads", on_change=layout.follow("heads", "switch_heads"),
+    )  # fmt: skip
+    if means is None:
+        return "zero", view.heads
+    st.session_state["switch_off"] = view.off
+    place.segmented_control(
+        "Off means replaced by …", list(OFF), format_func=OFF.__getitem__, required=True,
+        key="switch_off", on_change=layout.follow("off", "switch_off"),
+    )  # fmt: skip
+    return view.off, view.heads
+
+
+def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
+    lines = []
+    if heads == "uniform":
+        lines.append("Uniform: the head attends to all keys equally; it still moves values, but selects none.")
+    elif heads == "shuffled":
+        lines.append("Shuffled: each query keeps its weights, but on other keys (a fixed permutation).")
+    if means is None:
+        lines.append(
+            "Off means that a part's output is replaced by zeros. `python -m txcls evaluate CHECKPOINT --heads "
+            "--write` measures each part's mean output, which can then be used instead."
+        )
+    elif off == "mean":
+        lines.append(
+            f"Mean ablation: the part's output is replaced by its mean over the tokens of {means.n_texts:,} "
+            f"{means.split} texts, which carries no information about this text. The mean of many outputs is itself an "
+            "unusual input for the rest of the model, which can change the prediction too."
+        )
+    else:
+        lines.append(
+            "Zero ablation: the part's output is replaced by zeros. The rest of the model has never seen zeros there, "
+            "which can change the prediction too. Mean ablation is the alternative, with a similar caveat: the mean of "
+            "many outputs is unlike any single one."
+        )
+    st.caption(" ".join(lines))
+
+
+def _switches(
+    opened: layout.Page, classifier: "Classifier", *, off: Any, how: Any
+) -> tuple[dict[Place, str], tuple[Change, ...]]:
+    """Boxes that select parts without a mouse; returns a badge for each changed cell of the board, and all changes."""
+    config = classifier.checkpoint.config.model
+    tokens = compute.patterns(opened.source, opened.view.text).tokens
+    places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
+    has = {
+        "positions": config.positions != "none",
+        "bigrams": config.ngram_buckets > 0,
+        "phrases": config.phrases > 0,
+    }
+    extras = [name for name in EXTRAS if has[name]]
+    switched = opened.view.switched
+    keys = [_parts_key(opened.source), f"switch_extras_{opened.source.name}", _tokens_key(opened.source, tokens)]
+    chosen = [place for place in places if _as_switch(place) in switched]
+    gone = [name for name in extras if name in switched]
+    silent = [place for place in range(len(tokens)) if _as_switch(place) in switched]
+    follow: dict[str, Any] = {"on_change": _choose, "args": (keys,)}
+    for key, values in zip(keys, (chosen, gone, silent), strict=True):
+        st.session_state[key] = values
+    st.multiselect(
+        "Changed heads and feed-forward blocks (FF)", places, format_func=_part, key=keys[0],
+        placeholder="none: click the board, or choose here", **follow,
+    )  # fmt: skip
+    if extras:
+        st.pills(
+            "Embeddings and votes switched off" if config.phrases else "Embeddings switched off", extras,
+            format_func=EXTRAS.__getitem__, selection_mode="multi", key=keys[1], **follow,
+        )  # fmt: skip
+    st.multiselect(
+        "Tokens ablated before the first layer", range(len(tokens)),
+        format_func=lambda place: f"{place + 1} · {layout.plain(label(tokens[place].text))}", key=keys[2],
+        placeholder="none", **follow,
+    )  # fmt: skip
+    changes = [
+        Change("feed_forward", off, layer) if head == FEED_FORWARD else Change("head", how, layer, head)
+        for layer, head in chosen
+    ]
+    changes += [Change(name, off) for name in gone]
+    changes += [Change("token", off, index=place) for place in silent]
+    if changes:
+        st.button("Switch everything back on", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
+    badges: dict[Place, str] = {place: "off" if place[1] == FEED_FORWARD else opened.view.heads for place in chosen}
+    return badges, tuple(changes)
+
+
+def _choose(keys: list[str]) -> None:
+    """Copy the values of the three boxes into the view."""
+    chosen = [one for key in keys for one in st.session_state.get(key) or ()]
+    state.change_view(switched=tuple(map(_as_switch, chosen)))
+
+
+def _as_switch(part: Place | int | str) -> str:
+    """A part as written in the link: a cell of the board, the position of a token, or the name of an embedding."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, int):
+        return f"t{part + 1}"
+    layer, head = part
+    return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
+
+
+def _answer(opened: layout.Page, classifier: "Classifier", changes: tuple[Change, ...], winner: str) -> None:
+    result = compute.ablate(opened.source, opened.view.text, changes)
+    after = result.changed[0]
+    now = classifier.classes[int(after.argmax())]
+    n = len(changes)
+    if not n:
+        line = "Nothing is changed yet."
+    elif now == winner:
+        line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction stays"
+    else:
+        line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction becomes"
+    if n:
+        line += f" **{layout.plain(now)}**, {percent(float(after.max()))}."
+    st.markdown(line)
+    layout.chart(
+        moved_bars(classifier.classes, result.original.tolist(), after.tolist()),
+        key="chart_moved",
+        alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
+        f"{result.original.max():.1%} to {after[result.winner]:.1%}",
+        file_name=f"{opened.view.checkpoint}-switched",
+    )
+
+
+def _accuracy(classifier: "Classifier", off: Any) -> None:
+    st.subheader("Test accuracy without each part", anchor=False)
+    found = AccuracyEffects.of(classifier, off=off)
+    if found is None:
+        st.info(
+            "Not measured for this checkpoint. If its data set is on this machine, "
+            f"`python -m txcls evaluate {classifier.name} --heads --write` measures it once and saves it."
+        )
+        return
+    heads, feed_forward = found.heads - found.accuracy, found.feed_forward - found.accuracy
+    lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
+    layout.chart(
+        head_effects_map(
+            heads,
+            feed_forward,
+            title="points",
+            what="Test accuracy",
+            digits=2,
+            clickable=False,
+        ),
+        key="chart_accuracy",
+        alt=f"Board of {found.heads.size} heads and {len(found.feed_forward)} feed-forward blocks, coloured by the "
+        f"change in {found.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
+        file_name=f"{classifier.name}-head-accuracy",
+    )
+    st.caption(
+        f"Change in accuracy on {found.n:,} {found.split} texts ({found.accuracy:.2%} with all parts), in percentage "
+        f"points, when only this part is replaced by {OFF[off]}. Measured by `txcls evaluate --heads` and saved with "
+        "the checkpoint; it does not depend on the text above."
+    )
+
+
+def _part(place: Place) -> str:
+    layer, head = place
+    return f"layer {layer + 1}, " + ("FF" if head == FEED_FORWARD else f"head {head + 1}")
+
+
+def _parts_key(source: compute.Source) -> str:
+    return f"switch_parts_{source.name}"
+
+
+def _tokens_key(source: compute.Source, tokens: Sequence["Token"]) -> str:
+    return f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}"
+
+
+def _board_key(source: compute.Source) -> str:
+    # A chart keeps its selection and would not report a second click on the same cell, so each click gets a new chart.
+    return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
+
+
+def _clicked(source: compute.Source, view: state.View) -> None:
+    points = st.session_state[_board_key(source)]["selection"]["points"]
+    if not points:
+        return
+    layer, head = (int(one) for one in points[0]["customdata"][:2])
+    part = _as_switch((layer, head))
+    others = tuple(one for one in view.switched if one != part)
+    state.change_view(switched=others if part in view.switched else (*others, part))
+    st.session_state["switch_clicks"] = st.session_state.get("switch_clicks", 0) + 1
+
+
+if __name__ == "__main__":
+    main()

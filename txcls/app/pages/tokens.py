@@ -1,0 +1,288 @@
+"""From text to ids: cleaning, words and sub-words, byte-pair merges, and the vocabulary."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from txcls.app import compute, layout, pages, token_html
+from txcls.text.cleaning import clean, explain_cleaning
+from txcls.text.encoder import Encoding, TextEncoder, Token
+from txcls.text.subwords import BytePairs, Merge, spell
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from txcls.inspection.vocabulary import Tokenizers
+
+LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.NEIGHBOURHOOD)
+LONGEST_CLEANED = 20_000
+"""Characters of a text whose cleaning is shown, and whose words can be selected."""
+LONGEST_PART = 64
+"""Longest word, in bytes, whose merges are shown."""
+MOST_PARTS = 300
+SIZES = (300, 500, 1000, 2000, 4000, 8000)
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.TOKENS)
+    waiting = layout.Waiting(opened, height=480)
+    encoder = layout.load(opened).encoder
+    waiting.over()
+    if opened.has_text:
+        _cleaning(opened.view.text, encoder)
+        both = _tokens(opened, encoder)
+        _ids(opened, encoder)
+        _merges(opened.view.text, encoder, both)
+    else:
+        layout.invite("its cleaning, tokens and ids appear here.")
+    _vocabulary(opened, encoder)
+    layout.close_page(opened, LINKS)
+
+
+def _cleaning(text: str, encoder: TextEncoder) -> None:
+    st.subheader("1 · Cleaning", anchor=False)
+    if not encoder.config.cleaning:
+        st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
+        return
+    steps = explain_cleaning(text[:LONGEST_CLEANED], encoder.config.cleaning)
+    idle = [step for step in steps if not step.edits]
+    for number, step in enumerate(steps, start=1):
+        if step.edits:
+            n = len(step.edits)
+            st.markdown(
+                f"**{layout.plain(step.name.replace('_', ' '))}** (step {number} of {len(steps)}): "
+                f"{layout.plain(step.description)}. {n:,} change{'s' if n > 1 else ''} here:"
+            )
+            st.html(token_html.edits(step))
+    names = ", ".join(step.name.replace("_", " ") for step in idle)
+    if len(idle) == len(steps):
+        st.markdown(f"Nothing to clean: none of the {len(steps)} steps ({names}) changed this text.")
+    elif idle:
+        st.caption(f"No effect on this text: {names}.")
+    if len(text) > LONGEST_CLEANED:
+        st.caption(f"Shown for the first {LONGEST_CLEANED:,} of {len(text):,} characters.")
+
+
+def _tokens(opened: layout.Page, encoder: TextEncoder) -> "Tokenizers":
+    st.subheader("2 · Tokens", anchor=False)
+    text = opened.view.text
+    own_pairs = encoder.byte_pairs is not None
+    size = SIZES[-2]
+    if not own_pairs:
+        size = st.select_slider(
+            "Size of the sub-word vocabulary",
+            SIZES,
+            size,
+            format_func=lambda n: f"{n:,}",
+            key="subword_size",
+            persist_state="session",
+            help="260 entries are bytes and special tokens; every merge adds one.",
+            width=420,
+        )
+    both = compute.tokenizers(opened.source, size=size)
+    words_column, pairs_column = st.columns(2, gap="large")
+    encodings = []
+    for column, kind, of, own, origin in (
+        (words_column, "Words", both.words, not own_pairs, both.words_from),
+        (pairs_column, "Sub-words", both.subwords, own_pairs, both.pairs_from),
+    ):
+        encoding = of.encode(text)
+        encodings.append(encoding)
+        with column:
+            st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if own else "for comparison"))
+            cut = encoding.truncated_at
+            st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=of.max_length))
+            st.caption(f"Learned from {origin}.{_bytes_note(encoding)}")
+    _comparison(encodings, (both.words, both.subwords))
+    return both
+
+
+def _bytes_note(encoding: Encoding) -> str:
+    """A note on tokens without a mark of their own: a character of several bytes is marked once."""
+    places = [(token.start, token.end) for token in encoding.tokens if not token.is_special]
+    n = len(places) - len(set(places))
+    if n < 2:
+        return " One token is a further byte of a character that is already marked." if n else ""
+    return f" {n:,} tokens are further bytes of characters that are already marked."
+
+
+def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
+    rows = [[token for token in one.tokens if not token.is_special] for one in encodings]
+    cells = [
+        ("tokens of this text", *(f"{len(row):,}" for row in rows)),
+        ("characters per token", *(_average(row) for row in rows)),
+        ("not in the vocabulary", _unknown(rows[0]), "0: bytes cover any text"),
+        ("vocabulary size", *(f"{one.vocab_size:,}" for one in encoders)),
+    ]
+    st.markdown("\n".join(["| | words | sub-words |", "|---|---:|---:|", *(f"| {' | '.join(row)} |" for row in cells)]))
+
+
+def _average(row: Sequence[Token]) -> str:
+    covered = {place for token in row for place in range(token.start, token.end)}
+    return f"{len(covered) / len(row):.1f}" if row else "–"
+
+
+def _unknown(row: Sequence[Token]) -> str:
+    n = sum(token.is_unknown for token in row)
+    return f"{n:,}\u00a0({n / len(row):.0%})".replace("%", "\u00a0%") if row else "–"
+
+
+def _ids(opened: layout.Page, encoder: TextEncoder) -> None:
+    st.subheader("3 · Ids", anchor=False)
+    encoding = encoder.encode(opened.view.text)
+    if not encoding.tokens:
+        layout.nothing_to_read()
+        return
+    st.markdown(
+        "The model sees only these numbers. Below each token: its **id**, which is its index in the vocabulary, and in "
+        "small print where it starts and ends in the typed text, in characters from 0."
+    )
+    st.html(token_html.ids([_name(token, encoder) for token in encoding.tokens], encoding.tokens))
+
+
+def _name(token: Token, encoder: TextEncoder) -> str:
+    return token.text if encoder.byte_pairs is None else spell(encoder.vocabulary.token_of(token.id))
+
+
+def _merges(text: str, encoder: TextEncoder, both: "Tokenizers") -> None:
+    st.subheader("How merges build a word from its bytes", anchor=False)
+    pairs, steps = both.pairs, encoder.config.cleaning
+    st.markdown(
+        "Byte-pair encoding starts from single bytes and keeps merging two neighbours: always the pair that was "
+        f"**learned first**, so the one with the lowest rank among {len(pairs.merges):,}. ␣ is the space before a word."
+    )
+    found = pairs.parts(clean(text[:LONGEST_CLEANED], steps))
+    whole = found if len(text) <= LONGEST_CLEANED else found[:-1]
+    parts = {spell(part): part for part in whole if len(part) <= LONGEST_PART}
+    options = list(parts)[:MOST_PARTS]
+    longest = max(range(len(options)), key=lambda place: len(pairs.build(parts[options[place]])), default=None)
+    chosen = st.selectbox(
+        "Word",
+        options,
+        index=longest,
+        accept_new_options=True,
+        placeholder="Type a word",
+        key=f"merge_word_{hash(tuple(options))}",
+        help="Pick a word of this text, or type any other.",
+        width=360,
+    )
+    if not chosen:
+        return
+    part = parts.get(chosen) or _first_part(chosen, pairs, steps)
+    if part is None:
+        st.info(f"Type a word of at most {LONGEST_PART} bytes that is not empty after cleaning.")
+        return
+    _building(part, pairs.build(part), both)
+
+
+def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
+    """The first word of what was typed, as bytes; None if there is none, or if it is too long."""
+    found = pairs.parts(clean(typed[:LONGEST_CLEANED].replace("␣", " "), steps))
+    if len(found) > 1:
+        first = layout.plain(spell(found[0])[:LONGEST_PART])
+        st.caption(f"Only {first}: merges never cross word boundaries.")
+    return found[0] if found and len(found[0]) <= LONGEST_PART else None
+
+
+def _building(part: str, merges: Sequence[Merge], both: "Tokenizers") -> None:
+    if not merges:
+        st.html(token_html.pieces([spell(piece) for piece in part], new=None))
+        st.caption(
+            "A single byte: there is nothing to merge."
+            if len(part) == 1
+            else "It contains no learned pair, so it stays split into bytes."
+        )
+        return
+    done = st.slider("Merges applied", 0, len(merges), len(merges), key=f"merges_{len(both.pairs.merges)}_{part}")
+    now = merges[done - 1] if done else None
+    st.html(
+        token_html.pieces([spell(piece) for piece in (now.pieces if now else part)], new=now.place if now else None)
+    )
+    if now is None:
+        st.markdown(f"**{len(part)} bytes**, before any merge.")
+    else:
+        left, right = (layout.plain(spell(piece)) for piece in now.pair)
+        counted = _counted(now, both)
+        st.markdown(
+            f"**Merge {done} of {len(merges)}**: {left} + {right}, rank {now.rank:,} of {len(both.pairs.merges):,}"
+            + (f"; it occurred {counted} times when it was learned." if counted != "–" else ".")
+        )
+    rows = [
+        (
+            " + ".join(map(spell, merge.pair)),
+            f"{merge.rank:,}",
+            _counted(merge, both),
+            " · ".join(map(spell, merge.pieces)),
+        )
+        for merge in merges
+    ]
+    st.html(token_html.merges(rows, now=done))
+    st.caption(
+        "**Count**: how often the pair occurred when it was learned; each step learns the most frequent pair. A "
+        "vocabulary lists its words by frequency but stores no counts, so these follow Zipf's law: the word at rank r "
+        "of V counts V / r times."
+        if both.frequencies
+        else "Checkpoints do not store how often each pair occurred; ranks give the order in which pairs were learned."
+    )
+
+
+def _counted(merge: Merge, both: "Tokenizers") -> str:
+    return f"{both.frequencies[merge.rank - 1]:,}" if both.frequencies else "–"
+
+
+def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
+    st.subheader("Search the vocabulary", anchor=False)
+    names = compute.spellings(opened.source)
+    typed = st.text_input(
+        f"Word, part of a word, or id (0 to {len(names) - 1:,})",
+        key="vocabulary_query",
+        persist_state="session",
+        placeholder="for example: govern",
+        max_chars=200,
+        width=420,
+    ).strip()
+    if not typed:
+        some = [(name, str(index)) for index, name in enumerate(names)][:24]
+        st.markdown(
+            f"{len(names):,} tokens. The first {len(some)} by id: special tokens, then "
+            + ("the most frequent words:" if encoder.byte_pairs is None else "single bytes:")
+        )
+        st.html(token_html.chips(some))
+        return
+    query = typed if typed in SPECIAL_TOKENS else clean(typed, encoder.config.cleaning)
+    if query != typed:
+        st.caption(f"After cleaning: “{layout.plain(query)}”.")
+    found = compute.search(opened.source, query)
+    if found.exact is not None:
+        st.markdown(f"✓ **{layout.plain(names[found.exact])}** is in the vocabulary: id **{found.exact}**.")
+    else:
+        st.markdown(f"✗ **{layout.plain(query)}** is not in the vocabulary. The model reads it as:")
+        read = encoder.encode(typed).tokens[:24]
+        st.html(token_html.ids([_name(token, encoder) for token in read], read))
+    if found.by_id is not None:
+        st.markdown(f"Id **{found.by_id}** is **{layout.plain(names[found.by_id])}**.")
+    left, right = st.columns(2, gap="large")
+    with left:
+        _found("Starting with it", found.starting, found.n_starting, names)
+        _found("Containing it", found.containing, found.n_containing, names)
+    with right:
+        _found("Spelled similarly", found.alike, len(found.alike), names)
+        anchor = found.exact if found.exact is not None else found.by_id
+        if anchor is not None and anchor >= len(SPECIAL_TOKENS):
+            near = compute.neighbours(opened.source, anchor)
+            st.markdown(
+                f"**Nearest to {layout.plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):"
+            )
+            st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in near]))
+
+
+def _found(what: str, ids: Sequence[int], n: int, names: Sequence[str]) -> None:
+    more = f", the first {len(ids)}" if n > len(ids) else ""
+    st.markdown(f"**{what}**: {n:,}{more}" if n else f"**{what}**: none")
+    if ids:
+        st.html(token_html.chips([(names[index], str(index)) for index in ids]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""A second version of the text beside the first, and a search for the smallest one-word change that flips the class."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from txcls.app import compute, layout, pages, state, token_html
+from txcls.figures import compared_bars, compared_effects, percent, visible
+
+if TYPE_CHECKING:
+    from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
+    from txcls.text.encoder import Token
+
+LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.EXPLANATION, pages.POSITIONS, pages.NEIGHBOURHOOD)
+BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
+MOST_PAIRS = 40
+"""Most words whose effects are drawn; in longer texts, the changed words and those with the largest effects."""
+MOST_FLIPS = 12
+STYLE = """
+<style>
+.txcls-aligned {display: flex; flex-wrap: wrap; gap: 0.4rem 0.3rem; padding: 0.2rem 0 0.6rem;}
+.txcls-pair {display: inline-flex; flex-direction: column; align-items: center; border-radius: 6px; padding: 2px 7px;
+  border: 1px solid color-mix(in srgb, currentColor 20%, transparent); line-height: 1.45; max-width: 100%;
+  overflow-wrap: anywhere;}
+.txcls-pair.changed {border: 2px solid #E69F00; background: color-mix(in srgb, #E69F00 14%, transparent);}
+.txcls-pair.removed {border: 2px dashed #D55E00; background: color-mix(in srgb, #D55E00 12%, transparent);}
+.txcls-pair.added {border: 2px solid #1F83C4; background: color-mix(in srgb, #1F83C4 14%, transparent);}
+.txcls-pair del {opacity: 0.75;}
+.txcls-pair ins {text-decoration: none; font-weight: 650;}
+</style>
+"""
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.WHAT_IF)
+    changed = _second_box(opened.view) if opened.has_text else ""
+    read = layout.read_text(opened, "then change a word in a second box and see what changes.")
+    if read is not None and read.is_answered:
+        st.html(STYLE)
+        if compute.predict(opened.source, changed).prediction.label is None:
+            st.info("The changed text has no tokens after cleaning. A few words are enough.")
+        else:
+            _compare(compute.compare(opened.source, opened.view.text, changed), read.classifier.classes)
+        _search(opened)
+    layout.close_page(opened, LINKS)
+
+
+def _second_box(view: state.View) -> str:
+    """Draw the second box; the changed text equals the first until the visitor or a link changes it."""
+    wanted = view.changed or view.text
+    if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:
+        st.session_state[BOX] = wanted
+    st.session_state["_changed_shown"] = wanted
+    st.text_area(
+        "Changed text",
+        key=BOX,
+        height=84,
+        placeholder="Change the text here …",
+        on_change=_box_changed,
+        args=(view.text,),
+        help="Change, add or remove words: everything below compares this text with the one above.",
+    )
+    return wanted
+
+
+def _box_changed(text: str) -> None:
+    typed = st.session_state[BOX] or ""
+    _use("" if typed == text or not typed.strip() else typed)
+
+
+def _use(changed: str) -> None:
+    state.change_view(changed=changed)
+
+
+def _compare(made: "Comparison", classes: Sequence[str]) -> None:
+    before, after = made.before.scores[0], made.after.scores[0]
+    if made.before.text == made.after.text:
+        st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
+    elif before.label == after.label:
+        st.markdown(
+            f"Still **{layout.plain(after.label)}**: {_percent(before.probability)} as typed, "
+            f"{_percent(after.probability)} changed."
+        )
+    else:
+        st.markdown(
+            f"**{layout.plain(before.label)}** ({_percent(before.probability)}) has become "
+            f"**{layout.plain(after.label)}** ({_percent(after.probability)})."
+        )
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader("The classes", anchor=False)
+        old, new = ({score.label: score.probability for score in one.scores} for one in (made.before, made.after))
+        layout.chart(
+            compared_bars(
+                classes,
+                [old[name] for name in classes],
+                [new[name] for name in classes],
+                names_above=layout.has_long_names(classes),
+            ),
+            key="chart_compared",
+            alt=f"Bars of class probabilities for both texts: {before.label} {before.probability:.1%} as typed, "
+            f"{after.label} {after.probability:.1%} changed",
+            file_name="what-if-classes",
+        )
+    with right:
+        st.subheader("The words", anchor=False)
+        st.html(_aligned_html(made))
+        _effects(made)
+
+
+def _percent(probability: float) -> str:
+    return percent(probability).replace("&lt;", "<").replace("&gt;", ">")
+
+
+def _aligned_html(made: "Comparison") -> str:
+    """The aligned tokens of both texts, one above the other where they differ."""
+    old, new = made.before.tokens, made.after.tokens
+    counts = {kind: sum(pair.change == kind for pair in made.pairs) for kind in ("changed", "removed", "added")}
+    said = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
+    parts = []
+    for pair in made.pairs[: token_html.MOST_CHIPS]:
+        was, now = _shown(old, pair.before), _shown(new, pair.after)
+        inner = now if pair.change == "same" else f"<del>{was}</del>" * (was != "") + f"<ins>{now}</ins>" * (now != "")
+        parts.append(f'<span class="txcls-pair {pair.change}">{inner}</span>')
+    rest = len(made.pairs) - token_html.MOST_CHIPS
+    more = f" … and {rest:,} more" if rest > 0 else ""
+    return (
+        f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
+        f'<div class="txcls-legend">{len(made.pairs):,} aligned tokens: {said}. Struck through: as typed; bold: '
+        "changed.</div>"
+    )
+
+
+def _shown(read: "Sequence[Token]", place: int | None) -> str:
+    return "" if place is None else token_html.escape(read[place].text[:40])
+
+
+def _effects(made: "Comparison") -> None:
+    before = _along(made.pairs, made.effects_before, "before")
+    after = _along(made.pairs, made.effects_after, "after")
+    if not (np.isfinite(before).any() or np.isfinite(after).any()):
+        st.caption("With a single word there is nothing to leave out.")
+        return
+    kept = _kept(made.pairs, before, after)
+    names = [_name(made, made.pairs[n]) for n in kept]
+    strongest = kept[int(np.nanargmax(np.nan_to_num(np.maximum(np.abs(before[kept]), np.abs(after[kept])), nan=0.0)))]
+    layout.chart(
+        compared_effects(names, before[kept], after[kept], of=made.label),
+        key="chart_effects",
+        alt=f"Bars of each word's effect on the probability of {made.label} in both texts; strongest: "
+        f"{_name(made, made.pairs[strongest])}",
+        file_name="what-if-words",
+    )
+    n = len(made.pairs)
+    note = "" if len(kept) == n else f" Shown: the changed and the strongest words, {len(kept)} of {n}."
+    st.caption(
+        f"**Leave one out**: how much the probability of {layout.plain(made.label)} falls when the word is removed "
+        f"from its text. Negative values are evidence against it.{note}"
+    )
+
+
+def _along(pairs: "Sequence[Pair]", effects: np.ndarray, side: str) -> np.ndarray:
+    places = [getattr(pair, side) for pair in pairs]
+    return np.array([np.nan if place is None else effects[place] for place in places])
+
+
+def _kept(pairs: "Sequence[Pair]", before: np.ndarray, after: np.ndarray) -> list[int]:
+    """Indices of the pairs to draw: all if they are few, else the changed and the strongest ones."""
+    if len(pairs) <= MOST_PAIRS:
+        return list(range(len(pairs)))
+    strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)), nan=0.0)
+    strength += np.array([pair.change != "same" for pair in pairs], dtype=float)
+    return sorted(np.argsort(-strength, kind="stable")[:MOST_PAIRS].tolist())
+
+
+def _name(made: "Comparison", pair: "Pair") -> str:
+    old = "" if pair.before is None else made.before.tokens[pair.before].text
+    new = "" if pair.after is None else made.after.tokens[pair.after].text
+    return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"
+
+
+def _search(opened: layout.Page) -> None:
+    st.subheader("The smallest change that flips the class", anchor=False)
+    st.markdown(
+        "Each word is removed in turn, then replaced by each of its ten nearest neighbours in the embedding. The "
+        "**size** of a replacement is 1 − cosine of the two words' vectors; removing a word has size 1."
+    )
+    key = (opened.source, opened.view.text)
+    if st.session_state.get("flip_key") != key:
+        st.session_state["flip_key"], st.session_state["flip_found"] = key, None
+        st.session_state["flip_running"] = False
+    found: FlipSearch | None = st.session_state["flip_found"]
+    running = bool(st.session_state["flip_running"])
+    row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    if running:
+        row.button("Stop", key="flip_stop", on_click=_set_running, args=(False,))
+    else:
+        row.button("Search", key="flip_start", on_click=_set_running, args=(True,), type="primary")
+    bar, table = row.empty(), st.empty()
+    if running:
+        # A click on Stop, or on anything else, ends this run of the page; what was found so far is kept.
+        bar.progress(0.0, text="searching …")
+        for found in compute.flips(opened.source, opened.view.text):
+            st.session_state["flip_found"] = found
+            _progress(bar, found)
+            with table.container():
+                _flips(found, choose=False)
+        st.session_state["flip_running"] = False
+        st.rerun()
+    elif found is not None:
+        _progress(bar, found)
+        with table.container():
+            _flips(found, choose=True)
+
+
+def _set_running(running: bool) -> None:
+    st.session_state["flip_running"] = running
+    if running:
+        st.session_state["flip_found"] = None
+
+
+def _progress(bar: "st.delta_generator.DeltaGenerator", found: "FlipSearch") -> None:
+    share = found.done / found.total if found.total else 1.0
+    bar.progress(share, text=f"{found.done:,} of {found.total:,} changes tried")
+
+
+def _flips(found: "FlipSearch", *, choose: bool) -> None:
+    if not found.flips:
+        first = "" if found.done == found.total else "first "
+        st.markdown(f"None of the {first}{found.done:,} changes of one word flips the class.")
+        return
+    more = f"; the {MOST_FLIPS} smallest" if len(found.flips) > MOST_FLIPS else ""
+    st.markdown(f"**{len(found.flips):,}** of the {found.done:,} changes tried flip the class{more}:")
+    lines = ["| size | change | new class | probability |", "|---:|---|---|---:|"]
+    for flip in found.flips[:MOST_FLIPS]:
+        word = layout.plain(_short(flip.word))
+        change = f"{word} → **{layout.plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
+        lines.append(f"| {flip.size:.3f} | {change} | {layout.plain(flip.label)} | {flip.probability:.1%} |")
+    st.markdown("\n".join(lines))
+    if choose:
+        smallest = found.flips[0]
+        word = _short(smallest.word)
+        what = f"{word} → {_short(smallest.replacement)}" if smallest.replacement else f"remove {word}"
+        st.button(
+            f"Copy the smallest change to the second box: {layout.plain(what)}",
+            key="flip_use",
+            on_click=_use,
+            args=(smallest.text,),
+        )
+
+
+def _short(word: str) -> str:
+    return visible(word[:30])
+
+
+if __name__ == "__main__":
+    main()

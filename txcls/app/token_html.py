@@ -1,0 +1,174 @@
+"""A text's edits, tokens, ids and merges as HTML; no mark relies on colour alone."""
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from txcls.figures import percent, visible
+from txcls.text.cleaning import CleaningStep
+from txcls.text.encoder import Token
+
+if TYPE_CHECKING:
+    from txcls.inspection.random_texts import ClassifiedText
+
+LONGEST_TAIL = 600
+"""Characters shown of the part that was cut off; the rest is counted."""
+LONGEST_EDITS = 1200
+"""Characters shown of a cleaning step, starting shortly before its first edit."""
+LONGEST_DRAWN = 240
+"""Characters shown of a drawn text; the rest is counted."""
+MOST_CHIPS = 200
+"""Tokens shown with their ids; the rest is counted."""
+
+
+def escape(text: str) -> str:
+    """Escape text for HTML, with control characters made visible."""
+    return html.escape("\n".join(visible(line) for line in text.replace("\t", "    ").split("\n")))
+
+
+def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None, limit: int) -> str:
+    """`text` with its tokens marked, and a legend of these marks with counts.
+
+    Args:
+        text: as typed.
+        tokens: as the model read them, with offsets into `text`.
+        truncated_at: offset of the first character that was not read; None if all were.
+        limit: the model's maximum number of tokens, for the legend of a truncated text.
+    """
+    parts = [f'<span class="txcls-special">{escape(token.text)}</span> ' for token in tokens if token.is_special]
+    end_of_read = len(text) if truncated_at is None else truncated_at
+    at = 0
+    for place, token in enumerate(tokens, start=1):
+        start, end = max(token.start, at), min(token.end, end_of_read)
+        if token.is_special or end <= start:
+            continue
+        parts.append(escape(text[at:start]))
+        kind = "unknown" if token.is_unknown else "token"
+        title = f"token {place}: {token.text[:60]}, " + (
+            "not in the vocabulary" if token.is_unknown else f"id {token.id}"
+        )
+        parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{escape(text[start:end][:2000])}</span>')
+        at = end
+    parts.append(escape(text[at:end_of_read]))
+    if truncated_at is not None:
+        tail = text[truncated_at : truncated_at + LONGEST_TAIL]
+        parts.append(f'<span class="txcls-cut">✂ {escape(tail)}</span>')
+        hidden = len(text) - truncated_at - len(tail)
+        if hidden > 0:
+            parts.append(f" … and {hidden:,} more characters")
+    return f'<div class="txcls-text" dir="auto">{"".join(parts)}</div>{_legend(tokens, truncated_at, limit)}'
+
+
+def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> str:
+    n_unknown = sum(token.is_unknown for token in tokens)
+    n_special = sum(token.is_special for token in tokens)
+    n_words = len(tokens) - n_special
+    items = [f'<span class="txcls-token">word</span> {n_words} token{"" if n_words == 1 else "s"}']
+    if n_unknown:
+        items.append(f'<span class="txcls-unknown">word</span> {n_unknown} not in the vocabulary, read as &lt;unk&gt;')
+    if n_special:
+        items.append(f'<span class="txcls-special">{n_special}</span> added by the model')
+    if truncated_at is not None:
+        items.append(f'<span class="txcls-cut">✂</span> not read: the model reads {limit} tokens at most')
+    return '<div class="txcls-legend">' + "".join(f"<span>{item}</span>" for item in items) + "</div>"
+
+
+def edits(step: CleaningStep) -> str:
+    """The edits of a cleaning step: removed characters struck through, inserted ones underlined.
+
+    Where only case or the kind of white space changed, only the new characters are shown.
+    """
+    first = max(step.edits[0][0] - 200, 0) if step.edits else 0
+    last = min(first + LONGEST_EDITS, len(step.before))
+    parts = ["… "] if first else []
+    old = first
+    for start, end, new_start, new_end in step.edits:
+        if start >= last:
+            break
+        removed, added = step.before[start:end], step.after[new_start:new_end]
+        parts.append(escape(step.before[old:start]))
+        if removed.strip() and removed.lower() != added.lower():
+            parts.append(f"<del>{escape(removed[:300])}</del>")
+        elif removed and not added:
+            parts.append("<del>␣</del>")
+        if added:
+            parts.append(f"<ins>{escape(added[:300]) if added.strip() else '␣'}</ins>")
+        old = end
+    parts.append(escape(step.before[old:last]))
+    if last < len(step.before):
+        parts.append(f" … and {len(step.before) - max(last, old):,} more characters")
+    return f'<div class="txcls-edits txcls-text" dir="auto">{"".join(parts)}</div>'
+
+
+def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
+    """Tokens in a row, each above its id and its offsets in the typed text.
+
+    Args:
+        names: T labels.
+        tokens: T tokens.
+    """
+    parts = []
+    for name, token in list(zip(names, tokens, strict=True))[:MOST_CHIPS]:
+        kind = " unknown" if token.is_unknown else " special" if token.is_special else ""
+        place = "added" if token.is_special else f"{token.start}–{token.end}"
+        label = escape(name[:60]) + ("<sup>?</sup>" if token.is_unknown else "")
+        parts.append(_chip(label, str(token.id), place, kind))
+    rest = len(tokens) - MOST_CHIPS
+    more = f'<div class="txcls-legend">… and {rest:,} more</div>' if rest > 0 else ""
+    return f'<div class="txcls-chips">{"".join(parts)}</div>{more}'
+
+
+def chips(words: Sequence[tuple[str, str]]) -> str:
+    """Tokens of the vocabulary in a row, each above a number, from pairs (token, number)."""
+    return f'<div class="txcls-chips">{"".join(_chip(escape(word[:60]), number) for word, number in words)}</div>'
+
+
+def _chip(label: str, number: str, place: str = "", kind: str = "") -> str:
+    small = f"<small>{place}</small>" if place else ""
+    return f'<span class="txcls-chip{kind}"><b>{label}</b><i>{number}</i>{small}</span>'
+
+
+def pieces(pieces: Sequence[str], *, new: int | None) -> str:
+    """The pieces of a word in a row, with a frame around the newest."""
+    parts = [
+        f'<span class="txcls-chip{" new" if place == new else ""}"><b>{escape(piece)}</b></span>'
+        for place, piece in enumerate(pieces)
+    ]
+    return f'<div class="txcls-chips txcls-pieces">{"".join(parts)}</div>'
+
+
+def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
+    """The merges of a word as a table of (pair, rank, frequency, pieces); those after number `now` are pale."""
+    lines = []
+    for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
+        kind = "now" if number == now else "later" if number > now else ""
+        mark = "▶" if number == now else ""
+        lines.append(
+            f'<tr class="{kind}"><td class="n">{mark} {number}</td><td class="p">{escape(pair)}</td>'
+            f'<td class="n">{rank}</td><td class="n">{frequency}</td><td>{escape(pieces)}</td></tr>'
+        )
+    return (
+        '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">rank</th>'
+        f'<th class="n">count</th><th>pieces afterwards</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+    )
+
+
+def drawn_texts(drawn: "Sequence[ClassifiedText]") -> str:
+    """Texts with their true and predicted class, each marked right or wrong."""
+    parts = []
+    for one in drawn:
+        kind = "right" if one.is_right else "wrong"
+        mark = f'<div><span class="txcls-{kind}">{"✓" if one.is_right else "✗"} {kind}</span></div>'
+        rest = len(one.text) - LONGEST_DRAWN
+        text = escape(one.text) if rest < 60 else f"{escape(one.text[:LONGEST_DRAWN])} … and {rest:,} more characters"
+        truth = "none of the classes" if one.truth is None else one.truth
+        if one.prediction.label is None:
+            said = "none: the text has no tokens"
+        else:
+            probability = percent(one.prediction.scores[0].probability).replace(" ", "&nbsp;")
+            said = f"<b>{escape(one.prediction.label)}</b> {probability}"
+            if one.prediction.out_of_scope:
+                said = f"<b>probably none of these</b>, nearest {said}"
+        both = f"true class <b>{escape(truth)}</b> · prediction {said}"
+        parts.append(f'{mark}<div dir="auto">{text}<small>{both}</small></div>')
+    return f'<div class="txcls-drawn">{"".join(parts)}</div>'
