@@ -58,9 +58,9 @@ def test_no_checkpoint_needs_the_compiler_of_torch_to_load(folder: Path) -> None
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
-def test_a_shipped_card_is_what_its_checkpoint_would_write_today(folder: Path, tmp_path: Path) -> None:
+def test_a_shipped_folder_is_what_saving_it_today_writes(folder: Path, tmp_path: Path) -> None:
     save_checkpoint(replace(load_checkpoint(folder), path=tmp_path / folder.name))
-    for name in ("README.md", "metrics.json", "config.json", "labels.json", "model.safetensors"):
+    for name in ("README.md", "metrics.json", "history.jsonl", "labels.json", "tokenizer.json", "model.safetensors"):
         assert (folder / name).read_bytes() == (tmp_path / folder.name / name).read_bytes(), name
 
 

@@ -121,7 +121,7 @@ def test_a_mixture_of_nothing_or_of_what_is_no_data_set_is_refused(news: Path) -
         ("a.txt", b"only one", "1 of lines, wanted at least two"),
         ("a.txt", b"one\ncaf\xe9", "line 2: byte 0xe9 is not utf-8"),
         ("a.txt.gz", gzip.compress(b"one\ntwo", mtime=0)[:-9], "cannot read it"),
-        ("a.pdf", b"one\ntwo", r"wanted \.txt or \.txt\.gz"),
+        ("a.pdf", b"one\ntwo", r"wanted a name that ends in \.txt or \.txt\.gz"),
     ],
 )
 def test_file_of_another_kind_or_without_two_texts_is_refused(
