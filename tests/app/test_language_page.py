@@ -157,7 +157,7 @@ def test_filters_show_what_they_leave() -> None:
     assert app.query_params["top_k"] == "3"
     assert "**3** of" in words_of(app)
     drawn = charts_of(app)[0]["data"][1]  # type: ignore[index]
-    assert drawn["text"].count("left out") == 7
+    assert drawn["text"].count("filtered out") == 7
     app.slider(key="temperature_box").set_value(0.0).run()
     assert "nothing is drawn" in words_of(app)
 
