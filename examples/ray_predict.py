@@ -27,6 +27,7 @@ def main() -> None:
         BatchClassifier,
         fn_constructor_kwargs={"checkpoint": options.checkpoint, "text_column": options.text_column},
         compute=ray.data.ActorPoolStrategy(size=options.workers),
+        num_cpus=0.5,  # half a processor is reserved for each worker, so that some is left to read and write with
         batch_size=1024,
     )
     classified.write_parquet(options.output)

@@ -46,7 +46,7 @@ def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(nam
     shown = words_of(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
     assert "**Words**" in shown and "**Sub-words**" in shown
     assert shown.count("as this checkpoint reads them") == shown.count("for comparison") == 1
-    assert ("sample set" if name == PAIRS else "vocabulary, the more frequent") in shown
+    assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in shown
 
 
 def test_bytes_that_share_a_character_are_counted() -> None:
