@@ -110,7 +110,7 @@ WIDE = {"d_model": 16384, "n_heads": 128, "d_ff": 65536, "n_layers": 128, "max_l
 FIGURE = '{"label":"a","precision":1,"recall":1,"f1":1,"support":1}'
 CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "width": (settings(d_model=4096), "does not fit config.json"),
-    "everything at its largest": (settings(**WIDE), "max_length 12"),
+    "everything at its largest": (settings(**WIDE), "max_length: sinusoids for 8,192 tokens"),
     "everything wide and as long": (settings(**{**WIDE, "max_length": 12}), "does not fit config.json"),
     "layers": (settings(n_layers=128), "lacks layers.2."),
     "layers without end": (settings(n_layers=10**9), "model.n_layers: input should be less than or equal to 128"),

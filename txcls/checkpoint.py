@@ -30,11 +30,10 @@ from txcls.record import (
     write_json,
 )
 from txcls.text.encoder import TextEncoder
-from txcls.weights import packed, read_shapes, unpacked
+from txcls.weights import packed, read_shapes, shapes_only, unpacked
 
 if TYPE_CHECKING:
     import torch
-    from torch.overrides import TorchFunctionMode
 
     from txcls.model import Encoder
 
@@ -209,7 +208,6 @@ def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes:
 
     Nothing is allocated, however large a model a config.json describes, unless the weights file really holds it.
     """
-    import torch
 
     from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
 
@@ -217,7 +215,7 @@ def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes:
     weights = unpacked(read_shapes(file))
     model: Encoder
     try:
-        with torch.device("meta"), _no_filling():
+        with shapes_only():
             if config.objective == "classify":
                 model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
             else:
@@ -240,28 +238,6 @@ def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes:
     ]
     _refuse(file, problems)
     return model
-
-
-def _no_filling() -> "TorchFunctionMode":
-    """A context in which nothing fills new tensors on the meta device: they hold no numbers.
-
-    Filling them would import torch's compiler, which takes 2 s.
-    """
-    from torch.overrides import TorchFunctionMode
-
-    class NoFilling(TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-        ) -> Any:
-            kwargs = kwargs or {}
-            name = func.__name__
-            if name.endswith("_") and not name.endswith("__"):
-                tensor = args[0] if args else kwargs.get("tensor")
-                if getattr(tensor, "is_meta", False):
-                    return tensor
-            return func(*args, **kwargs)
-
-    return NoFilling()
 
 
 def _fill(model: "Encoder", file: Path) -> None:

@@ -12,7 +12,7 @@ from txcls.config import ModelConfig, RunConfig
 from txcls.errors import CheckpointError, ConfigError
 from txcls.folders import GPT2_FILES as FILES
 from txcls.record import one_line, read_json, read_text
-from txcls.weights import read_shapes
+from txcls.weights import read_shapes, shapes_only
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -110,7 +110,6 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
 
 def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor]") -> "dict[str, Tensor]":
     """The published weights under our names; CheckpointError if they do not fit this config."""
-    import torch
 
     from txcls.model import LanguageModel
 
@@ -118,7 +117,7 @@ def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor
     stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
     if "wte.weight" not in stored or stored["wte.weight"].dim() != 2:
         raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
-    with torch.device("meta"):  # shapes only
+    with shapes_only():
         model = LanguageModel(config, vocab_size=stored["wte.weight"].shape[0])
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     try:
@@ -137,7 +136,6 @@ def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor
 
 
 def _read_model(folder: Path, config: ModelConfig) -> "LanguageModel":
-    import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -149,7 +147,7 @@ def _read_model(folder: Path, config: ModelConfig) -> "LanguageModel":
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
     weights = _rename_checked(folder, config, {name: tensor.float() for name, tensor in stored.items()})
-    with torch.device("meta"):
+    with shapes_only():
         model = LanguageModel(config, vocab_size=weights["embeddings.token.weight"].shape[0])
     model.load_state_dict(weights, assign=True)
     return model.eval()

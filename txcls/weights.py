@@ -5,9 +5,10 @@ A row of a table as int8 is an integer from -127 to 127 per number and one scale
 rows as blocks): half the size of float16, with an error of at most half a scale.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txcls.config import StoredTables
 from txcls.errors import CheckpointError
@@ -123,3 +124,29 @@ def read_shapes(path: Path) -> "dict[str, Tensor]":
 def round_as_stored(model: "nn.Module", tables: StoredTables) -> None:
     """Round a model's weights in place to their stored values, so that it is evaluated as it will be used."""
     model.load_state_dict(unpacked(packed(model.state_dict(), tables)))
+
+
+@contextmanager
+def shapes_only() -> "Iterator[None]":
+    """Build models on the meta device, where tensors have shapes but no numbers, so that nothing is allocated.
+
+    In-place functions return such tensors as they are: there is nothing to fill, and some of them would import torch's
+    compiler, which takes 2 s.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class NoFilling(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            kwargs = kwargs or {}
+            name = func.__name__
+            if name.endswith("_") and not name.endswith("__"):
+                tensor = args[0] if args else kwargs.get("tensor")
+                if getattr(tensor, "is_meta", False):
+                    return tensor
+            return func(*args, **kwargs)
+
+    with torch.device("meta"), NoFilling():
+        yield

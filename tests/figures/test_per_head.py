@@ -7,8 +7,9 @@ from txcls.figures import FEED_FORWARD, head_effects_map, head_values_map
 
 def test_effects_show_points_with_sign_and_feed_forward_apart() -> None:
     figure = head_effects_map(
-        np.array([[0.031, -0.2], [0.0, 1e-6]]), np.array([-0.5, 0.004]), title="points", what="It", chosen=[(0, 1)]
-    )
+        np.array([[0.031, -0.2], [0.0, 1e-6]]), np.array([-0.5, 0.004]), title="points", what="It",
+        badges={(0, 1): "uniform"},
+    )  # fmt: skip
     cells, marks = figure.data
     np.testing.assert_allclose(cells.z[:, [0, 1, 3]], [[3.1, -20, -50], [0, 1e-4, 0.4]], atol=1e-5)
     assert [list(row) for row in cells.text] == [["+3.1", "−20.0", "", "−50.0"], ["0.0", "0.0", "", "+0.4"]]
@@ -19,6 +20,7 @@ def test_effects_show_points_with_sign_and_feed_forward_apart() -> None:
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-50, 50)
     [frame] = figure.layout.shapes
     assert frame.x0 < 1 < frame.x1 and frame.y0 < 0 < frame.y1
+    assert [one.text for one in figure.layout.annotations if one.x == 1] == ["<b>uniform</b>"]
     assert "click" in marks.text[0]
     fixed = head_effects_map(np.zeros((1, 1)), np.zeros(1), title="", what="It", clickable=False)
     assert "click" not in fixed.data[1].text[0] and fixed.layout.coloraxis.cmax == 1
