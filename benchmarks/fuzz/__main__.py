@@ -10,31 +10,13 @@ import argparse
 import multiprocessing
 import os
 import sys
-import tempfile
-import time
 from functools import partial
-from pathlib import Path
 
 from benchmarks._side_by_side import machine
-from tests.fuzz.judge import Judge
-from tests.fuzz.properties import PROPERTIES, Bench, search
+from benchmarks.fuzz.one_kind import tried
+from tests.fuzz.properties import PROPERTIES
 
 NAMES = tuple(one.name for one in PROPERTIES)
-
-
-def tried(name: str, examples: int) -> tuple[str, float, float, float, str]:
-    """The kind, seconds it took, processor seconds and MB of the dearest example, and what went wrong, if anything."""
-    [of] = [one for one in PROPERTIES if one.name == name]
-    started = time.perf_counter()
-    with Judge() as judge, tempfile.TemporaryDirectory() as folder:
-        bench = Bench(judge, Path(folder))
-        bench.prepare()
-        problem = ""
-        try:
-            search(bench, of, examples=examples, derandomize=False)
-        except AssertionError as error:
-            problem = str(error)
-        return name, time.perf_counter() - started, judge.most_seconds, judge.most_mb, problem
 
 
 def main() -> int:

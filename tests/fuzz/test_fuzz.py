@@ -1,11 +1,16 @@
 """A few of the inputs that `python -m benchmarks.fuzz` tries by the thousand: the same ones each time."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.fuzz.judge import Judge, Outcome
 from tests.fuzz.properties import PROPERTIES, Bench, Property, search
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +58,10 @@ def test_an_answer_and_a_clear_line_are_in_order() -> None:
     cheap = {"seconds": 0.1, "wall": 0.1, "mb": 100.0, "more_mb": 1.0}
     assert not Outcome(code=0, out="World", err="", **cheap).problems()
     assert not Outcome(code=2, out="", err="error: no such file; name another\n", **cheap).problems()
+
+
+def test_the_command_tries_a_kind_in_a_process_of_its_own() -> None:
+    command = [sys.executable, "-m", "benchmarks.fuzz", "queries", "--examples", "3"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0 and ran.stdout.splitlines()[-1].startswith("queries"), ran.stderr
+    assert ran.stdout.rstrip().endswith("ok")
