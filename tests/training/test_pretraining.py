@@ -70,7 +70,7 @@ def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
 
 
 def test_token_bias_is_added_to_the_logits() -> None:
-    plain, biased = language_model(), language_model(token_bias=True)
+    plain, biased = language_model().eval(), language_model(token_bias=True).eval()
     biased.load_state_dict({**plain.state_dict(), "bias": torch.arange(VOCAB).float()})
     ids = torch.tensor([[5, 6, 7]])
     torch.testing.assert_close(biased(ids), plain(ids) + torch.arange(VOCAB))
@@ -89,7 +89,7 @@ def test_token_bias_starts_at_the_log_of_how_often_tokens_occur(
         raise TrainingError("enough")
 
     monkeypatch.setattr(import_module("txcls.training.pretrain"), "fit", first_weights)
-    config = run_config(objective, model={**SMALL, "token_bias": True})
+    config = run_config(objective, model={**SMALL, "token_bias": True}, train={"monitor": "last"})
     with pytest.raises(TrainingError, match="enough"):
         pretrain(config, out=tmp_path / "lm")
     bias, ids = seen

@@ -119,12 +119,12 @@ def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[En
     model: Encoder
     objective: Objective
     if config.objective == "replaced":
-        model, objective = DetectorWithGenerator(config.model, vocab_size=vocab_size), DetectReplaced(share=share)
+        detector = DetectorWithGenerator(config.model, vocab_size=vocab_size)
+        model, language_model, objective = detector, detector.generator, DetectReplaced(share=share)
     else:
-        model = LanguageModel(config.model, vocab_size=vocab_size)
+        model = language_model = LanguageModel(config.model, vocab_size=vocab_size)
         objective = FillMasked(vocab_size, share=share) if config.objective == "masked" else PredictNext()
-    language_model = model.generator if isinstance(model, DetectorWithGenerator) else model
-    if isinstance(language_model, LanguageModel) and language_model.bias is not None:
+    if language_model.bias is not None:
         counts = np.bincount(train.ids, minlength=vocab_size) + 1.0  # V
         language_model.bias.data.copy_(torch.from_numpy(np.log(counts / counts.sum())))
     return model, objective
