@@ -83,6 +83,9 @@ class ModelConfig(Section):
     """Let each token attend only to itself and to earlier ones."""
     pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
     """One vector per text: of the first token, of an added class token, the mean, or a mean with learned weights."""
+    token_bias: bool = False
+    """Language models: add a trained number per token to its logit. It starts at the log of the token's frequency in
+    the training texts, so that the embeddings need not encode how frequent tokens are."""
     dropout: Fraction = 0.1
     """On embeddings and on the output of each sub-layer, while training."""
     attention_dropout: Fraction = 0.0
@@ -238,6 +241,8 @@ class TrainConfig(Section):
     """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
     class_weights: Literal["none", "inverse"] = "none"
     """`inverse` weights classes by 1 / count, normalised to sum to the number of classes."""
+    masked_share: Fraction = 0.15
+    """Pre-training on masked or replaced tokens: the share of the tokens that are masked or replaced."""
     token_dropout: Fraction = 0.0
     """Probability that a training token is replaced by the unknown token, drawn anew in each epoch."""
     ema_decay: Fraction = 0.0

@@ -368,6 +368,7 @@ class LanguageModel(Encoder):
         width = config.d_embedding or config.d_model
         self.narrow = nn.Identity() if width == config.d_model else nn.Linear(config.d_model, width, bias=False)
         self.output = None if config.tie_output else nn.Linear(width, vocab_size, bias=False)
+        self.bias = nn.Parameter(torch.zeros(vocab_size)) if config.token_bias else None
         self.logits = Tap()
         self._finish()
 
@@ -382,7 +383,7 @@ class LanguageModel(Encoder):
     def unembed(self, states: Tensor) -> Tensor:
         """Logits (…, V) of final states (…, D), of all positions or only of those that are needed, since V is large."""
         matrix = self.embeddings.token.weight if self.output is None else self.output.weight  # V width
-        logits: Tensor = self.logits(F.linear(self.narrow(states), matrix))  # … V
+        logits: Tensor = self.logits(F.linear(self.narrow(states), matrix, self.bias))  # … V
         return logits
 
     def new_cache(self) -> list[KeyValueCache]:

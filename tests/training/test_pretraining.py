@@ -41,13 +41,14 @@ def language_model(**changes: object) -> LanguageModel:
     return LanguageModel(ModelConfig.model_validate({**SMALL, **changes}), vocab_size=VOCAB)
 
 
-def test_masking_asks_for_the_papers_shares() -> None:
+@pytest.mark.parametrize("wanted", [0.15, 0.3])
+def test_masking_predicts_the_share_asked_for_and_splits_it_as_the_paper_does(wanted: float) -> None:
     ids = torch.randint(4, VOCAB, (400, 100), generator=torch.Generator().manual_seed(1))
     ids[:, 0], ids[:, -10:] = 3, 0
-    changed, asked = mask_tokens(ids, vocab_size=VOCAB, random=torch.Generator().manual_seed(2))
+    changed, asked = mask_tokens(ids, vocab_size=VOCAB, share=wanted, random=torch.Generator().manual_seed(2))
     assert not asked[ids < 4].any(), "special tokens are never asked for"
     share = asked.sum() / (ids >= 4).sum()
-    assert share.item() == pytest.approx(0.15, abs=0.01)
+    assert share.item() == pytest.approx(wanted, abs=0.01)
     assert torch.equal(changed[~asked], ids[~asked])
     masked = (changed == MASK)[asked].float().mean().item()
     same = (changed == ids)[asked].float().mean().item()
@@ -66,6 +67,36 @@ def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
                 scores = model(torch.tensor([row[:place]]))[0, -1]
                 losses.append(-torch.log_softmax(scores, -1)[row[place]].item())
     assert outcome.n == 4 and outcome.loss.item() == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_token_bias_is_added_to_the_logits() -> None:
+    plain, biased = language_model().eval(), language_model(token_bias=True).eval()
+    biased.load_state_dict({**plain.state_dict(), "bias": torch.arange(VOCAB).float()})
+    ids = torch.tensor([[5, 6, 7]])
+    torch.testing.assert_close(biased(ids), plain(ids) + torch.arange(VOCAB))
+
+
+@pytest.mark.parametrize("objective", ["masked", "replaced"])
+def test_token_bias_starts_at_the_log_of_how_often_tokens_occur(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objective: str
+) -> None:
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    seen: list[torch.Tensor] = []
+
+    def first_weights(model: torch.nn.Module, train: TokenisedTexts, *_: object, **__: object) -> NoReturn:
+        language = getattr(model, "generator", model)
+        seen.extend((language.bias.detach(), torch.from_numpy(train.ids)))
+        raise TrainingError("enough")
+
+    monkeypatch.setattr(import_module("txcls.training.pretrain"), "fit", first_weights)
+    config = run_config(objective, model={**SMALL, "token_bias": True}, train={"monitor": "last"})
+    with pytest.raises(TrainingError, match="enough"):
+        pretrain(config, out=tmp_path / "lm")
+    bias, ids = seen
+    often, rare = ids.mode().values.item(), len(bias) - 1
+    assert bias.exp().sum().item() == pytest.approx(1.0, abs=1e-4)
+    ratio = ((ids == often).sum() + 1) / ((ids == rare).sum() + 1)
+    assert (bias[often] - bias[rare]).item() == pytest.approx(ratio.log().item(), abs=1e-4)
 
 
 def test_masked_validation_repeats_itself_and_leaves_chance_alone() -> None:

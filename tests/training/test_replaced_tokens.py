@@ -15,7 +15,6 @@ from txcls.errors import ConfigError
 from txcls.model import ReplacedTokenDetector
 from txcls.text.vocabulary import MASK
 from txcls.training import Progress, TrainingInterruptedError, fit, pretrain, train
-from txcls.training.objectives import MASKED_SHARE
 from txcls.training.replaced_tokens import (
     DETECTION_WEIGHT,
     DetectorWithGenerator,
@@ -57,7 +56,7 @@ def test_the_loss_is_that_of_generator_and_detector_token_by_token() -> None:
     with torch.no_grad():
         outcome = DetectReplaced()._outcome(model, ids, torch.Generator().manual_seed(4))
         random = torch.Generator().manual_seed(4)
-        asked = (torch.rand(ids.shape, generator=random) < MASKED_SHARE) & (ids != 0)
+        asked = (torch.rand(ids.shape, generator=random) < 0.15) & (ids != 0)
         places = asked.nonzero().tolist()
         masked, changed, generated = ids.clone(), ids.clone(), []
         for row, place in places:

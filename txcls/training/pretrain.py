@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from txcls.checkpoint import Checkpoint
@@ -79,7 +80,7 @@ def pretrain(
     with here().one_before_others():
         train, held_out = (_windows(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
-    model, objective = _task(config, encoder.vocab_size)
+    model, objective = _task(config, encoder.vocab_size, train)
     start_embeddings(model.embeddings, train, config.train, tell=tell)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
@@ -112,12 +113,21 @@ def pretrain(
     return finished(checkpoint, state_file(out))
 
 
-def _task(config: RunConfig, vocab_size: int) -> tuple[Encoder, Objective]:
-    """A model with initial weights, and its training objective."""
+def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[Encoder, Objective]:
+    """A model with its initial weights, and its training objective."""
+    share = config.train.masked_share
+    model: Encoder
+    objective: Objective
     if config.objective == "replaced":
-        return DetectorWithGenerator(config.model, vocab_size=vocab_size), DetectReplaced()
-    model = LanguageModel(config.model, vocab_size=vocab_size)
-    return model, FillMasked(vocab_size) if config.objective == "masked" else PredictNext()
+        detector = DetectorWithGenerator(config.model, vocab_size=vocab_size)
+        model, language_model, objective = detector, detector.generator, DetectReplaced(share=share)
+    else:
+        model = language_model = LanguageModel(config.model, vocab_size=vocab_size)
+        objective = FillMasked(vocab_size, share=share) if config.objective == "masked" else PredictNext()
+    if language_model.bias is not None:
+        counts = np.bincount(train.ids, minlength=vocab_size) + 1.0  # V
+        language_model.bias.data.copy_(torch.from_numpy(np.log(counts / counts.sum())))
+    return model, objective
 
 
 def _windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:

@@ -11,7 +11,7 @@ from torch import Tensor
 from txcls.config import ModelConfig
 from txcls.model import Encoder, LanguageModel, ReplacedTokenDetector
 from txcls.text.vocabulary import MASK, SPECIAL_TOKENS
-from txcls.training.objectives import MASKED_SHARE, LanguageObjective, Outcome
+from txcls.training.objectives import LanguageObjective, Outcome
 
 DETECTION_WEIGHT = 50.0
 """Weight of the detector's loss relative to the generator's (lambda in the paper)."""
@@ -51,16 +51,19 @@ def generator_config(config: ModelConfig) -> ModelConfig:
 
 
 class DetectReplaced(LanguageObjective):
-    """Binary classification of all tokens as original or replaced, after the generator has filled in 15 % of them.
+    """Binary classification of all tokens as original or replaced, after the generator has filled in some of them.
 
     The loss is the generator's cross-entropy over the masked tokens plus `DETECTION_WEIGHT` times the detector's binary
     cross-entropy over all tokens; accuracy is the detector's. No gradient flows through the replacements.
     """
 
+    def __init__(self, *, share: float = 0.15) -> None:
+        self.share = share
+
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, DetectorWithGenerator)
         ordinary = ids >= len(SPECIAL_TOKENS)  # B T
-        asked = (torch.rand(ids.shape, generator=random).to(ids.device) < MASKED_SHARE) & ordinary  # B T
+        asked = (torch.rand(ids.shape, generator=random).to(ids.device) < self.share) & ordinary  # B T
         states = model.generator.read(ids.masked_fill(asked, MASK))  # B T width
         scores = model.generator.unembed(states[:, : ids.shape[1]][asked]).float()  # N V
         generated = F.cross_entropy(scores, ids[asked]) if len(scores) else scores.sum()
