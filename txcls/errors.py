@@ -2,19 +2,16 @@
 
 import re
 import reprlib
+import unicodedata
 
 LONGEST_VALUE = 200
 """Most characters of a value (a label, a file name, a cell) that a message shows."""
 LONGEST_MESSAGE = 2000
 """Most characters of a message."""
 
-# Control characters, which move a terminal's cursor or colour its text; line and paragraph separators; marks that
-# change the text direction; invisible tags and the like; lone surrogates. The two joiners (U+200C, U+200D), which emoji
-# and Persian need, are harmless.
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
-)
+JOINERS = "\u200c\u200d"
+"""Zero-width joiners, which Persian and emoji need; messages keep them, and spaces of other widths."""
+_NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 _OUTLINE = reprlib.Repr()
 _OUTLINE.maxlevel = 4
 
@@ -23,7 +20,7 @@ def shown(value: object, *, limit: int = LONGEST_VALUE) -> str:
     """A value for a message or a terminal: at most `limit` characters, invisible ones escaped."""
     if not isinstance(value, str):
         value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
-    escaped = _UNSEEN.sub(_escape, value[: limit + 1])
+    escaped = _NOT_ASCII.sub(_escape, value[: limit + 1])
     return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
 
 
@@ -34,7 +31,7 @@ def one_line(message: str) -> str:
     """
     if len(message) > 2 * LONGEST_MESSAGE:
         message = f"{message[:LONGEST_MESSAGE]} … {message[-LONGEST_MESSAGE:]}"
-    line = _UNSEEN.sub(
+    line = _NOT_ASCII.sub(
         _escape, " ".join(part.strip(" ") for part in re.split(r"[\t\n\r]+", message) if part.strip(" "))
     )
     if len(line) > LONGEST_MESSAGE:
@@ -43,7 +40,11 @@ def one_line(message: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode("ascii")
+    """A character as it is if a terminal shows it; else its escape: controls, direction marks, tags, surrogates, …"""
+    character = match[0]
+    if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 class TxclsError(Exception):

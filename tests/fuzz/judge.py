@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ BAR = "━"
 """Progress bars are drawn of this; what is left of one may stand above the line."""
 PATIENCE = float(os.environ.get("TXCLS_JUDGE_PATIENCE", "20"))
 """Seconds after which a task is ended that has not ended by itself."""
+
+
+def _is_harmless(character: str) -> bool:
+    """Joiners of Persian words and of emoji, and spaces of other widths, which messages keep (txcls.errors)."""
+    return character in "\u200c\u200d" or unicodedata.category(character) == "Zs"
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Outcome:
             return [f"{line.count(chr(10)) + 1} lines instead of one: {line[:200]!r}"]
         if len(line) > LONGEST_LINE:
             return [f"a line of {len(line):,} characters"]
-        if strange := [character for character in line if not character.isprintable()]:
+        if strange := [one for one in line if not one.isprintable() and not _is_harmless(one)]:
             return [f"characters that are not printable, {strange[:5]}"]
         return []
 
