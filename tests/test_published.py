@@ -41,7 +41,9 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
     assert f"{figures['perplexity']:.4f}" in (folder / "README.md").read_text(encoding="utf-8")
     texts = open_texts(checkpoint.config.data, path=published_data / checkpoint.config.data.dataset).validation[:500]
     rows = TokenisedTexts.encode(checkpoint.encoder, LabelledTexts(texts, [0] * len(texts), ("text",)))
-    objective = PredictNext() if checkpoint.config.objective == "causal" else FillMasked(checkpoint.encoder.vocab_size)
+    objective: PredictNext | FillMasked = PredictNext()
+    if checkpoint.config.objective == "masked":
+        objective = FillMasked(checkpoint.encoder.vocab_size, share=checkpoint.config.train.masked_share)
     validated = objective.validate(model, rows, torch.device("cpu"))
     loss, accuracy = validated.loss, validated.accuracy
     assert loss == pytest.approx(figures["loss"], abs=0.15)  # 500 of the 7,666 texts

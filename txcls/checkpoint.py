@@ -30,7 +30,7 @@ from txcls.record import (
     write_json,
 )
 from txcls.text.encoder import TextEncoder
-from txcls.weights import packed, read_shapes, shapes_only, unpacked
+from txcls.weights import build_without_memory, packed, read_shapes, unpacked
 
 if TYPE_CHECKING:
     import torch
@@ -208,19 +208,10 @@ def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes:
 
     Nothing is allocated, however large a model a config.json describes, unless the weights file really holds it.
     """
-
-    from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
-
     file = path / "model.safetensors"
     weights = unpacked(read_shapes(file))
-    model: Encoder
     try:
-        with shapes_only():
-            if config.objective == "classify":
-                model = TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
-            else:
-                kind = ReplacedTokenDetector if config.objective == "replaced" else LanguageModel
-                model = kind(config.model, vocab_size=vocab_size)
+        model = build_without_memory(config, vocab_size=vocab_size, n_classes=n_classes)
     except (ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: no model can be made of its settings ({error!s:.200})") from None
     wanted = model.state_dict()
@@ -246,8 +237,6 @@ def _fill(model: "Encoder", file: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from txcls.model import sinusoidal_encoding
-
     try:
         weights = unpacked(load_file(file))
     except (SafetensorError, OSError, ValueError) as error:
@@ -256,8 +245,6 @@ def _fill(model: "Encoder", file: Path) -> None:
     _refuse(file, [f"{name} holds values that are not finite" for name in odd])
     wanted = model.state_dict()
     model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in weights.items()}, assign=True)
-    if model.config.positions == "sinusoidal":  # a function of the settings, so not in the file
-        model.embeddings.positional = sinusoidal_encoding(model.config.max_length, model.config.d_model)
     model.eval()
 
 

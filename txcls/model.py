@@ -10,7 +10,6 @@ which does nothing unless a trace is open; a tap's name is its attribute path, f
 """
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -31,10 +30,10 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     Frequencies fall from one radian per token to one in 10,000. So every position has its own vector, and a shift by
     k tokens is the same rotation at every position (section 3.5).
     """
-    exact: dict[str, Any] = {"dtype": torch.float64, "device": "cpu"}
-    position = torch.arange(length, **exact).unsqueeze(1)  # T 1
-    frequency = torch.exp(torch.arange(0, d_model, 2, **exact) * (-math.log(10_000.0) / d_model))  # D/2
-    encoding = torch.empty(length, d_model, **exact)  # T D
+    with torch.device("cpu"):  # also in a model that is built for its shapes alone (txcls.weights)
+        position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # T 1
+        frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))  # D/2
+        encoding = torch.empty(length, d_model, dtype=torch.float64)  # T D
     encoding[:, 0::2] = torch.sin(position * frequency)  # T D/2
     encoding[:, 1::2] = torch.cos(position * frequency)  # T D/2
     return encoding.float()  # T D

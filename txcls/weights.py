@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txcls.config import StoredTables
+from txcls.config import RunConfig, StoredTables
 from txcls.errors import CheckpointError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+    from txcls.model import Encoder
 
 TABLES = ("embeddings.token.weight", "embeddings.ngram.table.weight", "phrases.table")
 """Names of the weights that may be stored in eight bits: a row for each token, bigram, phrase."""
@@ -150,3 +152,20 @@ def shapes_only() -> "Iterator[None]":
 
     with torch.device("meta"), NoFilling():
         yield
+
+
+def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> "Encoder":
+    """The model of a configuration on torch's meta device: shapes without numbers, which cannot compute.
+
+    Args:
+        config: of a preset or checkpoint.
+        vocab_size: V.
+        n_classes: C; only used by classifiers.
+    """
+    from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
+
+    with shapes_only():
+        if config.objective == "classify":
+            return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
+        kind = ReplacedTokenDetector if config.objective == "replaced" else LanguageModel
+        return kind(config.model, vocab_size=vocab_size)

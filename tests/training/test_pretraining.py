@@ -105,14 +105,14 @@ def test_masked_validation_repeats_itself_and_leaves_chance_alone() -> None:
     texts = TokenisedTexts(
         random.integers(4, VOCAB, 600).astype(np.int32), np.arange(0, 601, 10), np.zeros(60, np.int64)
     )
-    objective = FillMasked(VOCAB)
+    objective = FillMasked(VOCAB, share=0.15)
     before = torch.get_rng_state()
     first = objective.validate(model, texts, torch.device("cpu"))
     assert first == objective.validate(model, texts, torch.device("cpu"))
     assert torch.equal(before, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("objective", [FillMasked(VOCAB), PredictNext()])
+@pytest.mark.parametrize("objective", [FillMasked(VOCAB, share=0.15), PredictNext()])
 def test_texts_too_short_to_ask_for_anything_do_no_harm(objective: FillMasked | PredictNext) -> None:
     model = language_model(causal=isinstance(objective, PredictNext))
     outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2))

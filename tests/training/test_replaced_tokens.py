@@ -54,7 +54,7 @@ def test_the_loss_is_that_of_generator_and_detector_token_by_token() -> None:
     ids = torch.randint(4, VOCAB, (6, 16), generator=torch.Generator().manual_seed(3))
     ids[0, 9:] = 0
     with torch.no_grad():
-        outcome = DetectReplaced()._outcome(model, ids, torch.Generator().manual_seed(4))
+        outcome = DetectReplaced(share=0.15)._outcome(model, ids, torch.Generator().manual_seed(4))
         random = torch.Generator().manual_seed(4)
         asked = (torch.rand(ids.shape, generator=random) < 0.15) & (ids != 0)
         places = asked.nonzero().tolist()
@@ -99,7 +99,7 @@ def test_every_detector_has_a_generator_that_fits_together(d_model: int, n_heads
 def test_it_learns_to_tell_the_token_that_was_replaced() -> None:
     texts, model = chains(200), detector(d_model=32, d_ff=64)
     held_out = texts.subset(np.arange(50))
-    objective = DetectReplaced()
+    objective = DetectReplaced(share=0.15)
     before = objective.validate(model, held_out, torch.device("cpu"))
     config = TrainConfig(epochs=30, batch_size=40, learning_rate=1e-2, monitor="last", precision="float32")
     fit(model, texts, held_out, config, objective=objective)
@@ -117,7 +117,7 @@ def test_it_learns_to_tell_the_token_that_was_replaced() -> None:
 
 def test_texts_too_short_to_ask_for_anything_do_no_harm() -> None:
     model = detector()
-    outcome = DetectReplaced().batch(model, torch.tensor([[3], [1]]), torch.zeros(2))
+    outcome = DetectReplaced(share=0.15).batch(model, torch.tensor([[3], [1]]), torch.zeros(2))
     outcome.loss.backward()
     assert outcome.n == 0 and outcome.loss.item() == 0.0
 
@@ -131,11 +131,11 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     whole, stopped, again = detector(), detector(), detector()
-    fit(whole, texts, texts, config, objective=DetectReplaced())
+    fit(whole, texts, texts, config, objective=DetectReplaced(share=0.15))
     path = tmp_path / "state.pt"
     with pytest.raises(TrainingInterruptedError):
-        fit(stopped, texts, texts, config, objective=DetectReplaced(), state_path=path, on_step=interrupt)
-    fit(again, texts, texts, config, objective=DetectReplaced(), state_path=path, resume=True)
+        fit(stopped, texts, texts, config, objective=DetectReplaced(share=0.15), state_path=path, on_step=interrupt)
+    fit(again, texts, texts, config, objective=DetectReplaced(share=0.15), state_path=path, resume=True)
     assert all(torch.equal(again.state_dict()[name], tensor) for name, tensor in whole.state_dict().items())
 
 

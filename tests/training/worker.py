@@ -40,7 +40,7 @@ def make(case: str) -> tuple[Encoder, TrainConfig, Objective | None]:
     shape = {"d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 16, "d_embedding": 8}
     shape = {**shape, "dropout": 0.0, "qkv_bias": False}
     network = LanguageModel(ModelConfig.model_validate({**shape, "causal": case == "causal"}), vocab_size=VOCAB)
-    return network, settings, PredictNext() if case == "causal" else FillMasked(VOCAB)
+    return network, settings, PredictNext() if case == "causal" else FillMasked(VOCAB, share=0.15)
 
 
 def run(case: str, folder: Path, *, resume: bool = False) -> None:

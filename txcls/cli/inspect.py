@@ -54,7 +54,8 @@ def sizes(
     from txcls.checkpoint import find_checkpoint, load_checkpoint
     from txcls.config import load_preset, preset_names
     from txcls.gpt2 import load_gpt2
-    from txcls.inspection.parameters import build_without_memory, part_sizes
+    from txcls.inspection.parameters import part_sizes
+    from txcls.weights import build_without_memory
 
     if name in preset_names() or name.endswith(".toml"):
         config = load_preset(name).with_settings(settings or ())

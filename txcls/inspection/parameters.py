@@ -1,10 +1,9 @@
-"""How many parameters does each part of a model have? Also for models too large to build in memory."""
+"""How many parameters does each part of a model have?"""
 
 import math
 from dataclasses import dataclass
 
-from txcls.config import RunConfig
-from txcls.model import Encoder, LanguageModel, ReplacedTokenDetector, TextClassifier
+from txcls.model import Encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +29,6 @@ class PartSize:
     def total(self) -> int:
         """Numbers in all of them."""
         return self.times * self.each
-
-
-def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
-    """The model of a configuration on torch's meta device: shapes without numbers, which cannot compute.
-
-    Args:
-        config: of a preset or checkpoint.
-        vocab_size: V.
-        n_classes: C; only used by classifiers.
-    """
-    import torch
-
-    with torch.device("meta"):
-        if config.objective == "classify":
-            return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
-        kind = ReplacedTokenDetector if config.objective == "replaced" else LanguageModel
-        return kind(config.model, vocab_size=vocab_size)
 
 
 def part_sizes(model: Encoder) -> tuple[PartSize, ...]:

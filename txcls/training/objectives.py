@@ -104,7 +104,7 @@ class FillMasked(LanguageObjective):
     in Masked Language Modeling?").
     """
 
-    def __init__(self, vocab_size: int, *, share: float = 0.15) -> None:
+    def __init__(self, vocab_size: int, *, share: float) -> None:
         self.vocab_size, self.share = vocab_size, share
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:

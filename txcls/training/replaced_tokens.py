@@ -57,7 +57,7 @@ class DetectReplaced(LanguageObjective):
     cross-entropy over all tokens; accuracy is the detector's. No gradient flows through the replacements.
     """
 
-    def __init__(self, *, share: float = 0.15) -> None:
+    def __init__(self, *, share: float) -> None:
         self.share = share
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
