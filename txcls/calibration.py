@@ -27,8 +27,8 @@ def calibrated_probabilities(logits: Floats, calibration: Calibration) -> Floats
 
 def calibrated_log_probabilities(log_probabilities: Floats, temperature: float, power: float) -> Floats:
     """Log-probabilities (N, C) after calibration, given those before it (N, C)."""
-    surprise = np.maximum(-log_probabilities, 0.0)  # N C; rounding can make it slightly negative
-    return log_softmax(-((surprise / temperature) ** power))
+    surprisal = np.maximum(-log_probabilities, 0.0)  # N C; rounding can make it slightly negative
+    return log_softmax(-((surprisal / temperature) ** power))
 
 
 def fit_calibration(logits: Floats, labels: Integers) -> Calibration:

@@ -271,16 +271,16 @@ class TrainConfig(Section):
 class Calibration(Section):
     """How logits become probabilities; fitted on validation rows, stored in a checkpoint's config.json.
 
-    The surprise of a class with softmax probability p is -log p; its calibrated probability is proportional to
+    The surprisal of a class with softmax probability p is -log p; its calibrated probability is proportional to
     exp(-((-log p) / temperature) ** power). With power 1 this is softmax(logits / temperature), temperature scaling
-    (Guo et al. 2017). Label smoothing keeps the surprise of every class small; a power above 1 undoes that. The ranking
-    of classes is unchanged.
+    (Guo et al. 2017). Label smoothing keeps the surprisal of every class small; a power above 1 undoes that. The
+    ranking of classes is unchanged.
     """
 
     temperature: float = Field(1.0, ge=0.001, le=1000.0)
-    """Divisor of the surprise; above 1 makes probabilities less extreme."""
+    """Divisor of the surprisal; above 1 makes probabilities less extreme."""
     power: float = Field(1.0, ge=0.1, le=10.0)
-    """Exponent of the scaled surprise; 1 for plain temperature scaling."""
+    """Exponent of the scaled surprisal; 1 for plain temperature scaling."""
 
 
 class ScopeRule(Section):

@@ -321,6 +321,8 @@ def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
             lines.append(f"| layer {layer + 1}, head {head + 1} | {accuracy:.2%} | {mean['heads'][layer][head]:.2%} |")
         both = (one["feed_forward"][layer] for one in (zero, mean))
         lines.append(f"| layer {layer + 1}, feed-forward | {' | '.join(f'{accuracy:.2%}' for accuracy in both)} |")
+    if "all_heads" in zero:
+        lines.append(f"| all heads | {zero['all_heads']:.2%} | {mean['all_heads']:.2%} |")
     return [*lines, ""]
 
 

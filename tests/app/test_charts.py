@@ -210,7 +210,7 @@ def tokens(figure: Figure) -> Iterator[str]:
     yield f"others {float(re.findall(': ([0-9.]+) %', others['text'])[0]):.1f}%"
 
 
-def surprise(figure: Figure) -> Iterator[str]:
+def surprisal(figure: Figure) -> Iterator[str]:
     names, bits = figure["data"][0]["x"], numbers(figure["data"][0]["y"])
     yield from (f"{len(names)} tokens", f"{shown(names[int(bits.argmax())])} with {bits.max():.1f}")
 
@@ -255,7 +255,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_shares": shares,
     "chart_shift": shift,
     "chart_shuffles": shuffles,
-    "chart_surprise": surprise,
+    "chart_surprisal": surprisal,
     "chart_texts": texts,
     "chart_training": training,
     "chart_versus": one_head,

@@ -270,19 +270,22 @@ def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Classifier) -> 
     for off in ("zero", "mean"):
         found = ablate_on_rows(classifier, rows, off=off, means=means)
         assert (found.n, found.split) == (9, "test")
+
+        def accuracy(changes: list[Change], means: Means = means) -> float:
+            texts = [*TEXTS, "zyzzyva"]  # an empty row counts as one unknown token
+            answers = [ablate(classifier, text, [changes], means=means).changed[0].argmax() for text in texts]
+            return float(np.mean(np.array(answers) == rows.labels))
+
+        heads = [[Change("head", off, layer, head) for head in range(2)] for layer in range(2)]
         for layer in range(2):
             for head in range(2):
-                change = Change("head", off, layer, head)
-                texts = [*TEXTS, "zyzzyva"]  # an empty row counts as one unknown token
-                right = [
-                    ablate(classifier, text, [[change]], means=means).changed[0].argmax() == label
-                    for text, label in zip(texts, rows.labels, strict=True)
-                ]
-                assert found.heads[layer, head] == pytest.approx(np.mean(right))
+                assert found.heads[layer, head] == pytest.approx(accuracy([heads[layer][head]]))
+        assert found.all_heads == pytest.approx(accuracy([*heads[0], *heads[1]]))
         kept = {"split": "test", "n": 9, "accuracy": found.accuracy, off: found.to_dict()}
         again = AccuracyEffects.of(with_metrics(classifier, {"heads": kept}), off=off)
         assert again is not None
         np.testing.assert_allclose(again.heads, found.heads, atol=1e-6)
+        assert again.all_heads == pytest.approx(found.all_heads, abs=1e-6)
         assert AccuracyEffects.of(with_metrics(classifier, {"heads": {off: 3}}), off=off) is None
     with pytest.raises(ValueError, match="no rows"):
         ablate_on_rows(classifier, LabelledTexts([], [], CLASSES))

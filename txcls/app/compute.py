@@ -606,11 +606,11 @@ def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) ->
 
 
 @_shared()
-def surprise(source: Source, ids: Ids) -> "Surprisal":
-    """The surprise of each token under the causal model."""
-    from txcls.inspection.language_model import surprisal
+def surprisal(source: Source, ids: Ids) -> "Surprisal":
+    """The surprisal of each token under the causal model."""
+    from txcls.inspection import language_model
 
-    return surprisal(language(source, "causal").model, ids)
+    return language_model.surprisal(language(source, "causal").model, ids)
 
 
 @_shared()

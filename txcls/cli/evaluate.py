@@ -167,6 +167,7 @@ def _evaluate_heads(
             table.add_row(f"layer {layer + 1}, head {head + 1}", *figures)
         figures = (f"{effects[off].feed_forward[layer]:.2%}" for off in ("zero", "mean"))
         table.add_row(f"layer {layer + 1}, feed-forward", *figures)
+    table.add_row("all heads", *(f"{effects[off].all_heads:.2%}" for off in ("zero", "mean")))
     print_table(table, {"checkpoint": classifier.name, "heads": measured.metrics["heads"]}, as_json=as_json)
     return measured
 

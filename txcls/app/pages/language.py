@@ -240,14 +240,14 @@ def _continue(opened: layout.Opened) -> None:
     upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
-    surprise = compute.surprise(chosen.source, ids)
+    found = compute.surprisal(chosen.source, ids)
     st.markdown(
-        "The model sees only the tokens **before** and predicts the next one. Colour shows the surprise of each token. "
-        "Click one to go back there and see what the model predicted in its place."
+        "The model sees only the tokens **before** and predicts the next one. Colour shows each token's surprisal, "
+        "−log₂ of the probability that the model gave it. Click one to go back there and see what the model predicted."
     )
     token_strip(
         [
-            *_typed_strip(typed[:upto] if added else typed, surprise.bits, upto, chosen),
+            *_typed_strip(typed[:upto] if added else typed, found.bits, upto, chosen),
             *(
                 StripToken(visible(chosen.names[index]), None, f"added token {n}", "added")
                 for n, index in enumerate(added, start=1)
@@ -279,7 +279,7 @@ def _continue(opened: layout.Opened) -> None:
             expected = compute.expect(chosen.source, prompt, sampling, None if true is None else true.id)
             _next(expected, chosen, sampling, true)
             filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
-    _surprise(chosen, typed, surprise)
+    _surprisal(chosen, typed, found)
     layout.parameters(model.model, model.name)
 
 
@@ -441,7 +441,7 @@ def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sam
     )
 
 
-def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprisal") -> None:
+def _surprisal(chosen: Chosen, typed: Sequence[Token], found: "Surprisal") -> None:
     st.subheader("How surprising was each token?", anchor=False)
     bits = found.bits
     if found.mean is None or found.perplexity is None:
@@ -457,10 +457,10 @@ def _surprise(chosen: Chosen, typed: Sequence[Token], found: "Surprisal") -> Non
     most = max(shown, key=lambda place: bits[place])
     layout.chart(
         surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=found.mean),
-        key="chart_surprise",
-        alt=f"Bar chart of the surprise of {len(shown)} tokens in bits; highest: "
+        key="chart_surprisal",
+        alt=f"Bar chart of the surprisal of {len(shown)} tokens in bits; highest: "
         f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
-        file_name=f"{chosen.source.name}-surprise",
+        file_name=f"{chosen.source.name}-surprisal",
     )
 
 

@@ -228,10 +228,11 @@ def _accuracy(classifier: "Classifier", off: Any) -> None:
         f"change in {found.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
         file_name=f"{classifier.name}-head-accuracy",
     )
+    together = "" if found.all_heads is None else f" With all heads replaced, {found.all_heads:.2%} are right."
     st.caption(
         f"Change in accuracy on {found.n:,} {found.split} texts ({found.accuracy:.2%} with all parts), in percentage "
-        f"points, when only this part is replaced by {OFF[off]}. Measured by `txcls evaluate --heads` and saved with "
-        "the checkpoint; it does not depend on the text above."
+        f"points, when only this part is replaced by {OFF[off]}.{together} Measured by `txcls evaluate --heads` and "
+        "saved with the checkpoint; it does not depend on the text above."
     )
 
 

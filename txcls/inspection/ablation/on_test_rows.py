@@ -31,7 +31,8 @@ MEAN_TEXTS = 1000
 class AccuracyEffects:
     """Accuracy on `n` rows of a split with a single part switched off: `heads` (L, H), `feed_forward` (L,).
 
-    `accuracy` is that of the model as it is, `off` what replaces the part.
+    `accuracy` is that of the model as it is, `off` what replaces the part; `all_heads` is the accuracy with every head
+    of every layer off together, None in records made before it was measured.
     """
 
     split: str
@@ -40,6 +41,7 @@ class AccuracyEffects:
     accuracy: float
     heads: Floats
     feed_forward: Floats
+    all_heads: float | None = None
 
     @classmethod
     def of(cls, classifier: Classifier, *, off: Off = "zero") -> "AccuracyEffects | None":
@@ -48,7 +50,16 @@ class AccuracyEffects:
         try:
             kept = classifier.checkpoint.metrics["heads"]
             heads, feed_forward = (np.asarray(kept[off][name], dtype=float) for name in ("heads", "feed_forward"))
-            found = cls(str(kept["split"]), int(kept["n"]), off, float(kept["accuracy"]), heads, feed_forward)
+            together = kept[off].get("all_heads")
+            found = cls(
+                split=str(kept["split"]),
+                n=int(kept["n"]),
+                off=off,
+                accuracy=float(kept["accuracy"]),
+                heads=heads,
+                feed_forward=feed_forward,
+                all_heads=None if together is None else float(together),
+            )
         except (KeyError, TypeError, ValueError):
             return None
         fits = heads.shape == (config.n_layers, config.n_heads) and feed_forward.shape == (config.n_layers,)
@@ -56,16 +67,17 @@ class AccuracyEffects:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["heads"][off]`."""
-        return {
+        found: dict[str, Any] = {
             "heads": [[round(float(one), 6) for one in row] for row in self.heads],
             "feed_forward": [round(float(one), 6) for one in self.feed_forward],
         }
+        return found if self.all_heads is None else {**found, "all_heads": round(self.all_heads, 6)}
 
 
 def ablate_on_rows(
     classifier: Classifier, rows: LabelledTexts, *, off: Off = "zero", means: Means | None = None, split: str = "test"
 ) -> AccuracyEffects:
-    """The accuracy on labelled rows with each head and each feed-forward block switched off, one at a time.
+    """The accuracy on labelled rows with each head and each feed-forward block off, one at a time, and with no head.
 
     Args:
         classifier: its classes are those of the rows, in the same order.
@@ -89,7 +101,8 @@ def ablate_on_rows(
             logits = predict_logits(model, texts).numpy()  # N C
         return float((logits.argmax(axis=1) == texts.labels).mean())
 
-    parts = np.array([accuracy([change]) for change in each_part(config, heads=off, off=off)])
+    changes = each_part(config, heads=off, off=off)
+    parts = np.array([accuracy([change]) for change in changes])
     split_at = config.n_layers * config.n_heads
     return AccuracyEffects(
         split=split,
@@ -98,6 +111,7 @@ def ablate_on_rows(
         accuracy=accuracy([]),
         heads=parts[:split_at].reshape(config.n_layers, config.n_heads),
         feed_forward=parts[split_at:],
+        all_heads=accuracy(changes[:split_at]),
     )
 
 

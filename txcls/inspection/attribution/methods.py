@@ -79,8 +79,8 @@ class TargetFunction:
         if self.target == "probability":
             # `txcls.metrics.calibrated_probabilities` in torch, for its gradient.
             calibration = self.classifier.checkpoint.calibration
-            surprise = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
-            exact = (-((surprise / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
+            surprisal = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
+            exact = (-((surprisal / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
         return exact[:, self.index]
 
     def without(self, removed: Sequence[Set[int]]) -> Floats:

@@ -119,7 +119,7 @@ def _calibrated(run: ForwardPass, surprisal: Floats) -> Step:
         r"\ell'_c = -\left(\frac{-\ln P_c}{\tau}\right)^{\kappa}, \quad "
         r"P'_c = \frac{\mathrm{e}^{\ell'_c}}{\sum_m \mathrm{e}^{\ell'_m}}",
         (
-            snippet(calibrated_log_probabilities, "surprise =", "return"),
+            snippet(calibrated_log_probabilities, "surprisal =", "return"),
             snippet(calibrated_probabilities, "probabilities:"),
         ),
         symbol="P'",
