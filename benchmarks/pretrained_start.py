@@ -1,22 +1,27 @@
-"""What starting from the pre-trained encoder is worth: validation accuracy beside two starts from random weights.
+"""What starting from the pre-trained encoder is worth: validation accuracy beside other starts and a linear model.
 
     python -m benchmarks.pretrained_start [--init encoder] [--seeds 3] [--set train.learning_rate=1e-3] [SET[:ROWS] ...]
 
-The recipe is that of the preset `own`, changed by `--set`. "same form" has the encoder's sizes and tokenizer, so that
-only pre-training differs; "own words" reads the words of the rows at hand, as the preset does without --init. Both
-learn at twice the preset's rate, all layers alike. Test rows are not read. Sets that are not on this machine are passed
-over.
+A SET is a data set's name or a table with the columns `text` and `label`. The recipe is that of the preset `own`,
+changed by `--set`. "same form" has the encoder's sizes and tokenizer, so that only pre-training differs; "own words"
+reads the words of the rows at hand, as the preset does without --init, from random vectors or from vectors counted in
+these rows (`train.start_vectors=company`). The linear model is a support vector machine over TF-IDF of words, signs and
+pairs of them, with C from 0.25 to 1. Every column is the best of what was tried on the same validation rows; test rows
+are not read. Sets that are not on this machine are passed over.
 """
 
 import argparse
 import statistics
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
+from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
+from benchmarks.linear_peers import features
 from txcls.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import LabelledTexts, is_available, open_dataset
@@ -31,7 +36,9 @@ SETS = ("snips:500", "clinc150:1500")
 """What runs unless asked for others: minutes."""
 MOST_VALIDATED = 3000
 """Validation rows that are read at most."""
-FROM_RANDOM = ("train.learning_rate=1e-3", "train.layer_decay=1.0")
+STRENGTHS = (0.25, 0.5, 1.0)
+"""C of the linear model."""
+COLUMNS = ("encoder", "same form, random", "own words, random", "own words, counted", "linear")
 
 
 def sample(rows: LabelledTexts, n: int) -> LabelledTexts:
@@ -47,26 +54,39 @@ def accuracy(config: RunConfig, train: LabelledTexts, held_out: LabelledTexts, i
     return 100 * best.validation_accuracy
 
 
+def linear(config: RunConfig, train: LabelledTexts, held_out: LabelledTexts) -> float:
+    """The best accuracy of the linear models on the held-out rows, in percent."""
+    turn = features(config, "words and signs", characters=False)
+    known, asked = turn.fit_transform(train.texts), turn.transform(held_out.texts)
+    return max(100 * LinearSVC(C=c).fit(known, train.labels).score(asked, held_out.labels) for c in STRENGTHS)
+
+
 def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str], seeds: int) -> tuple[str, ...]:
     """A line of the table."""
-    data = [f"data.dataset={name}", f"data.validation_fraction={encoder.config.data.validation_fraction}"]
+    path = Path(name) if Path(name).suffix else None
+    data = [
+        f"data.dataset={'table' if path else name}",
+        f"data.validation_fraction={encoder.config.data.validation_fraction}",
+    ]
     own = load_preset("own").with_settings([*data, *settings])
-    dataset = open_dataset(own.data)
+    dataset = open_dataset(own.data, path=path)
     check_unread(encoder, dataset, own)
     train, held_out = training_and_validation(dataset, own.data)
     train, held_out = sample(train, n_rows), sample(held_out, MOST_VALIDATED)
-    same_form = settings_from(encoder, own).with_settings(FROM_RANDOM)
+    same_form = settings_from(encoder, own)
     starts = (
-        (settings_from(encoder, own), encoder),
+        (same_form, encoder),
         (same_form, None),
-        (own.with_settings(FROM_RANDOM), None),
+        (own, None),
+        (own.with_settings(["train.start_vectors=company"]), None),
     )
     cells = []
-    for config, init in starts:
+    for column, (config, init) in zip(COLUMNS, starts, strict=False):
         found = [accuracy(config.with_settings([f"train.seed={seed}"]), train, held_out, init) for seed in range(seeds)]
         cells.append(f"{statistics.mean(found):.2f} ({min(found):.1f} to {max(found):.1f})")
-        print(f"{name} {len(train):,} rows: {cells[-1]}", file=sys.stderr)
-    return (name, f"{len(train):,}", f"{len(held_out):,}", *cells)
+        print(f"{name} {len(train):,} rows, {column}: {cells[-1]}", file=sys.stderr, flush=True)
+    cells.append(f"{linear(own, train, held_out):.2f}")
+    return (path.stem if path else name, f"{len(train):,}", f"{len(held_out):,}", *cells)
 
 
 def main() -> None:
@@ -83,11 +103,11 @@ def main() -> None:
         print(f"nothing to compare: {error}")
         return
     print(f"{machine()}; {encoder.name}: {encoder.n_parameters:,} parameters; {asked.seeds} seeds, mean (range)\n")
-    print("| data | training rows | validation rows | encoder | same form, random | own words, random |")
-    print("|---|---|---|---|---|---|")
+    print(f"| data | training rows | validation rows | {' | '.join(COLUMNS)} |")
+    print("|---|---|---" + "|---" * len(COLUMNS) + "|")
     for one in asked.sets:
         name, _, n_rows = one.partition(":")
-        if not is_available(name):
+        if not (Path(name).is_file() if Path(name).suffix else is_available(name)):
             print(f"{name} is not on this machine", file=sys.stderr)
             continue
         print("| " + " | ".join(compare(name, int(n_rows or sys.maxsize), encoder, asked.settings, asked.seeds)) + " |")
