@@ -1,13 +1,16 @@
 # make run    the app in the browser           make bench    how fast the app answers
-# make test   linters, types, every test       make lint     the linters and the type checker alone
+# make test   linters, types, the quick tests (under four minutes on two cores)
+# make test-all   the slow ones too: every page's accessibility, killed processes, crowds, shipped cards measured again
+# make test-lowest   what needs neither browser nor proxy, with the lowest versions allowed
+# make lint   the linters and the type checker alone
 # make format rewrite the code's layout        make clean    remove what these leave behind
 # make attack whether the app and the command line hold when attacked (15 minutes)
-# make fuzz   inputs by the thousand           make test-lowest   tests with the lowest versions allowed
+# make fuzz   inputs by the thousand
 #
 # PYTHON=python3.12   which Python makes .venv (3.11 or later)
 # PORT=8600           where `make run` serves
 # BROWSER=0           leave the browser tests out, on purpose
-# PROXY=0             leave out those that start the app behind HAProxy
+# PROXY=0             leave out of test-all those that start the app behind HAProxy
 # EXAMPLES=10000      how many inputs of each kind `make fuzz` tries
 # PYTEST="-k tokens"  further arguments for pytest
 
@@ -20,7 +23,7 @@ PYTEST ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-lowest lint format bench attack fuzz clean
+.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format bench attack fuzz clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -49,31 +52,49 @@ help:
 run: .venv/.installed-run
 	$(BIN)/python -m streamlit run streamlit_app.py --server.port $(PORT)
 
-lint: .venv/.installed-dev
+style: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/.installed-dev
 	$(BIN)/mypy
 
-# Tests without a browser run side by side, one process per core and at most four; then come those that watch the clock in
-# a real browser or behind HAProxy, one at a time. A choice in PYTEST may leave one of the two without any test (exit 5).
-SIDE_BY_SIDE := -n auto --maxprocesses 4 -m "not browser and not proxy"
-CHOSEN := $(if $(filter 0,$(BROWSER)),,browser) $(if $(filter 0,$(PROXY)),,proxy)
-IN_TURN := $(subst +, or ,$(subst $() $(),+,$(strip $(CHOSEN))))
+lint: style types
 
-test: lint
+# Tests run side by side, one process per core and at most four, and the type checker beside them; those of one file share
+# a process, and with it a server, a Chromium or what else took long to make. `make test` takes files in their order, and
+# test-all those with most tests first. Then the browser and HAProxy have the machine to themselves, in two processes.
+# A choice in PYTEST may leave a run without any test (exit 5).
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
+LEFT_OUT := $(if $(filter 0,$(BROWSER)), and not browser)$(if $(filter 0,$(PROXY)), and not proxy)
+
+test: style chromium
+	$(MAKE) --no-print-directory --jobs=2 types quick-tests
+
+test-all: style chromium haproxy
+	$(MAKE) --no-print-directory --jobs=2 types unit-tests
+ifneq ($(BROWSER)$(PROXY),00)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --maxprocesses 2 -m "(browser or proxy)$(LEFT_OUT)" $(PYTEST) || [ $$? -eq 5 ]
+endif
+
+quick-tests: .venv/.installed-dev
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --no-loadscope-reorder -m "not slow$(LEFT_OUT)" $(PYTEST) || [ $$? -eq 5 ]
+
+unit-tests: .venv/.installed-dev
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not browser and not proxy" $(PYTEST) || [ $$? -eq 5 ]
+
+chromium: .venv/.installed-dev
 ifeq ($(BROWSER),0)
 	@echo "Leaving out the browser tests, as BROWSER=0 asks."
 else
 	@CHROMIUM="$$($(BIN)/python tests/browser/chromium.py)" && echo "Browser tests use $$CHROMIUM"
 endif
+
+haproxy: .venv/.installed-dev
 ifeq ($(PROXY),0)
 	@echo "Leaving out the tests behind HAProxy, as PROXY=0 asks."
 else
 	@HAPROXY="$$($(BIN)/python tests/deploy/proxy.py)" && echo "Tests of deploy/ use $$HAPROXY"
-endif
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(PYTEST) || [ $$? -eq 5 ]
-ifneq ($(IN_TURN),)
-	$(BIN)/python -m pytest -m "$(IN_TURN)" $(PYTEST) || [ $$? -eq 5 ]
 endif
 
 # The lowest versions that requirements*.txt allow, in an environment of their own: uv says which they are, and pip
@@ -90,7 +111,7 @@ LOWEST := .venv-lowest/bin/python -m pip --disable-pip-version-check install --q
 	@touch $@
 
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) $(PYTEST)
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) -m "not browser and not proxy" $(PYTEST)
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .

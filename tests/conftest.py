@@ -1,7 +1,7 @@
 """Tiny objects that many tests share: a few texts, an untrained checkpoint on disk, its classifier."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 # One thread: the models here are tiny, and threads that wait for a busy core cost more than they bring. Set before
@@ -33,6 +33,12 @@ TEXTS = (
 )
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 FITTED = Calibration(temperature=1.5, power=1.25)
+
+
+def slow_but(quick: Iterable[str], values: Iterable[str]) -> list[object]:
+    """The values for `pytest.mark.parametrize`, all marked slow but the quick ones."""
+    quick = set(quick)
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 def tiny_config(*, text: Mapping[str, object] | None = None, **model: object) -> RunConfig:

@@ -65,6 +65,7 @@ def txcls(*arguments: str, cwd: Path, **options: object) -> subprocess.Completed
     )
 
 
+@pytest.mark.slow
 def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -> None:
     trained = txcls("train", "sample", "--out", "mine", *QUICK, cwd=tmp_path)
     assert trained.returncode == 0, trained.stderr
@@ -99,6 +100,7 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     assert "test" not in record and record["validation"] == written["validation"]
 
 
+@pytest.mark.slow
 def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
     """SIGKILL in the middle, then --resume: the result is that of a run that was left alone."""
     arguments = ["train", "sample", *QUICK, "--set", "train.epochs=12", "--set", "train.save_every_seconds=0.0"]
@@ -360,6 +362,7 @@ def test_labels_and_names_cannot_command_the_terminal(run, tmp_path: Path) -> No
     assert long.code == 2 and len(long.err) < 2500
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_data_are_read_ends_with_130_and_one_word(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from txcls.errors import CheckpointError
 from txcls.generation import END_OF_TEXT, Sampling, TextModel, generate
@@ -14,12 +14,16 @@ from txcls.gpt2 import FILES, load_gpt2
 from txcls.inspection.language_model import surprisal
 from txcls.listing import checkpoint_names
 
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
 TEXTS = ["the cat sat on the mat", "a dog — naïve, 狗! — ran", "the end of the 2nd day"] * 20
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, GPT2LMHeadModel]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadModel]":
     from tokenizers import ByteLevelBPETokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel
 
     folder = tmp_path_factory.mktemp("gpt2")
     tokenizer = ByteLevelBPETokenizer()
@@ -43,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, GPT2LMHeadMode
     return folder, theirs
 
 
-def test_logits_equal_the_originals(made: tuple[Path, GPT2LMHeadModel]) -> None:
+def test_logits_equal_the_originals(made: "tuple[Path, GPT2LMHeadModel]") -> None:
     folder, theirs = made
     ours = load_gpt2(folder)
     ids = torch.randint(0, 256, (3, 40))
@@ -52,7 +56,7 @@ def test_logits_equal_the_originals(made: tuple[Path, GPT2LMHeadModel]) -> None:
         torch.testing.assert_close(ours.model(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
 
 
-def test_the_greedy_continuation_is_the_originals(made: tuple[Path, GPT2LMHeadModel]) -> None:
+def test_the_greedy_continuation_is_the_originals(made: "tuple[Path, GPT2LMHeadModel]") -> None:
     folder, theirs = made
     ours = load_gpt2(folder)
     prompt = ours.tokenizer.encode("the cat ran").ids
@@ -66,13 +70,13 @@ def test_the_greedy_continuation_is_the_originals(made: tuple[Path, GPT2LMHeadMo
 
 
 @pytest.mark.parametrize("text", [*TEXTS[:3], "", "  two  spaces\n", "🙂"])
-def test_text_survives_the_tokenizer(made: tuple[Path, GPT2LMHeadModel], text: str) -> None:
+def test_text_survives_the_tokenizer(made: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
     tokenizer = load_gpt2(made[0]).tokenizer
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
 def test_a_published_folder_is_a_language_model_like_any_other(
-    made: tuple[Path, GPT2LMHeadModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(made[0].parent))
     assert made[0].name in checkpoint_names(language_models=True) and checkpoint_names() == ()
@@ -89,14 +93,14 @@ def test_a_published_folder_is_a_language_model_like_any_other(
 
 
 @pytest.mark.parametrize("text", ["the cat " * 40, "the cat " * 40_000, "狗" * 50_000])
-def test_a_published_model_reads_as_much_as_it_has_places_for(made: tuple[Path, GPT2LMHeadModel], text: str) -> None:
+def test_a_published_model_reads_as_much_as_it_has_places_for(made: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
     model = TextModel.load(made[0])
     read = model.read(text)
     assert len(read.tokens) == 64 and read.truncated_at is not None
     assert read.ids == load_gpt2(made[0]).tokenizer.encode(text[:2000]).ids[:64]
 
 
-def test_the_token_between_texts_begins_an_empty_one(made: tuple[Path, GPT2LMHeadModel], tmp_path: Path) -> None:
+def test_the_token_between_texts_begins_an_empty_one(made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path) -> None:
     for name in FILES:
         (tmp_path / name).write_bytes((made[0] / name).read_bytes())
     vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
@@ -143,7 +147,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
     ],
 )
 def test_a_folder_that_is_no_gpt2_is_refused_by_name(
-    made: tuple[Path, GPT2LMHeadModel], tmp_path: Path, damage: Callable[[Path], object], message: str
+    made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, damage: Callable[[Path], object], message: str
 ) -> None:
     for name in FILES:
         (tmp_path / name).write_bytes((made[0] / name).read_bytes())

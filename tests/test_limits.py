@@ -195,6 +195,9 @@ def copy_of_gpt2(folder: Path) -> None:
     save_file(weights, folder / "model.safetensors")
 
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What loading each folder said and took."""
@@ -215,7 +218,6 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     return {Path(folder).name: found for folder, found in map(json.loads, done.stdout.splitlines())}
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [*CLASSIFIERS, *GPT2])
 def test_what_claims_to_be_large_is_refused_at_once(outcomes: dict[str, dict[str, Any]], name: str) -> None:
     found, message = outcomes[name], {**CLASSIFIERS, **GPT2}[name][1]

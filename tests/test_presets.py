@@ -19,6 +19,7 @@ from txcls.training.from_pretrained import check_unread, encoder_from, start_fro
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reference_ag_news", "reference_huffpost", "reference_imdb", "reference_intents"])
 def test_a_published_system_trains_on_its_own_data(
     name: str, published_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

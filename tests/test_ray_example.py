@@ -14,6 +14,7 @@ from txcls.classifier import Classifier
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)  # Ray starts a cluster of its own
 def test_ray_classifies_a_folder_of_parquet_files(tmp_path: Path) -> None:
     checkpoint = make_checkpoint(tmp_path / "tiny")

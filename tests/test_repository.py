@@ -83,6 +83,7 @@ def test_the_version_is_the_same_everywhere():
         version = tomllib.load(file)["project"]["version"]
     assert version == txcls.__version__
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
 def test_torch_is_pinned_exactly_and_everything_has_an_upper_bound():

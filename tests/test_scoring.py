@@ -253,6 +253,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_killed_process_leaves_whole_rows_and_is_resumed(large: Path) -> None:
     """SIGKILL in mid-work, twice, the second time as soon as a part is being written."""

@@ -1,9 +1,12 @@
 """Every test of the app sees two tiny checkpoints and nothing cached by another test."""
 
 import os
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
@@ -20,6 +23,15 @@ def tiny_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checkpoints")
     save_tiny_checkpoints(root)
     return root
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _installed_packages_are_scanned_once() -> Iterator[None]:
+    """Each AppTest looks for components in every installed package, which takes longer than to draw a page."""
+    with pytest.MonkeyPatch.context() as patch:
+        once = cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", once)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,6 @@ def open_page(name: str, **params: str) -> AppTest:
     for field, value in params.items():
         app.query_params[field] = value
     if name != "classify":
-        app.run()
         app.switch_page(f"txcls/app/pages/{name}.py")
     app.run()
     assert not app.exception, app.exception

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.app.drawn import charts_of, each_bad_text, open_page
-from tests.conftest import make_checkpoint
+from tests.conftest import make_checkpoint, slow_but
 from txcls.app.pages import PAGES
 
 CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name != "language"]
 ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank raised its rates again " * 30}
 
 
-@pytest.mark.parametrize("page", CLASSIFIERS_PAGES)
+@pytest.mark.parametrize("page", slow_but(["classify"], CLASSIFIERS_PAGES))
 def test_bad_texts_are_answered_calmly(page: str) -> None:
     app = open_page(page)
     for kind in each_bad_text(app):

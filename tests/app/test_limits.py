@@ -130,6 +130,7 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
     assert len(steps) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="speaks to glibc")
 def test_freed_memory_goes_back_to_the_system() -> None:
     code = (

@@ -29,6 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if not item.get_closest_marker("smoke"):
+                item.add_marker(pytest.mark.slow)
             if os.environ.get("TXCLS_BROWSER") == "0":
                 item.add_marker(pytest.mark.skip(reason="TXCLS_BROWSER=0"))
 

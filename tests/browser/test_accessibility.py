@@ -1,7 +1,11 @@
-"""Every page in both themes, wide and as on a phone: what axe-core finds, and what the keyboard reaches."""
+"""Every page in both themes, wide and as on a phone: what axe-core finds, and what the keyboard reaches.
 
+Each page is opened once, and follows the theme of the system as that is switched.
+"""
+
+import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -9,6 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.server import ROOT
+from tests.browser.visiting import settle
 from tests.conftest import TEXTS
 
 TEXT = f"zyzzyva {' '.join(TEXTS)}"
@@ -27,6 +33,12 @@ PAGES: dict[str, dict[str, str]] = {
     "language": {"part": "continue"},
 }
 """Paths, with what a link can bring besides the text."""
+Theme = Literal["light", "dark"]
+THEMES: tuple[Theme, ...] = ("light", "dark")
+BACKGROUNDS: dict[Theme, str] = {
+    theme: tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][theme]["backgroundColor"]
+    for theme in THEMES
+}
 WIDTHS = (1280, 390)
 FOLDED = '[data-testid="stExpander"] details:not([open]) > summary'
 STEP = """() => {
@@ -43,14 +55,15 @@ STEP = """() => {
   return [window.txclsLeft !== null, left && left.seen() === left.focused ? left.html : null]
 }"""
 """After a Tab: whether the focus is on anything, and what it has left, if that looks as it did while focused."""
+JUDGE = "async (exclude) => (await axe.run({exclude}, {resultTypes: ['violations']})).violations"
 NEVER_JUDGED = [".js-plotly-plot .main-svg"]
 """A chart is an image with a description; axe-core cannot tell what lies under its text."""
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def visitor(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Page]:
-    """One page for all addresses, so that the app's own files are loaded once for each theme."""
-    context = browser.new_context(color_scheme=request.param, reduced_motion="reduce")
+@pytest.fixture(scope="module")
+def visitor(browser: Browser, server: Server) -> Iterator[Page]:
+    """One page for all addresses, so that the app's own files are loaded once."""
+    context = browser.new_context(reduced_motion="reduce")
     context.set_default_timeout(PATIENCE_MS)
     watch = Watch()
     context.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
@@ -72,12 +85,18 @@ def opened(request: pytest.FixtureRequest, visitor: Page, server: Server) -> Pag
         visitor.locator(FOLDED).first.click()
         settle(visitor)
     visitor.add_style_tag(content="* {transition: none !important}")
+    visitor.evaluate(Axe().axe_script)
     return visitor
 
 
-def settle(page: Page) -> None:
-    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
-    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+@pytest.fixture(scope="module", params=THEMES)
+def themed(request: pytest.FixtureRequest, opened: Page) -> Page:
+    """The opened page in one of the themes."""
+    opened.emulate_media(color_scheme=request.param)
+    red, green, blue = bytes.fromhex(BACKGROUNDS[request.param].removeprefix("#"))
+    expect(opened.locator(".stApp")).to_have_css("background-color", f"rgb({red}, {green}, {blue})")
+    settle(opened)
+    return opened
 
 
 def show_all(page: Page, width: int) -> None:
@@ -87,11 +106,12 @@ def show_all(page: Page, width: int) -> None:
     height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": width, "height": min(height + 100, 12_000)})
     page.wait_for_timeout(500)  # charts and the names of what scrolls follow the width
+    settle(page)
 
 
 def findings(page: Page) -> list[str]:
     """Serious and critical ones: rule, place, and what is wrong."""
-    found: list[dict[str, Any]] = Axe().run(page, context={"exclude": NEVER_JUDGED}).response["violations"]
+    found: list[dict[str, Any]] = page.evaluate(JUDGE, NEVER_JUDGED)
     return [
         f"{rule['id']}: {node['target']} {node['html'][:120]} {node['failureSummary']}"
         for rule in found
@@ -100,29 +120,29 @@ def findings(page: Page) -> list[str]:
     ]
 
 
-def test_axe_finds_nothing_serious(opened: Page) -> None:
-    for width in WIDTHS:
-        show_all(opened, width)
-        assert findings(opened) == [], f"{width} pixels wide"
+@pytest.mark.parametrize("width", WIDTHS)
+def test_axe_finds_nothing_serious(themed: Page, width: int) -> None:
+    show_all(themed, width)
+    assert findings(themed) == []
 
 
-def test_every_chart_is_described(opened: Page) -> None:
-    labels = opened.locator(".stPlotlyChart").evaluate_all("(charts) => charts.map((one) => one.ariaLabel ?? '')")
-    assert len(labels) == opened.locator(".js-plotly-plot").count()  # none on Tokens
+def test_every_chart_is_described(themed: Page) -> None:
+    labels = themed.locator(".stPlotlyChart").evaluate_all("(charts) => charts.map((one) => one.ariaLabel ?? '')")
+    assert len(labels) == themed.locator(".js-plotly-plot").count()  # none on Tokens
     assert all(labels)  # what they must say: tests/app/test_charts.py
 
 
-def test_focus_is_seen_wherever_it_goes(opened: Page) -> None:
-    opened.set_viewport_size({"width": WIDTHS[0], "height": 900})
+def test_focus_is_seen_wherever_it_goes(themed: Page) -> None:
+    themed.set_viewport_size({"width": WIDTHS[0], "height": 900})
     # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
-    expect(opened.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(len(PAGES))
-    opened.wait_for_timeout(500)
-    opened.locator('[data-testid="stSkipToContent"]').focus()
-    opened.evaluate("() => { window.txclsLeft = null }")
+    expect(themed.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(len(PAGES))
+    themed.wait_for_timeout(500)
+    themed.locator('[data-testid="stSkipToContent"]').focus()
+    themed.evaluate("() => { window.txclsLeft = null }")
     unseen, reached, on_page = [], 0, True
     while on_page and reached < 150:
-        opened.keyboard.press("Tab")
-        on_page, left = opened.evaluate(STEP)
+        themed.keyboard.press("Tab")
+        on_page, left = themed.evaluate(STEP)
         reached += on_page
         unseen += [left] if left else []
     assert reached > 15

@@ -1,31 +1,58 @@
-"""Every page at its address, wide in light and as on a phone in dark."""
+"""Every page at its address, wide in light and as on a phone in dark, and a text typed into the first of them."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, visit
+from tests.browser.visiting import CHART, query, settle, text_box, visit
 from txcls.app.pages import PAGES
+from txcls.classifier import Classifier
 
-VIEWS: list[tuple[str, str, dict[str, object]]] = [
+View = tuple[str, str, dict[str, object]]
+VIEWS: list[View] = [
     *((page.name, CHART, {}) for page in PAGES if page.name not in ("tokens", "steps", "language")),
-    *(("tokens", ".txcls-merges", {"checkpoint": name}) for name in (PLAIN, PAIRS)),
-    *(("steps", "pre", {"step": step}) for step in ("tokens", "norm_attn", "softmax", "calibrated")),
-    *(("language", CHART, {"part": p, "added": "20.21.22", "top_k": 5}) for p in ("fill", "continue", "masks")),
+    ("tokens", ".txcls-merges", {"checkpoint": PLAIN}),
+    ("steps", "pre", {"step": "softmax"}),
+    ("language", CHART, {"part": "fill"}),
 ]
-"""Page, what to wait for, and what the link brings."""
+"""One of each page: its name, what to wait for, and what the link brings."""
+MORE: list[View] = [
+    ("tokens", ".txcls-merges", {"checkpoint": PAIRS}),
+    *(("steps", "pre", {"step": step}) for step in ("tokens", "norm_attn", "calibrated")),
+    *(("language", CHART, {"part": part, "added": "20.21.22", "top_k": 5}) for part in ("continue", "masks")),
+]
 QUESTIONS = {page.name: page.question for page in PAGES}
 
 
-@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(
+    "views, scheme, width",
+    [
+        pytest.param(VIEWS, "light", 1280, marks=pytest.mark.smoke, id="light-1280"),
+        pytest.param(MORE, "light", 1280, id="more-light-1280"),
+        pytest.param([*VIEWS, *MORE], "dark", 390, id="dark-390"),
+    ],
+)
 def test_every_page_has_its_heading_and_never_scrolls_sideways(
-    page: Page, server: Server, scheme: str, width: int
+    page: Page, server: Server, views: list[View], scheme: str, width: int
 ) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 850})
-    for name, wait_for, params in VIEWS:
+    for name, wait_for, params in views:
         visit(page, server, "" if name == "classify" else name, wait_for=wait_for, **params)
         expect(page.locator("h1")).to_have_text(QUESTIONS[name])
         needed = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         assert needed <= width, f"{name} {params} needs {needed} pixels"
+
+
+@pytest.mark.smoke
+def test_answer_follows_the_typing_and_goes_into_the_url(page: Page, server: Server, answers: Classifier) -> None:
+    visit(page, server)
+    text = "the goalkeeper saved a late penalty"
+    text_box(page).fill("")
+    text_box(page).press_sequentially(text, delay=5)
+    expect(page.locator(".txcls-text")).to_have_text(text)
+    expect(page.locator(".txcls-answer")).to_contain_text(str(answers.predict([text])[0].label))
+    settle(page)
+    assert query(page)["text"] == text
+    assert text_box(page).input_value() == text

@@ -1,4 +1,4 @@
-"""The served app under what visitors do: all come at once, leave early, type while the server dies."""
+"""The served app under what visitors do: come in crowds, leave early, type while the server dies, send megabytes."""
 
 import os
 import time
@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.server import free_port, serving
-from tests.browser.visitors import PAGES, Visitor, visit_pages_together
+from tests.browser.visitors import PAGES, Visitor, visit_pages_together, visit_together
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -26,6 +26,20 @@ def test_a_crowd_right_after_a_start_finds_every_page_whole(tmp_path: Path) -> N
     assert [visit.exceptions for visit in visits if visit.exceptions] == []
     assert all(visit.finished for visit in visits)
     assert Server(app.address, log).complaints() == []
+
+
+@pytest.mark.parametrize("page", ["", "attention", "switchboard", "explanation", "whatif"])
+def test_thirty_visitors_at_once_see_their_own_texts_alone(server: Server, page: str) -> None:
+    before = len(server.complaints())
+    names = [f"visitor{n:02}of{page or 'classify'}" for n in range(30)]
+    visits = visit_together(server.address, page, [f"the bank raised {name} again" for name in names])
+    for name, visit in zip(names, visits, strict=True):
+        assert visit.finished
+        assert name.encode() in visit.sent
+        assert b"Traceback" not in visit.sent
+        for other in names:
+            assert other == name or other.encode() not in visit.sent, f"{name} was sent the text of {other}"
+    assert server.complaints()[before:] == []
 
 
 def cpu_seconds(pid: int) -> float:

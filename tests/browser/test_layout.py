@@ -9,24 +9,12 @@ from playwright.sync_api import Browser, Download, Page, expect
 
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server, Watch
-from tests.browser.visiting import CHART, query, settle, text_box, visit
+from tests.browser.visiting import CHART, settle, text_box, visit
 from txcls.classifier import Classifier
 
 
 def answer(classifier: Classifier, text: str) -> str:
     return str(classifier.predict([text])[0].label)
-
-
-def test_answer_follows_the_typing_and_goes_into_the_url(page: Page, server: Server, answers: Classifier) -> None:
-    visit(page, server)
-    text = "the goalkeeper saved a late penalty"
-    text_box(page).fill("")
-    text_box(page).press_sequentially(text, delay=5)
-    expect(page.locator(".txcls-text")).to_have_text(text)
-    expect(page.locator(".txcls-answer")).to_contain_text(answer(answers, text))
-    settle(page)
-    assert query(page)["text"] == text
-    assert text_box(page).input_value() == text
 
 
 def test_what_is_typed_before_the_page_is_drawn_is_answered(page: Page, server: Server, answers: Classifier) -> None:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import slow_but
 from txcls.config import DataConfig
 from txcls.data import labelled, limits, parquet
 from txcls.data.archives import matching_files
@@ -93,7 +94,10 @@ print(int(peak.split()[1]) / 1024, took)
 """
 
 
-@pytest.mark.parametrize("name", BOMBS)
+ONE_FOR_EACH_READER = ("field.csv.gz", "item.json.gz", "texts.parquet")
+
+
+@pytest.mark.parametrize("name", slow_but(ONE_FOR_EACH_READER, BOMBS))
 def test_a_small_file_that_holds_far_too_much_is_refused_soon_and_in_little_memory(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     BOMBS[name](path)

@@ -140,6 +140,7 @@ def test_half_of_a_character_pair_is_no_reason_to_fail(tmp_path: Path) -> None:
     assert len(dataset.load("train")) + len(dataset.load("test")) == 1
 
 
+@pytest.mark.slow
 def test_published_rows_are_split_as_published_figures_are(published_data: Path) -> None:
     dataset = open_dataset(CONFIG, path=published_data / "huffpost")
     train, test = dataset.load("train"), dataset.load("test")

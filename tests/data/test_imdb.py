@@ -81,6 +81,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         open_dataset(CONFIG, path=tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_published_archive_holds_the_published_rows(published_data: Path) -> None:
     dataset = open_dataset(CONFIG, path=published_data / "imdb")
     for split, repeats in (("train", 96), ("test", 199)):

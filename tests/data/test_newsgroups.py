@@ -94,6 +94,7 @@ def test_truncated_archive_and_missing_files_are_refused(tmp_path: Path) -> None
         open_dataset(CONFIG, path=tmp_path).load("train")
 
 
+@pytest.mark.slow
 def test_published_archive_holds_the_published_rows_and_is_stripped_as_scikit_learn_does(published_data: Path) -> None:
     from sklearn.datasets import _twenty_newsgroups as reference
 

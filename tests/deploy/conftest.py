@@ -26,6 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.proxy)
+            item.add_marker(pytest.mark.slow)
 
 
 def shipped_settings() -> dict[str, str]:
@@ -40,7 +41,7 @@ def proxy(apps: list[Served], log: Path, **changed: str) -> Iterator[str]:
     """The proxy's address while the block runs, with these of its settings changed."""
     executable = find_haproxy()
     if executable is None:
-        pytest.fail("no HAProxy here: run `python tests/deploy/proxy.py`, or `make test PROXY=0`", pytrace=False)
+        pytest.fail("no HAProxy here: run `python tests/deploy/proxy.py`, or `make test-all PROXY=0`", pytrace=False)
     port = free_port()
     addresses = {f"TXCLS_APP{n}": app.address.removeprefix("http://") for n, app in enumerate(apps, 1)}
     environment = {**os.environ, **shipped_settings(), **addresses, "TXCLS_LISTEN": f"127.0.0.1:{port}", **changed}

@@ -42,7 +42,7 @@ def main() -> int:
     if found is None:
         print(
             "no HAProxy here, which the tests of deploy/ need: install haproxy, or set HAPROXY=/path/to/it. To leave "
-            "these tests out on purpose: make test PROXY=0",
+            "these tests out on purpose: make test-all PROXY=0",
             file=sys.stderr,
         )
         return 1

@@ -13,6 +13,9 @@ from tests.fuzz.properties import PROPERTIES, Bench, Property, search
 ROOT = Path(__file__).resolve().parents[2]
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with Judge() as judge:

@@ -59,6 +59,7 @@ def test_a_pass_that_is_left_out_would_have_changed_nothing(text: str) -> None:
         assert each.apply(text) == each.pattern.sub(each.replacement, text)
 
 
+@pytest.mark.slow
 def test_whatever_a_pass_looks_for_it_is_not_spared() -> None:
     """Every single character there is, alone and beside a space."""
     for spared, pattern in ((_SURROGATES.spares, _SURROGATES.pattern), (_single_spaced, _SPACES)):
@@ -122,6 +123,7 @@ def test_unknown_step_is_refused_with_the_known_ones_named() -> None:
         clean("x", ["stem"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["<", "<!--", "<a", " ", "\n", " \t", "&", "&lt;", " #39;", "http://", "http://...", "www.", "'", "\\", "İ", "a"],

@@ -101,6 +101,7 @@ def test_special_tokens_cannot_be_typed(tokenizer: str, typed: str) -> None:
     assert not ids & {0, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
 @pytest.mark.parametrize(
     "text",
@@ -181,6 +182,7 @@ def test_something_else_than_an_object_is_refused() -> None:
         TextEncoder.from_dict([])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
 def test_fast_ids_are_those_with_places_on_ag_news(tokenizer: str, published_data: Path) -> None:
     rows = read_rows(published_data / "ag_news" / "test.csv.gz").texts[:2_000]

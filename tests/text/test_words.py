@@ -100,6 +100,7 @@ def test_one_sentence_is_tokenized_as_nltk_does(text: str) -> None:
     assert treebank.tokenize(text) == NLTKWordTokenizer().tokenize(text)
 
 
+@pytest.mark.slow
 def test_fast_tokens_are_those_with_places_and_nltks_on_ag_news(published_data: Path) -> None:
     tokenizer = NLTKWordTokenizer()
     for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts:

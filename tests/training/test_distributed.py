@@ -19,7 +19,10 @@ from txcls.training.distributed import ALONE, here, launcher
 
 ROOT = Path(__file__).parent.parent.parent
 
-pytestmark = pytest.mark.timeout(900)  # three processes that import torch, several times over
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),  # three processes that import torch, several times over
+]
 
 
 def torchrun(*arguments: str, cwd: Path, n: int = 2) -> "subprocess.Popen[str]":

@@ -70,6 +70,7 @@ def test_a_full_disk_under_the_training_state_is_said_so(tmp_path: Path) -> None
     assert "\n" not in str(one.value) and list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_no_room_for_a_training_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     """The system refuses files above 100 kB, as a full disk refuses them."""

@@ -89,6 +89,7 @@ def test_a_link_opens_the_comparison_and_other_pages_keep_it() -> None:
     assert not app.exception and "versus" not in app.query_params  # not with itself
 
 
+@pytest.mark.slow
 def test_bad_texts_are_answered_calmly_by_two_checkpoints() -> None:
     app = open_page("classify", checkpoint=PAIRS, versus=MANY)
     for kind in each_bad_text(app):

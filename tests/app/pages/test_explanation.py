@@ -61,6 +61,7 @@ def test_kept_averages_are_shown(measured: Classifier) -> None:
         assert f"<td>{area:.3f}</td>" in shown
 
 
+@pytest.mark.slow
 def test_averages_are_computed_anew_where_the_data_are_here() -> None:
     app = open_page("explanation", checkpoint=MANY, text=TEXT)  # its data are the sample set, which ships
     config = load_checkpoint(MANY).config

@@ -30,6 +30,7 @@ def model(name: str):  # type: ignore[no-untyped-def]
     return compute.language(compute.source(name), objective).model  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_bad_texts_are_answered_calmly_in_every_part(part: str) -> None:
     app = open_language(part=part)
@@ -210,6 +211,7 @@ def test_a_damaged_language_model_is_named_not_raised(
     assert "not a complete safetensors file" in open_language().error[0].value
 
 
+@pytest.mark.slow
 def test_a_published_gpt2_folder_continues_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tokenizers import ByteLevelBPETokenizer
     from transformers import GPT2Config, GPT2LMHeadModel

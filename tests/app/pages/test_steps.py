@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from tests.conftest import make_checkpoint
+from tests.conftest import make_checkpoint, slow_but
 from txcls.app import compute
 from txcls.inspection.walk import Walk
 from txcls.inspection.walk.arithmetic import number
@@ -23,7 +23,7 @@ def heading(app: AppTest) -> str:
     return str(app.subheader[0].value)
 
 
-@pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS, MANY])
+@pytest.mark.parametrize("name", slow_but([PLAIN], [PLAIN, LEARNED, PAIRS, MANY]))
 def test_next_goes_through_every_step_and_back_again(name: str) -> None:
     app = open_page("steps", checkpoint=name, text=TEXT)
     walk = walk_of(name)
@@ -94,6 +94,7 @@ def test_predict_first_keeps_the_numbers_back_until_there_is_an_answer() -> None
     assert not app.get("plotly_chart")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["text", "tokens", "ids", "embeddings", "softmax", "logits"])
 def test_bad_texts_are_shown_calmly_at_every_kind_of_step(step: str) -> None:
     app = open_page("steps", step=step)

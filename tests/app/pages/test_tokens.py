@@ -85,6 +85,7 @@ def test_vocabulary_search_finds_words_parts_and_ids() -> None:
     assert "id **3**" in words_of(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [PLAIN, PAIRS])
 def test_bad_texts_in_the_box_and_in_the_search_are_answered_calmly(name: str) -> None:
     def enter(app: AppTest, text: str) -> None:
