@@ -98,3 +98,5 @@ def test_texts_without_words_and_empty_lists_are_refused(classifier: Predictor) 
         token_plane(classifier, "")
     with pytest.raises(ValueError, match="at least one"):
         pool_texts(classifier, [])
+    with pytest.raises(TypeError, match="texts: got one string"):
+        pool_texts(classifier, TEXTS[0])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from txcls.data.batches import batches_by_length
 from txcls.inspection.tracing import FloatArray, readable
 from txcls.predictor import Predictor, padded
+from txcls.text.given import given_texts
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 __all__ = [
@@ -155,6 +156,7 @@ def pool_texts(classifier: Predictor, texts: Sequence[str], *, batch_size: int =
     """
     from txcls.tap import trace
 
+    texts = given_texts(texts)
     if not texts:
         raise ValueError("got no text; wanted at least one")
     rows = [readable(classifier, text).ids for text in texts]

@@ -16,6 +16,7 @@ from torch import Tensor
 from txcls.config import ModelConfig
 from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
+from txcls.text.given import given_texts
 
 Part = Literal["head", "feed_forward", "positions", "bigrams", "phrases", "token"]
 How = Literal["zero", "mean", "uniform", "shuffled"]
@@ -119,7 +120,7 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
     names = list(_mean_shapes(classifier))
     sums: dict[str, Tensor] = {}
     n_texts = n_tokens = 0
-    for text in texts:
+    for text in given_texts(texts):
         encoding = classifier.encoder.encode(text)
         if not encoding.has_words:
             continue
