@@ -20,7 +20,7 @@ from benchmarks.inspection_speed import N_TOKENS, text_of
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve
 from txcls.app.examples import EXAMPLES
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -139,7 +139,7 @@ def main() -> int:
             page.goto(f"{address}/attention")
             page.wait_for_selector(f"{MAP} .xtick", state="attached")
             page.wait_for_timeout(1500)
-            most = text_of(Classifier.load("ag_news"), N_TOKENS - 1)
+            most = text_of(Predictor.load("ag_news"), N_TOKENS - 1)
             maps = map_reactions(page, [f"{most} report{n}x" for n in range(options.texts)])
         browser.close()
     print(machine())

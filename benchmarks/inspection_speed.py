@@ -14,27 +14,27 @@ from collections.abc import Callable
 
 from benchmarks._side_by_side import machine
 from txcls.app.examples import EXAMPLES
-from txcls.classifier import Classifier
 from txcls.inspection.ablation import ablate_each
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.attribution import deletion_curves, explain, integrated_gradients
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 AIM_MS = 300
 AIM_FLIP_MS = 1000
 N_TOKENS = 40
 
 
-def text_of(classifier: Classifier, n_tokens: int) -> str:
+def text_of(classifier: Predictor, n_tokens: int) -> str:
     """So much of the app's examples as the checkpoint reads as `n_tokens` tokens."""
     text = " ".join(example.text for example in EXAMPLES)
     tokens = classifier.encoder.encode(text).tokens
     return text[: tokens[n_tokens - 1].end]
 
 
-def attention_page(classifier: Classifier, text: str) -> None:
+def attention_page(classifier: Predictor, text: str) -> None:
     traced = trace_text(classifier, text)
     attention_rollout(traced.attention)
     head_statistics(traced.attention)
@@ -57,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=int, default=20, help="how often each is computed")
     options = parser.parse_args()
-    classifier = Classifier.load("ag_news")
+    classifier = Predictor.load("ag_news")
     text = text_of(classifier, N_TOKENS)
     scores = explain(classifier, text).scores
     work: dict[str, tuple[Callable[[], object], int | None]] = {

@@ -29,11 +29,11 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
-from txcls.classifier import Classifier
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation import in_classes_of
+from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb")
@@ -183,7 +183,7 @@ def compare(name: str) -> None:
     """One set: the checkpoint's accuracy on test rows, each linear model's, and how often one alone is right."""
     config = load_preset(name)
     dataset = open_dataset(config.data)
-    classifier = Classifier.load(name)
+    classifier = Predictor.load(name)
     rows = Rows.of(dataset, config)
     test = in_classes_of(rows.test, classifier.checkpoint)
     own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N

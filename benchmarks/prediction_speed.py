@@ -17,15 +17,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import alternate, machine, median_ratio, seconds
-from txcls.classifier import Classifier
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
+from txcls.predictor import Predictor
 
 AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
 
 
-def one_headline(classifier: Classifier, texts: list[str]) -> None:
+def one_headline(classifier: Predictor, texts: list[str]) -> None:
     """Text to ranked classes, beside the forward pass of the same tokens, headline by headline."""
     pairs = []
     for text in [texts[0], *texts]:
@@ -40,7 +40,7 @@ def one_headline(classifier: Classifier, texts: list[str]) -> None:
     print(f"{classifier.name:<50}{whole:>11.2f}{bare:>9.2f}{whole / bare:>7.2f}{AIM_ONE:>6g}")
 
 
-def many(classifier: Classifier, texts: list[str], linear: object, *, rounds: int) -> None:
+def many(classifier: Predictor, texts: list[str], linear: object, *, rounds: int) -> None:
     """All texts end to end, in turns with the linear model."""
     measures = {
         "txcls": lambda: seconds(lambda: classifier.probabilities(texts)),
@@ -53,9 +53,9 @@ def many(classifier: Classifier, texts: list[str], linear: object, *, rounds: in
     print(f"\n{title:<50}{'texts/s':>11}{'time, times that of the linear model':>38}")
     for name, label in (
         ("linear", "TF-IDF of 1- and 2-grams + LinearSVC"),
-        ("txcls", f"Classifier.probabilities (aim {AIM_PER_SECOND:,}, {AIM_MANY:g})"),
+        ("txcls", f"Predictor.probabilities (aim {AIM_PER_SECOND:,}, {AIM_MANY:g})"),
         ("txcls, float32", 'the same with precision="float32"'),
-        ("txcls, predict", "Classifier.predict, with tokens and their places"),
+        ("txcls, predict", "Predictor.predict, with tokens and their places"),
     ):
         rate = len(texts) / statistics.median(found[name])
         print(f"{label:<50}{rate:>11,.0f}{median_ratio(found[name], found['linear']):>38.2f}")
@@ -68,7 +68,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=100_000, help="training texts of the linear model")
     options = parser.parse_args()
-    classifier = Classifier.load("ag_news")
+    classifier = Predictor.load("ag_news")
     try:
         dataset = open_dataset(DataConfig(dataset="ag_news"))
         training, texts = dataset.load("train"), list(dataset.load("test").texts)[: options.texts]

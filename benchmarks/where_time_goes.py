@@ -16,9 +16,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks._side_by_side import machine, seconds
-from txcls.classifier import Classifier
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
+from txcls.predictor import Predictor
 
 REPEATS = 200
 OPERATIONS = 7
@@ -27,7 +27,7 @@ OPERATIONS = 7
 processor_seconds = partial(seconds, clock=time.process_time)
 
 
-def one(classifier: Classifier, text: str) -> None:
+def one(classifier: Predictor, text: str) -> None:
     """The parts of one prediction, milliseconds each."""
     ids = torch.tensor([classifier.encoder.encode(text).ids])
     logits = classifier.logits(ids)
@@ -43,9 +43,9 @@ def one(classifier: Classifier, text: str) -> None:
         print(f"  {name:<40}{1000 * statistics.median(processor_seconds(work) for _ in range(REPEATS)):>8.2f}")
 
 
-def many(classifier: Classifier, texts: list[str]) -> None:
-    """The operations of `Classifier.probabilities` that take longest, in either precision."""
-    fresh = Classifier.load(classifier.name)
+def many(classifier: Predictor, texts: list[str]) -> None:
+    """The operations of `Predictor.probabilities` that take longest, in either precision."""
+    fresh = Predictor.load(classifier.name)
     first, again = (processor_seconds(lambda: fresh.encoder.encode_ids(texts)) for _ in range(2))
     print(f"\n{len(texts):,} texts: tokenizing {first:.2f} s, {again:.2f} s once their words were seen")
     for precision in ("float32", "bfloat16"):
@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("--checkpoint", default="ag_news")
     parser.add_argument("--texts", type=int, default=2000)
     options = parser.parse_args()
-    classifier = Classifier.load(options.checkpoint)
+    classifier = Predictor.load(options.checkpoint)
     try:
         texts = list(open_dataset(classifier.checkpoint.config.data).load("test").texts)[: options.texts]
     except DataError as error:

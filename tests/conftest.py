@@ -13,11 +13,11 @@ import torch
 
 from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from txcls.classifier import Classifier
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.model import LanguageModel, TextClassifier
+from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
 from txcls.training.start_vectors import frequent_pairs
 
@@ -115,9 +115,9 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 
 
 @pytest.fixture(scope="session")
-def classifier(tmp_path_factory: pytest.TempPathFactory) -> Classifier:
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
     """A classifier with random weights; nothing may change it."""
-    return Classifier(make_checkpoint(tmp_path_factory.mktemp("shared") / "tiny"))
+    return Predictor(make_checkpoint(tmp_path_factory.mktemp("shared") / "tiny"))
 
 
 @pytest.fixture

@@ -262,3 +262,13 @@ def test_a_vocabulary_that_is_no_list_of_tokens_is_refused_by_name(tmp_path: Pat
     (path / "tokenizer.json").write_text(json.dumps({**values, "tokens": change}), encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"tokenizer\.json: tokens: wanted the list of all"):
         load_checkpoint(path)
+
+
+def test_a_checkpoint_is_saved_where_asked_and_named_after_its_folder(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    unsaved = replace(checkpoint, path=None)
+    assert unsaved.name == checkpoint.config.name
+    with pytest.raises(CheckpointError, match="tiny has not been saved before; name the folder"):
+        save_checkpoint(unsaved)
+    folder = save_checkpoint(unsaved, str(tmp_path / "other"))
+    assert folder == tmp_path / "other" and load_checkpoint(folder).name == "other"
+    assert "# other" in (folder / "README.md").read_text("utf-8") and unsaved.path is None

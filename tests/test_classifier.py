@@ -1,146 +1,261 @@
-"""Classifier: text in, ranked classes out, whatever the text and however many ask at once."""
+"""The door for Python: what `txcls` offers, and that each part of a Classifier gives what the library gives."""
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Literal
+import re
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.conftest import CLASSES, FITTED, TEXTS
-from txcls.classifier import Classifier
-from txcls.config import ScopeRule
+import txcls
+from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
+from txcls.checkpoint import load_checkpoint
+from txcls.data.given import given_rows
+from txcls.errors import CheckpointError, DataError, TraceError
+from txcls.evaluation import evaluate_rows
+from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.inspection.attribution import METHODS, explain
+from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
-STRANGE = [
-    "a" * 100_000,
-    "zzz qqq xxyy",
-    "🎉🔥👩‍👩‍👧",
-    "שלום עולם",
-    "今天的新闻",
-    "é́́ combining",
-    "a\0b\x07c",
-    "\ud800 lone",
-    "<script>alert(1)</script>",
-    "the bank " * 100_000,
-]
+TEXT = TEXTS[1]
 
 
-def calibrated(logits: torch.Tensor) -> torch.Tensor:
-    """What `Calibration` says, for logits (C,)."""
-    surprise = -torch.log_softmax(logits.double(), -1)
-    return torch.softmax(-((surprise / FITTED.temperature) ** FITTED.power), -1)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> txcls.Classifier:
+    """A classifier with random weights; nothing may change it."""
+    return txcls.load(make_checkpoint(tmp_path_factory.mktemp("door") / "tiny").path)
 
 
-def test_probabilities_are_a_full_softmax_ranked(classifier: Classifier) -> None:
-    [prediction] = classifier.predict([TEXTS[0]])
-    values = [score.probability for score in prediction.scores]
-    assert {score.label for score in prediction.scores} == set(CLASSES)
-    assert values == sorted(values, reverse=True) and sum(values) == pytest.approx(1.0) and prediction.other == 0.0
-    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
-    expected = calibrated(classifier.checkpoint.model(ids)[0])
-    assert values == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-6)
-    assert prediction.label == CLASSES[int(expected.argmax())]
+def test_the_package_shows_its_door_and_nothing_else() -> None:
+    assert set(dir(txcls)) == {*txcls.__all__, "__version__"}
+    assert {"load", "train", "dataset", "Classifier", "Prediction", "inspection", "figures"} <= set(txcls.__all__)
+    for name in txcls.__all__:
+        assert getattr(txcls, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'Score'"):
+        txcls.Score  # noqa: B018
 
 
-def test_many_texts_get_the_probabilities_of_predict(classifier: Classifier) -> None:
-    texts = [*TEXTS, "", "bank " * 40, TEXTS[2] + " zzz"]
-    found = classifier.probabilities(texts, batch_size=4, precision="float32")
-    for row, prediction in zip(found, classifier.predict(texts), strict=True):
-        if prediction.label is None:
-            assert np.isnan(row).all()
-        else:
-            wanted = {score.label: score.probability for score in prediction.scores}
-            assert dict(zip(CLASSES, row.tolist(), strict=True)) == pytest.approx(wanted, abs=1e-6)
-    rounded = classifier.probabilities(texts, precision="bfloat16")
-    assert np.nanmax(np.abs(rounded - found)) < 0.05 and np.isnan(rounded[8]).all()
-    assert classifier.probabilities([]).shape == (0, 4)
+def test_completion_in_inspection_shows_what_a_module_offers() -> None:
+    for name in txcls.inspection.__all__:
+        module = getattr(txcls.inspection, name)
+        shown = dir(module)
+        assert shown == sorted(module.__all__) and shown, name
+        assert not {"np", "torch", "Predictor", "dataclass"} & set(shown), name
+        for one in shown:
+            assert getattr(module, one) is not None
 
 
-def test_top_k_keeps_the_rest_as_other(classifier: Classifier) -> None:
-    [full], [two] = classifier.predict([TEXTS[1]]), classifier.predict([TEXTS[1]], top_k=2)
-    assert two.scores == full.scores[:2]
-    assert two.other == pytest.approx(sum(score.probability for score in full.scores[2:]))
-    assert classifier.predict([TEXTS[1]], top_k=99)[0].scores == full.scores
+@pytest.mark.parametrize("given", [None, 3, 2.5, ["ag_news"], b"ag_news"])
+def test_loading_what_is_no_name_says_what_came(given: object) -> None:
+    with pytest.raises(TypeError, match=rf"got {re.escape(str(given))} \(.*wanted a checkpoint's name or path"):
+        txcls.load(given)  # type: ignore[arg-type]
 
 
-def test_a_batch_gives_what_single_texts_give(classifier: Classifier) -> None:
-    texts = [*TEXTS, "bank", "", "the " * 50]
-    together = classifier.predict(texts, batch_size=3)
-    for text, one in zip(texts, together, strict=True):
-        [alone] = classifier.predict([text])
-        assert (one.text, one.label, one.tokens) == (text, alone.label, alone.tokens)
-        assert [s.probability for s in one.scores] == pytest.approx([s.probability for s in alone.scores], abs=1e-6)
+def test_a_missing_name_lists_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    make_checkpoint(tmp_path / "mine")
+    assert txcls.load("mine").name == "mine" and txcls.load(tmp_path / "mine").name == "mine"
+    with pytest.raises(CheckpointError, match="no checkpoint folder 'yours'; known names: mine"):
+        txcls.load("yours")
+    make_language_model(tmp_path / "talks")
+    with pytest.raises(CheckpointError, match="talks is a language model"):
+        txcls.load("talks")
 
 
-def test_unknown_and_cut_off_tokens_are_marked(classifier: Classifier) -> None:
-    text = "the zyzzyva raised rates " + "again and " * 20
-    [prediction] = classifier.predict([text])
-    assert "zyzzyva" in [text[token.start : token.end] for token in prediction.unknown]
-    assert len(prediction.tokens) == 12 and prediction.truncated_at is not None
-    assert all(token.end <= prediction.truncated_at for token in prediction.tokens)
+def test_one_text_gives_one_prediction_and_many_a_list(made: txcls.Classifier) -> None:
+    one = made(TEXT, top_k=2)
+    assert isinstance(one, txcls.Prediction) and len(one.ranked) == 2
+    assert (one.label, one.probability) == (one.ranked[0].label, one.ranked[0].probability)
+    assert made([TEXT], top_k=2) == [one] and made([]) == []
+    for texts in (tuple(TEXTS), np.array(TEXTS), pd.Series(TEXTS), iter(TEXTS)):
+        assert [found.text for found in made(texts)] == list(TEXTS)
+    nothing = made("   ")
+    assert (nothing.label, nothing.probability) == (None, None)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
-def test_a_text_without_words_has_no_label(classifier: Classifier, text: str) -> None:
-    [prediction] = classifier.predict([text])
-    assert (prediction.label, prediction.scores, prediction.other) == (None, (), 0.0)
+@pytest.mark.parametrize("call", ["__call__", "predict", "probabilities"])
+def test_every_entrance_refuses_the_same_texts(made: txcls.Classifier, call: str) -> None:
+    ask = getattr(made, call)
+    for wrong in (pd.DataFrame({"text": ["a"]}), [None], [TEXT, 3], pd.Series([TEXT, float("nan")]), 3):
+        with pytest.raises(TypeError, match=r"^texts: "):
+            ask(wrong)
+    if call != "__call__":
+        with pytest.raises(TypeError, match="got one string"):
+            ask(TEXT)
 
 
-@pytest.mark.parametrize("text", STRANGE, ids=[repr(text[:12]) for text in STRANGE])
-def test_strange_texts_get_an_answer(classifier: Classifier, text: str) -> None:
-    [prediction] = classifier.predict([text])
-    assert prediction.label in CLASSES
-    assert sum(score.probability for score in prediction.scores) == pytest.approx(1.0)
-    for token in prediction.tokens:
-        assert 0 <= token.start <= token.end <= len(text)
+@pytest.mark.parametrize("call", ["trace", "walk", "explain", "ablate_each"])
+def test_what_looks_at_one_text_takes_one_with_words(made: txcls.Classifier, call: str) -> None:
+    with pytest.raises(TypeError, match="wanted one text, a str"):
+        getattr(made, call)([TEXT])
+    with pytest.raises(TraceError, match="no word"):
+        getattr(made, call)("  ")
 
 
-@settings(max_examples=100, deadline=None)
-@given(text=st.text(st.characters(codec=None), max_size=80))
-def test_no_text_raises(classifier: Classifier, text: str) -> None:
-    [prediction] = classifier.predict([text])
-    assert prediction.label is None or prediction.label in CLASSES
+def test_a_prediction_is_one_short_line(made: txcls.Classifier) -> None:
+    line = repr(made("zyzzyva " + "bank " * 300 + "\n"))
+    assert re.fullmatch(r"Prediction\(\S+, [\d.]+%, 1 unknown, cut off: 'zyzzyva bank .*…'\)", line)
+    assert len(line) < 120 and repr(made("")) == "Prediction(no words: '')"
 
 
-@pytest.mark.parametrize("score", ["energy", "max_probability"])
-def test_texts_below_the_threshold_are_out_of_scope(
-    classifier: Classifier, score: Literal["energy", "max_probability"]
+def test_a_trace_is_read_by_name(made: txcls.Classifier) -> None:
+    traced = made.trace(TEXT)
+    whole = trace_text(made, TEXT)
+    n = len(traced.tokens)
+    assert traced["layers.0.attn.pattern"].shape == (2, n, n)
+    assert list(traced) == list(whole) and len(traced) == len(whole.values) and "pooled" in traced
+    for name in traced:
+        np.testing.assert_array_equal(traced[name], whole.values[name])
+        assert re.search(rf"^ +{re.escape(name)} .*{re.escape(str(traced[name].shape))}", repr(traced), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["layers.0.attn.patern", "attn.pattern", "Layers.0.attn.pattern"])
+def test_a_wrong_tap_name_is_answered_with_close_ones(made: txcls.Classifier, name: str) -> None:
+    for error in (KeyError, TraceError):
+        with pytest.raises(error) as raised:
+            made.trace(TEXT)[name]
+        assert f"no tap '{name}'; did you mean" in str(raised.value) and "attn.pattern" in str(raised.value)
+
+
+def test_a_name_like_no_other_is_answered_with_all(made: txcls.Classifier) -> None:
+    traced = made.trace(TEXT)
+    for name in ("zzz", 3, None, []):
+        with pytest.raises(KeyError, match=r"there are 'embeddings.tokens'"):
+            traced[name]  # type: ignore[index]
+
+
+def test_an_explanation_by_one_method_is_that_of_all(made: txcls.Classifier) -> None:
+    whole = explain(made, TEXT)
+    assert list(made.explain(TEXT).scores) == list(METHODS)
+    for method in METHODS:
+        one = made.explain(TEXT, method=method)
+        assert list(one.scores) == [method] and set(one.elsewhere) <= {method}
+        np.testing.assert_allclose(one.scores[method], whole.scores[method])
+        written = repr(one).splitlines()
+        assert written[1].split() == [method] and [line.split()[0] for line in written[2:]] == TEXT.split()
+    with pytest.raises(ValueError, match="integrated gradients were not computed, only attention"):
+        made.explain(TEXT, method="attention").integrated  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [({"method": "magic"}, "wanted one of attention"), ({"target": "Sports"}, "wanted one of logit, probability")],
+)
+def test_an_unknown_method_or_target_lists_the_known_ones(
+    made: txcls.Classifier, wrong: dict[str, str], message: str
 ) -> None:
-    assert classifier.predict([TEXTS[0]])[0].out_of_scope is None, "this checkpoint has no rule"
-    logits = classifier.logits(torch.tensor([classifier.encoder.encode(TEXTS[0]).ids]))
-    if score == "energy":
-        value = float(torch.logsumexp(logits, -1))
-    else:
-        value = float(calibrated(logits[0]).max())
-    for threshold, expected in ((value - 0.01, False), (value + 0.01, True)):
-        scoped = replace(classifier.checkpoint, scope=ScopeRule(score=score, threshold=threshold))
-        [prediction] = Classifier(scoped).predict([TEXTS[0]])
-        assert prediction.out_of_scope is expected
-        assert prediction.scores == classifier.predict([TEXTS[0]])[0].scores, "the ranking stays"
+    with pytest.raises(ValueError, match=message):
+        made.explain(TEXT, **wrong)  # type: ignore[arg-type]
 
 
-def test_threads_share_one_classifier(classifier: Classifier) -> None:
-    expected = [one.scores for one in classifier.predict(TEXTS)]
+@pytest.mark.parametrize(
+    "named, changes",
+    [
+        ({"heads": (0, 1)}, [Change("head", "zero", 0, 1)]),
+        ({"heads": [(0, 1), (1, 0)]}, [Change("head", "zero", 0, 1), Change("head", "zero", 1, 0)]),
+        ({"heads": ((0, 1), (1, 0))}, [Change("head", "zero", 0, 1), Change("head", "zero", 1, 0)]),
+        ({"heads": np.array([[0, 1]])}, [Change("head", "zero", 0, 1)]),
+        ({"heads": "all", "how": "uniform"}, [Change("head", "uniform", n // 2, n % 2) for n in range(4)]),
+        ({"feed_forward": 1}, [Change("feed_forward", "zero", 1)]),
+        ({"feed_forward": "all"}, [Change("feed_forward", "zero", 0), Change("feed_forward", "zero", 1)]),
+        ({"positions": True, "heads": (1, 1)}, [Change("head", "zero", 1, 1), Change("positions")]),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_named_parts_are_changed_together(
+    made: txcls.Classifier, named: dict[str, object], changes: list[Change]
+) -> None:
+    found, expected = made.ablate(TEXT, **named), ablate(made, TEXT, [changes])  # type: ignore[arg-type]
+    np.testing.assert_allclose(found.changed, expected.changed)
+    assert found.changed.shape == (1, 4) and found.effect[0] != 0
+    assert f"({100 * found.effect[0]:+.1f} points)" in repr(found)
 
-    def ask(number: int) -> bool:
-        text = TEXTS[number % len(TEXTS)]
-        scores = classifier.predict([text])[0].scores
-        wanted = expected[number % len(TEXTS)]
-        return [s.label for s in scores] == [s.label for s in wanted] and [
-            s.probability for s in scores
-        ] == pytest.approx([s.probability for s in wanted], abs=1e-6)
 
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(ask, range(200)))
+def test_every_part_alone_is_changed_as_the_library_does(made: txcls.Classifier) -> None:
+    found, expected = made.ablate_each(TEXT, heads="uniform"), ablate_each(made, TEXT, heads="uniform")
+    np.testing.assert_allclose(found.heads, expected.heads)
+    assert f"{100 * found.heads[1, 0]:+.1f}" in repr(found).splitlines()[2]
 
 
-def test_wrong_arguments_are_refused(classifier: Classifier) -> None:
-    with pytest.raises(TypeError, match="got one string"):
-        classifier.predict("text")
-    for wrong in ({"top_k": 0}, {"batch_size": 0}):
-        with pytest.raises(ValueError, match="wanted at least 1"):
-            classifier.predict(["text"], **wrong)
-    assert classifier.predict([]) == []
+@pytest.mark.parametrize(
+    "wrong, error, message",
+    [
+        ({}, ValueError, "nothing to change; name parts"),
+        ({"heads": (0, 7)}, ValueError, "head"),
+        ({"heads": (9, 0)}, ValueError, "layers 0 to 1"),
+        ({"heads": 3}, TypeError, r"wanted \(layer, head\)"),
+        ({"heads": "0.1"}, TypeError, r"wanted \(layer, head\)"),
+        ({"heads": [(0, 1, 2)]}, TypeError, r"wanted \(layer, head\)"),
+        ({"feed_forward": "first"}, TypeError, "wanted a layer"),
+        ({"feed_forward": [0.5]}, TypeError, "wanted a layer"),
+        ({"feed_forward": 7}, ValueError, "layers 0 to 1"),
+        ({"feed_forward": 1, "how": "uniform"}, ValueError, "only a head"),
+        ({"heads": (0, 0), "how": "mean"}, ValueError, "means of reference texts"),
+    ],
+    ids=str,
+)
+def test_parts_that_there_are_not_are_refused(
+    made: txcls.Classifier, wrong: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        made.ablate(TEXT, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_walk_lists_its_steps(made: txcls.Classifier) -> None:
+    walk = made.walk(TEXT)
+    lines = repr(walk).splitlines()[1:]
+    assert len(lines) == len(walk.steps)
+    for place, (line, step) in enumerate(zip(lines, walk.steps, strict=True)):
+        assert line.split()[:2] == [str(place), step.name] and line.endswith(step.title)
+    with pytest.raises(KeyError, match="no step 'sofmax'; did you mean 'softmax'"):
+        walk.find("sofmax")
+
+
+def test_rows_given_are_measured_as_those_of_a_data_set(made: txcls.Classifier) -> None:
+    labels = [CLASSES[n % 4] for n in range(len(TEXTS))]
+    found = made.evaluate(pd.Series(TEXTS), labels, without_order=True)
+    expected = evaluate_rows(made.checkpoint, given_rows(TEXTS, labels, classes=CLASSES))
+    assert found == expected and found.order and found.metrics.n == len(TEXTS)
+    right = [made(text).label == label for text, label in zip(TEXTS, labels, strict=True)]
+    assert found.metrics.accuracy == pytest.approx(np.mean(right)) and f"{np.mean(right):.2%}" in repr(found)
+    assert not made.evaluate(TEXTS, labels).order
+    with pytest.raises(DataError, match=r"labels: row 0 is 'Weather'; the classes are 'World'"):
+        made.evaluate(TEXTS[:1], ["Weather"])
+    with pytest.raises(ValueError, match="got 2 texts and 1 labels"):
+        made.evaluate(TEXTS[:2], ["World"])
+
+
+def test_a_saved_classifier_is_the_same_under_its_new_name(made: txcls.Classifier, tmp_path: Path) -> None:
+    folder = made.save(tmp_path / "new" / "copy")
+    again = txcls.load(folder)
+    assert again.name == "copy" and "copy" in (folder / "README.md").read_text("utf-8")
+    np.testing.assert_array_equal(again.probabilities(TEXTS), made.probabilities(TEXTS))
+    with pytest.raises(CheckpointError, match=r"exists; replace it with overwrite=True"):
+        made.save(folder)
+    made.save(str(folder), overwrite=True)
+    assert load_checkpoint(folder).name == "copy"
+
+
+def test_saving_never_replaces_what_is_no_checkpoint(made: txcls.Classifier, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.txt").write_text("meow")
+    (tmp_path / "file").write_text("text")
+    for name in ("photos", "file"):
+        with pytest.raises(CheckpointError, match="holds no checkpoint; choose another folder"):
+            made.save(tmp_path / name, overwrite=True)
+    assert (tmp_path / "photos" / "cat.txt").read_text() == "meow"
+
+
+def test_a_classifier_says_what_it_is(made: txcls.Classifier, tmp_path: Path) -> None:
+    n = made.n_parameters
+    classes = "4 classes: 'World', 'Sports', 'Business', 'Sci/Tech'"
+    assert repr(made) == f"Classifier('tiny', {classes}, {n:,} parameters)"
+    many = Predictor(make_checkpoint(tmp_path / "many", classes=tuple("abcdefg")))
+    assert "7 classes: 'a', 'b', 'c', 'd' and 3 more" in repr(txcls.Classifier(many.checkpoint))
+
+
+def test_a_classifier_says_its_accuracy_where_it_was_measured() -> None:
+    line = repr(txcls.load("ag_news"))
+    accuracy = load_checkpoint("ag_news").metrics["test"]["accuracy"]
+    assert line.endswith(f"test accuracy {accuracy:.1%})") and "\n" not in line

@@ -75,9 +75,9 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     assert "python -m txcls train sample --out mine" in card
     predicted = txcls("predict", "mine", "Book me a train to the coast", "--json", cwd=tmp_path)
     [answer] = map(json.loads, predicted.stdout.splitlines())
-    assert list(answer) == ["text", "label", "scores", "tokens", "unknown", "truncated"]
-    assert sum(score["probability"] for score in answer["scores"]) == pytest.approx(1.0)
-    assert answer["label"] == answer["scores"][0]["label"] and answer["truncated"] is False
+    assert list(answer) == ["text", "label", "ranked", "tokens", "unknown", "truncated"]
+    assert sum(one["probability"] for one in answer["ranked"]) == pytest.approx(1.0)
+    assert answer["label"] == answer["ranked"][0]["label"] and answer["truncated"] is False
     measured = txcls("evaluate", "mine", "--json", "--write", cwd=tmp_path)
     [figures] = map(json.loads, measured.stdout.splitlines())
     assert {"accuracy", "macro_f1", "ece", "n"} <= figures.keys() and figures["n"] > 50

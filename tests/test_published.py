@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from txcls.checkpoint import load_checkpoint, save_checkpoint
-from txcls.classifier import Classifier
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
 from txcls.evaluation import evaluate, in_classes_of, predict_logits
+from txcls.predictor import Predictor
 from txcls.training.objectives import FillMasked, PredictNext
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,8 +85,8 @@ def test_a_shipped_folder_is_what_saving_it_today_writes(folder: Path, tmp_path:
     ],
 )
 def test_the_news_checkpoint_knows_plain_cases(text: str, label: str) -> None:
-    [prediction] = Classifier.load(ROOT / "checkpoints" / "ag_news").predict([text])
-    assert prediction.label == label and prediction.scores[0].probability > 0.5
+    [prediction] = Predictor.load(ROOT / "checkpoints" / "ag_news").predict([text])
+    assert prediction.label == label and prediction.ranked[0].probability > 0.5
 
 
 GOALS = {"ag_news": 0.925, "huffpost": 0.67, "clinc150": 0.93, "imdb": 0.915}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 
 ROOT = Path(__file__).parent.parent
 
@@ -39,8 +39,8 @@ def test_ray_classifies_a_folder_of_parquet_files(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     written = pd.read_parquet(tmp_path / "out").sort_values("n")
-    expected = Classifier(checkpoint).predict(texts)
+    expected = Predictor(checkpoint).predict(texts)
     assert written["body"].tolist() == texts
     assert written["predicted_label"].tolist() == [prediction.label for prediction in expected]
-    probabilities = [prediction.scores[0].probability for prediction in expected]
+    probabilities = [prediction.ranked[0].probability for prediction in expected]
     assert written["probability"].tolist() == pytest.approx(probabilities, abs=1e-6)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls import scoring
-from txcls.classifier import Classifier
-from txcls.errors import DataError, StoppedError
+from txcls.errors import CheckpointError, DataError, StoppedError
+from txcls.predictor import Predictor
 from txcls.scoring import BatchClassifier, Scored, score_file
 
 ROOT = Path(__file__).parent.parent
@@ -71,7 +72,7 @@ PAIRWISE = [(SOURCES[(t + s) % 4], TARGETS[t], SIZES[s]) for t in range(5) for s
 
 @pytest.mark.parametrize("source, target, n", PAIRWISE)
 def test_every_row_comes_back_in_order_with_its_prediction(
-    classifier: Classifier, tmp_path: Path, source: str, target: str, n: int
+    classifier: Predictor, tmp_path: Path, source: str, target: str, n: int
 ) -> None:
     seen: list[Scored] = []
     write(tmp_path / source, n)
@@ -84,12 +85,12 @@ def test_every_row_comes_back_in_order_with_its_prediction(
         if prediction.label is None:
             assert row["probability"] is None
         else:
-            assert row["probability"] == pytest.approx(prediction.scores[0].probability, abs=1e-6)
+            assert row["probability"] == pytest.approx(prediction.ranked[0].probability, abs=1e-6)
     assert done == Scored(n, n) and seen == [Scored(min(8 * part, n), n) for part in range(-(-n // 8) + 1)]
     assert {path.name for path in tmp_path.iterdir()} == {source, target}
 
 
-def test_a_file_may_be_scored_in_bfloat16(classifier: Classifier, tmp_path: Path) -> None:
+def test_a_file_may_be_scored_in_bfloat16(classifier: Predictor, tmp_path: Path) -> None:
     source = write(tmp_path / "in.csv", 20)
     score_file(classifier, source, tmp_path / "out.csv", precision="bfloat16")
     expected = classifier.probabilities(texts(20), precision="bfloat16")
@@ -102,7 +103,7 @@ def test_a_file_may_be_scored_in_bfloat16(classifier: Classifier, tmp_path: Path
             assert float(row["probability"]) == pytest.approx(values.max(), abs=0.01)
 
 
-def test_other_columns_stay_what_they_were(classifier: Classifier, tmp_path: Path) -> None:
+def test_other_columns_stay_what_they_were(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
     when = pd.to_datetime(["2020-01-01", None, "2021-05-05"])
     frame = pd.DataFrame(
@@ -118,7 +119,7 @@ def test_other_columns_stay_what_they_were(classifier: Classifier, tmp_path: Pat
     assert [row["when"] for row in read(tmp_path / "out.jsonl")][1] is None
 
 
-def test_json_rows_keep_their_own_keys_and_a_table_gets_all(classifier: Classifier, tmp_path: Path) -> None:
+def test_json_rows_keep_their_own_keys_and_a_table_gets_all(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     lines = ['{"text": "a \\ud800 b", "n": 1}', '{"text": "c", "deep": {"x": [1]}}', '{"text": "d", "n": NaN}']
     source.write_text("\n".join(lines), encoding="utf-8")
@@ -132,7 +133,7 @@ def test_json_rows_keep_their_own_keys_and_a_table_gets_all(classifier: Classifi
     assert [row["n"] for row in rows] == ["1", "", ""]
 
 
-def test_an_interrupted_run_is_kept_and_resumed(classifier: Classifier, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path: Path) -> None:
     source, target, whole = write(tmp_path / "in.csv", 50), tmp_path / "out.csv", tmp_path / "whole.csv"
     score_file(classifier, source, whole)
     target.write_text("an older file")
@@ -156,7 +157,7 @@ def test_an_interrupted_run_is_kept_and_resumed(classifier: Classifier, tmp_path
         score_file(classifier, source, target, resume=True)
 
 
-def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Classifier, tmp_path: Path) -> None:
+def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Predictor, tmp_path: Path) -> None:
     source, target = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
 
     def stop(state: Scored) -> None:
@@ -164,7 +165,7 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Cl
 
     with pytest.raises(StoppedError):
         score_file(classifier, source, target, on_progress=stop)
-    other = Classifier(make_checkpoint(tmp_path / "other", classes=("a", "b")))
+    other = Predictor(make_checkpoint(tmp_path / "other", classes=("a", "b")))
     with pytest.raises(DataError, match=r"different settings, which cannot be resumed \(checkpoint_sha256 differ\)"):
         score_file(other, source, target, resume=True)
     with pytest.raises(DataError, match=r"cannot be resumed \(precision differ\)"):
@@ -177,7 +178,7 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Cl
         score_file(classifier, source, target, resume=True)
 
 
-def test_a_bad_row_is_named_before_any_work_is_done(classifier: Classifier, tmp_path: Path) -> None:
+def test_a_bad_row_is_named_before_any_work_is_done(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text("text,n\n" + "fine,1\n" * 100 + "one field too many,2,3\n")
     with pytest.raises(DataError, match="line 102: 3 fields"):
@@ -186,14 +187,12 @@ def test_a_bad_row_is_named_before_any_work_is_done(classifier: Classifier, tmp_
 
 
 @pytest.mark.parametrize("target", ["missing/out.csv", "out.xlsx"])
-def test_a_target_that_cannot_be_written_is_an_error(classifier: Classifier, tmp_path: Path, target: str) -> None:
+def test_a_target_that_cannot_be_written_is_an_error(classifier: Predictor, tmp_path: Path, target: str) -> None:
     with pytest.raises(DataError, match=r"cannot write|unknown format"):
         score_file(classifier, write(tmp_path / "in.csv", 9), tmp_path / target)
 
 
-def test_a_full_disk_leaves_whole_parts(
-    classifier: Classifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_whole_parts(classifier: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
 
     def full(number: int) -> None:
@@ -278,17 +277,17 @@ def test_a_killed_process_leaves_whole_rows_and_is_resumed(large: Path) -> None:
 # For Ray, and for whatever else hands over batches of columns.
 
 
-def test_batches_of_columns_are_classified(classifier: Classifier) -> None:
+def test_batches_of_columns_are_classified(classifier: Predictor) -> None:
     batch = {"body": np.array([TEXTS[0], "", TEXTS[1]], dtype=object), "n": np.arange(3)}
     found = BatchClassifier(classifier.checkpoint.path, text_column="body")(batch)
     assert list(found) == ["body", "n", "predicted_label", "probability"] and found["n"] is batch["n"]
     first, nothing, last = classifier.predict(batch["body"].tolist())
     assert found["predicted_label"].tolist() == [first.label, "", last.label] and nothing.label is None
-    assert found["probability"][0] == pytest.approx(first.scores[0].probability, abs=1e-6)
+    assert found["probability"][0] == pytest.approx(first.ranked[0].probability, abs=1e-6)
     assert np.isnan(found["probability"][1])
     with pytest.raises(DataError, match=r"no column 'text' in the batch; there are body, n"):
         BatchClassifier(classifier.checkpoint.path)(batch)
-    with pytest.raises(DataError, match=r"column 'n' holds '0', wanted texts"):
+    with pytest.raises(TypeError, match=r"column 'n': row 0 is 0 \(int\); wanted a str"):
         BatchClassifier(classifier.checkpoint.path, text_column="n")(batch)
 
 
@@ -299,7 +298,7 @@ FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-2+3", "\tx y", "\rx y"
 def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, target: str) -> None:
     from txcls.scoring import as_plain_text
 
-    hostile = Classifier(make_checkpoint(tmp_path / "tiny", classes=("=1+1", "@b", "+c", "-d")))
+    hostile = Predictor(make_checkpoint(tmp_path / "tiny", classes=("=1+1", "@b", "+c", "-d")))
     rows = [{"=id": number, "text": f"{text} the striker"} for text, number in zip(FORMULAS, "123", strict=False)]
     rows += [{"=id": "-5", "text": "-12.5 the"}, {"=id": "+3e5", "text": "plain the"}]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -320,7 +319,7 @@ def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, tar
 
 
 @pytest.mark.parametrize("other", ["in.csv", "./sub/../in.csv", "hard.csv", "soft.csv"])
-def test_the_input_is_never_the_output(classifier: Classifier, tmp_path: Path, other: str) -> None:
+def test_the_input_is_never_the_output(classifier: Predictor, tmp_path: Path, other: str) -> None:
     source = write(tmp_path / "in.csv", 3)
     before = source.read_bytes()
     (tmp_path / "sub").mkdir()
@@ -331,7 +330,7 @@ def test_the_input_is_never_the_output(classifier: Classifier, tmp_path: Path, o
     assert source.read_bytes() == before and not list(tmp_path.glob("*.parts"))
 
 
-def test_an_input_inside_the_folder_of_parts_is_not_removed_with_it(classifier: Classifier, tmp_path: Path) -> None:
+def test_an_input_inside_the_folder_of_parts_is_not_removed_with_it(classifier: Predictor, tmp_path: Path) -> None:
     (tmp_path / "out.csv.parts").mkdir()
     source = write(tmp_path / "out.csv.parts" / "in.csv", 3)
     with pytest.raises(DataError, match="removed at the end of the run"):
@@ -340,10 +339,18 @@ def test_an_input_inside_the_folder_of_parts_is_not_removed_with_it(classifier: 
 
 
 def test_a_column_name_that_no_encoding_can_write_is_written_as_its_escape(
-    classifier: Classifier, tmp_path: Path
+    classifier: Predictor, tmp_path: Path
 ) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "a the", "\\ud800": 1}\n', encoding="utf-8")
     score_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text(encoding="utf-8").startswith("text,\\ud800,predicted_label")
     with pytest.raises(DataError, match=r"write \.jsonl instead"):
         score_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.parquet")
+
+
+def test_an_unsaved_classifier_scores_no_file(classifier: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text\nthe bank\n")
+    unsaved = Predictor(replace(classifier.checkpoint, path=None))
+    with pytest.raises(CheckpointError, match=r"tiny is not saved, .* save it first"):
+        score_file(unsaved, tmp_path / "in.csv", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()

@@ -44,7 +44,7 @@ def test_patterns_choose_what_is_kept() -> None:
     with trace(record=["sec*"]) as opened:
         Two()(torch.ones(1))
     assert list(opened.values) == ["second"]
-    with pytest.raises(TraceError, match="nothing was recorded at 'first'; recorded: second"):
+    with pytest.raises(TraceError, match="nothing was recorded at 'first'; there are 'second'"):
         opened["first"]
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.conftest import TEXTS
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 from txcls.threads import MIN_ITEMS, _pool, map_in_threads
 
 N = 3
@@ -86,7 +86,7 @@ def test_an_error_arrives_and_what_has_not_begun_is_left_alone() -> None:
 
 
 @pytest.mark.usefixtures("threads")
-def test_probabilities_are_the_same_side_by_side(classifier: Classifier) -> None:
+def test_probabilities_are_the_same_side_by_side(classifier: Predictor) -> None:
     texts = [f"{text} {TEXTS[n % len(TEXTS)]}" for n, text in enumerate(TEXTS * 9)]
     together = classifier.probabilities(texts, batch_size=4, precision="float32")
     torch.set_num_threads(1)

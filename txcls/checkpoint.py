@@ -9,12 +9,13 @@ README.md           the model card (see model_card.py)
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, shown
 from txcls.folders import FILES, checkpoint_root, new_folder, reading, reason, settle
 from txcls.listing import checkpoint_names
 from txcls.model_card import model_card
@@ -43,10 +44,10 @@ class Checkpoint:
     """Everything needed to use a model, and the record of how it was made.
 
     `model` is a `TextClassifier` where the objective is "classify", a `ReplacedTokenDetector` where it is "replaced",
-    and a `LanguageModel` otherwise; only a classifier has `classes`.
+    and a `LanguageModel` otherwise; only a classifier has `classes`. `path` is its folder, None until it is saved.
     """
 
-    path: Path
+    path: Path | None
     config: RunConfig
     encoder: TextEncoder
     classes: tuple[str, ...]
@@ -58,8 +59,8 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
-        return self.path.name
+        """The folder's name; the configuration's until it is saved."""
+        return self.config.name if self.path is None else self.path.name
 
     @property
     def n_parameters(self) -> int:
@@ -72,7 +73,13 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
 
     Raises:
         CheckpointError: neither is a folder.
+        TypeError: got neither a string nor a path.
     """
+    if not isinstance(path_or_name, str | PathLike):
+        raise TypeError(
+            f"got {shown(path_or_name, limit=40)} ({type(path_or_name).__name__}); wanted a checkpoint's name or path, "
+            "a str or Path"
+        )
     candidates = (Path(path_or_name), checkpoint_root() / path_or_name)
     for attempt in range(2):
         for candidate in candidates:
@@ -85,19 +92,30 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     raise CheckpointError(one_line(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}"))
 
 
-def save_checkpoint(checkpoint: Checkpoint) -> None:
-    """Write the folder `checkpoint.path`, replacing an older one only once the new one is complete on disk.
+def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> Path:
+    """Write a checkpoint folder, replacing an older one only once the new one is complete on disk.
 
     Weights are stored as float16 (wide tables as int8 where the config says so); `load_checkpoint` returns float32.
 
+    Args:
+        checkpoint: unchanged; its card is written under the folder's name.
+        path: the folder; None for `checkpoint.path`.
+
+    Returns:
+        The folder.
+
     Raises:
-        CheckpointError: the folder cannot be written, or the disk is full; an older checkpoint there is unchanged.
+        CheckpointError: the folder cannot be written, or the disk is full; an older checkpoint there is unchanged. Or
+            neither `path` nor `checkpoint.path` names a folder.
     """
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    target = checkpoint.path
+    target = checkpoint.path if path is None else Path(path)
+    if target is None:
+        raise CheckpointError(f"{checkpoint.name} has not been saved before; name the folder to save it in")
+    checkpoint = replace(checkpoint, path=target)
     try:
         with new_folder(target) as temporary:
             weights = packed(checkpoint.model.state_dict(), checkpoint.config.stored_tables)
@@ -126,6 +144,7 @@ def save_checkpoint(checkpoint: Checkpoint) -> None:
             f"cannot save checkpoint {target}: {reason(error):.200}; an older one there is unchanged. "
             "Free some space or choose another folder"
         ) from error
+    return target
 
 
 def _card(checkpoint: Checkpoint) -> str:

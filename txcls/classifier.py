@@ -1,223 +1,352 @@
-"""Text in, ranked classes out: `Classifier` applies a trained checkpoint.
+"""The door for Python: `load` a classifier or `train` one, then call it, look inside, change it, measure it, save it.
 
-classifier = Classifier.load("checkpoints/ag_news")
-best = classifier.predict(["Rovers land on a comet"], top_k=3)[0]
-best.label, best.scores[0].probability
+    import txcls
+
+    classifier = txcls.load("ag_news")
+    classifier("Rovers land on a comet").label
+    classifier.trace("Rovers land on a comet")["layers.0.attn.pattern"]  # (H, T, T)
+
+What it does inside is in `txcls.inspection`, one module per question; `txcls.figures` draws the results.
 """
 
-import copy
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from txcls.calibration import calibrated_probabilities, scope_scores
-from txcls.checkpoint import Checkpoint, load_checkpoint
-from txcls.config import Precision
-from txcls.data.batches import batches_by_length
-from txcls.device import autocast_dtype
-from txcls.errors import CheckpointError
-from txcls.pause import may_pause
-from txcls.text.encoder import Encoding, TextEncoder, Token
-from txcls.threads import map_in_threads
+from txcls.checkpoint import save_checkpoint
+from txcls.config import ModelConfig
+from txcls.errors import CheckpointError, listed, shown
+from txcls.predictor import Prediction, Predictor
+from txcls.text.given import given_text
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from txcls.evaluation import Evaluation
+    from txcls.inspection.ablation import Ablation, How, Means, Off, PartEffects
+    from txcls.inspection.attribution import Baseline, Explanation, Target
+    from txcls.inspection.tracing import TracedText
+    from txcls.inspection.walk import Walk
+
+Head = tuple[int, int]
+"""(layer, head), both counted from 0, as in `traced.attention[layer, head]`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A class and its calibrated probability among all classes."""
+class Classifier(Predictor):
+    """A trained classifier: call it with a text, or with many.
 
-    label: str
-    probability: float
+        classifier("Shares fell").label
+        classifier(["Shares fell", "Rovers land"], top_k=2)
 
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The prediction for one text.
-
-    `scores` are the top classes, most probable first, and `other` is the remaining probability. `tokens` have character
-    offsets into `text`; `unknown` are those outside the vocabulary. `truncated_at` is the offset where reading stopped,
-    None if all of the text was read. A text without tokens (empty, only white space, …) has label None and no scores.
-    `out_of_scope` says whether the text seems to belong to none of the classes; None if the checkpoint has no rule for
-    it.
+    It is never modified, so threads may share one. `probabilities` gives an array for many texts, several times faster.
     """
 
-    text: str
-    label: str | None
-    scores: tuple[Score, ...]
-    other: float
-    tokens: tuple[Token, ...]
-    unknown: tuple[Token, ...]
-    truncated_at: int | None
-    out_of_scope: bool | None = None
-
-
-class Classifier:
-    """A checkpoint ready to classify; it is never modified, so threads may share one."""
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        if checkpoint.config.objective != "classify":
-            raise CheckpointError(
-                f"{checkpoint.name} is a language model and has no classes; use it with `generate`, or train a "
-                f"classifier from it: train PRESET --init {checkpoint.name}"
-            )
-        self.checkpoint = checkpoint
-
-    @classmethod
-    def load(cls, path_or_name: str | Path) -> "Classifier":
-        """Load a checkpoint folder, or a name under `checkpoints/`, onto the CPU.
-
-        Raises:
-            CheckpointError: it is missing, damaged or not a txcls checkpoint.
-        """
-        return cls(load_checkpoint(path_or_name))
-
-    @property
-    def name(self) -> str:
-        """The checkpoint's name."""
-        return self.checkpoint.name
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Class names in the order of the logits."""
-        return self.checkpoint.classes
-
-    @property
-    def encoder(self) -> TextEncoder:
-        """Cleaning, tokenizer and vocabulary."""
-        return self.checkpoint.encoder
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of trained parameters."""
-        return self.checkpoint.n_parameters
-
-    def predict(self, texts: Sequence[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
-        """Classify texts, in their order; batches hold texts of similar length.
+    @overload
+    def __call__(self, texts: str, *, top_k: int | None = None) -> Prediction: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, texts: Iterable[str], *, top_k: int | None = None) -> list[Prediction]: ...
+    def __call__(self, texts: str | Iterable[str], *, top_k: int | None = None) -> Prediction | list[Prediction]:
+        """Classify one text, or many.
 
         Args:
-            texts: a sequence of strings (not one string).
+            texts: one string, or a list, tuple, array, pandas Series or other iterable of strings.
             top_k: how many classes to rank, at least 1; None for all.
-            batch_size: texts per forward pass, at most; fewer if they are long.
+
+        Returns:
+            A Prediction for one string; otherwise a list of them, in the order of the texts.
 
         Raises:
-            TypeError: `texts` is one string, or contains anything but strings.
-            ValueError: top_k or batch_size below 1.
+            TypeError: got a table, or a value that is no string; the message has its row.
+            ValueError: top_k below 1.
         """
         if isinstance(texts, str):
-            raise TypeError("got one string; wanted a sequence of texts, for example [text]")
-        if (top_k is not None and top_k < 1) or batch_size < 1:
-            raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; wanted at least 1 of each")
-        encodings = [self.encoder.encode(text) for text in texts]
-        rows = [n for n, one in enumerate(encodings) if one.has_words]
-        predictions = [_nothing_to_read(encoding) for encoding in encodings]
-        for places in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
-            batch = [rows[place] for place in places]
-            logits = self.logits(padded([encodings[n].ids for n in batch]))  # B C
-            probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration).tolist()
-            for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
-                predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=outside)
-        return predictions
+            return self.predict([texts], top_k=top_k)[0]
+        return self.predict(texts, top_k=top_k)
 
-    def probabilities(
-        self, texts: Sequence[str], *, batch_size: int = 128, precision: Precision = "auto"
-    ) -> NDArray[np.float64]:
-        """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
+    def trace(self, text: str) -> "TracedText":
+        """Every tensor of one text's forward pass, by name.
 
-        With several processors, each computes batches of its own (`txcls.threads`). The row of a text without any word
-        is nan.
+            traced = classifier.trace("Rovers land on a comet")
+            traced["layers.0.attn.pattern"]  # (H, T, T): weight of each key (column) for each query (row)
+            traced.attention[0, 1]           # (T, T): layer 0, head 1
+            traced                           # lists all names and shapes
+
+        `txcls.figures.attention_map(traced.attention[0, 1], [token.text for token in traced.tokens])` draws one head,
+        `txcls.figures.attention_grid(traced.attention)` all of them.
+
+        Raises:
+            TraceError: the text has no word.
+            TypeError: it is not a string.
+        """
+        from txcls.inspection.tracing import trace_text
+
+        return trace_text(self, text)
+
+    def walk(self, text: str) -> "Walk":
+        """The forward pass of one text step by step: formula, code, numbers and the arithmetic of each number.
+
+            walk = classifier.walk("Rovers land on a comet")
+            step = walk.steps[walk.find("softmax", layer=1)]
+            step.cells(head=2)                          # (T, T)
+            step.explain(row=1, column=4, head=2).lines
+
+        Raises:
+            TraceError: the text has no word.
+            TypeError: it is not a string.
+        """
+        from txcls.inspection.walk import walk_through
+
+        return walk_through(self, text)
+
+    def explain(
+        self,
+        text: str,
+        *,
+        method: str | None = None,
+        target: "Target" = "logit",
+        baseline: "Baseline" = "unknown",
+    ) -> "Explanation":
+        """Score the words of one text for the class that wins.
+
+            explained = classifier.explain("Rovers land on a comet", method="leave_one_out")
+            explained.words, explained.scores["leave_one_out"]  # W tokens, (W,)
 
         Args:
-            texts: a sequence of strings.
-            batch_size: texts per forward pass, at most; batches hold texts of similar length.
-            precision: "auto" computes in bfloat16 where that is faster, which changes probabilities by less than 0.01;
-                "float32" gives those of `predict`.
+            text: with at least one word.
+            method: "attention", "rollout", "gradient", "integrated" or "leave_one_out"; None for all five. The last
+                three are signed: positive scores speak for the class.
+            target: what they explain: the winner's "logit" or its "probability".
+            baseline: where integrated gradients start: from "unknown" words or from "zero" vectors.
+
+        Raises:
+            TraceError: the text has no word.
+            ValueError: there is no such method or target.
+            TypeError: the text is not a string.
         """
-        import torch
+        from txcls.inspection.attribution import METHODS, explain
 
-        dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
-        model = self.checkpoint.model if dtype is None else self._in_bfloat16
-        rows = self.encoder.encode_ids(texts)
-        empty = int(self.encoder.class_token)
-        readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
-        found = np.full((len(rows), len(self.classes)), np.nan)  # N C
+        methods = tuple(METHODS) if method is None else (method,)
+        return explain(self, text, target=target, baseline=baseline, methods=methods)
 
-        def answers(batch: NDArray[np.int64]) -> NDArray[np.floating]:
-            with torch.inference_mode():
-                logits = model(padded([rows[n].tolist() for n in batch])).float()  # B C
-            return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
-
-        places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
-        batches = [readable[one] for one in places]
-        for batch, probabilities in zip(batches, map_in_threads(answers, batches), strict=True):
-            found[batch] = probabilities
-        return found
-
-    @cached_property
-    def _in_bfloat16(self) -> "nn.Module":
-        """A copy of the model in bfloat16, made when first needed: autocast would spend a fifth of the time casting."""
-        return copy.deepcopy(self.checkpoint.model).bfloat16()
-
-    def logits(self, ids: "Tensor") -> "Tensor":
-        """Class logits (B, C) of token ids (B, T), padded with id 0; a pause point (`txcls.pause`) precedes it."""
-        import torch
-
-        may_pause()
-        with torch.inference_mode():  # it is per thread, so it cannot be set by the caller
-            logits: Tensor = self.checkpoint.model(ids)  # B C
-            return logits
-
-    def calibrated(self, logits: "Tensor") -> "Tensor":
-        """Calibrated class probabilities (B, C) of logits (B, C)."""
-        import torch
-
-        return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration))
-
-    def out_of_scope(self, logits: "Tensor") -> list[bool | None]:
-        """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no rule for it."""
-        rule = self.checkpoint.scope
-        if rule is None:
-            return [None] * len(logits)
-        scores = scope_scores(logits.numpy(), calibration=self.checkpoint.calibration, score=rule.score)  # B
-        return [bool(score < rule.threshold) for score in scores]
-
-    def rank(
+    def ablate(
         self,
-        encoding: Encoding,
-        probabilities: Sequence[float],
+        text: str,
         *,
-        top_k: int | None = None,
-        out_of_scope: bool | None = None,
-    ) -> Prediction:
-        """The prediction for an encoded text, given its calibrated probabilities (C,)."""
-        order = sorted(range(len(self.classes)), key=lambda c: -probabilities[c])
-        shown = order[:top_k]
-        scores = tuple(Score(self.classes[c], probabilities[c]) for c in shown)
-        return Prediction(
-            text=encoding.text,
-            label=scores[0].label,
-            scores=scores,
-            other=sum(probabilities[c] for c in order[len(shown) :]),
-            tokens=encoding.tokens,
-            unknown=tuple(token for token in encoding.tokens if token.is_unknown),
-            truncated_at=encoding.truncated_at,
-            out_of_scope=out_of_scope,
+        heads: Head | Sequence[Head] | Literal["all"] = (),
+        feed_forward: int | Sequence[int] | Literal["all"] = (),
+        positions: bool = False,
+        how: "How" = "zero",
+        means: "Means | None" = None,
+    ) -> "Ablation":
+        """Change parts of the model, all of them at once, and compare the answer to one text.
+
+            classifier.ablate(text, heads=(0, 2)).effect[0]                   # layer 0, head 2, its output set to zero
+            classifier.ablate(text, heads=[(0, 2), (1, 3)], how="uniform")    # both attend evenly instead
+            classifier.ablate(text, heads="all", feed_forward=1)
+
+        The result has one setting: `original` (C,) and `changed` (1, C) are probabilities of `classes`, and `effect`
+        (1,) is by how much the winner's moves. `txcls.figures.moved_bars(result.classes, result.original,
+        result.changed[0])` draws it.
+
+        Args:
+            text: with at least one word.
+            heads: one (layer, head), several, or "all"; counted from 0.
+            feed_forward: layers whose feed-forward block is changed, or "all".
+            positions: whether position vectors are changed.
+            how: outputs become "zero" or their "mean"; heads may instead attend "uniform"-ly, or with their weights
+                "shuffled" among the keys.
+            means: for "mean": from `txcls.inspection.ablation.measure_means`.
+
+        Raises:
+            TraceError: the text has no word, or the model has no position vectors.
+            ValueError: there is no such head or layer, nothing is named, or `how` does not apply to a part.
+            TypeError: the text is not a string, or a head is no pair of numbers.
+        """
+        from txcls.inspection.ablation import Change, ablate
+
+        config = self.checkpoint.config.model
+        changes = [Change("head", how, layer, head) for layer, head in _heads(heads, config)]
+        changes += [Change("feed_forward", how, layer) for layer in _blocks(feed_forward, config)]
+        changes += [Change("positions", how)] if positions else []
+        if not changes:
+            raise ValueError('got nothing to change; name parts, for example heads=(0, 2) or feed_forward="all"')
+        return ablate(self, given_text(text), [changes], means=means)
+
+    def ablate_each(
+        self, text: str, *, heads: "How" = "zero", feed_forward: "Off" = "zero", means: "Means | None" = None
+    ) -> "PartEffects":
+        """Change every head, and every feed-forward block, one at a time, and compare the answer to one text.
+
+            effects = classifier.ablate_each("Rovers land on a comet")
+            effects.heads, effects.feed_forward  # (L, H), (L,): by how much the winner's probability moves
+
+        What one head does is judged against the others. `txcls.figures.head_effects_map(effects.heads,
+        effects.feed_forward, title="points", what="The probability", clickable=False)` draws it.
+
+        Args:
+            text: with at least one word.
+            heads: what is done to a head: "zero", "mean", "uniform" or "shuffled".
+            feed_forward: what replaces a block's output: "zero" or "mean".
+            means: for "mean": from `txcls.inspection.ablation.measure_means`.
+
+        Raises:
+            TraceError: the text has no word.
+            ValueError: no `means` for a change to the mean.
+            TypeError: the text is not a string.
+        """
+        from txcls.inspection.ablation import ablate_each
+
+        return ablate_each(self, text, heads=heads, off=feed_forward, means=means)
+
+    def evaluate(self, texts: Iterable[str], labels: Iterable[object], *, without_order: bool = False) -> "Evaluation":
+        """Accuracy, macro-F1, calibration error, confusions and accuracy by length on labelled texts.
+
+            measured = classifier.evaluate(*txcls.dataset("ag_news").test)
+            measured.metrics.accuracy, measured.metrics.confusion
+
+        Args:
+            texts: strings, as for `probabilities`.
+            labels: the class of each; 3 and 3.0 are the class "3".
+            without_order: also measure accuracy with the words shuffled and without positions, in `order`.
+
+        Raises:
+            TypeError: a text is no string; the message has its row.
+            ValueError: there are not as many labels as texts.
+            DataError: a row has no text or no label, or a label that is none of the classes.
+        """
+        from txcls.data.given import given_rows
+        from txcls.evaluation import evaluate_rows
+
+        rows = given_rows(texts, labels, classes=self.classes)
+        return evaluate_rows(self.checkpoint, rows, without_order=without_order)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a checkpoint folder, from which `txcls.load(path)` and the command line read it.
+
+        Args:
+            path: the folder; its name becomes the checkpoint's. One in `checkpoints/` is found by its name alone.
+            overwrite: replace the checkpoint that is there.
+
+        Raises:
+            CheckpointError: something is there already, or the folder cannot be written.
+        """
+        folder = Path(path)
+        if folder.exists() and not (overwrite and (folder / "config.json").is_file()):
+            way = (
+                "holds no checkpoint; choose another folder" if overwrite else "exists; replace it with overwrite=True"
+            )
+            raise CheckpointError(f"{folder} {way}")
+        return save_checkpoint(self.checkpoint, folder)
+
+    def __repr__(self) -> str:
+        """One line: name, classes, size, and accuracy where it was measured."""
+        facts = [f"{len(self.classes)} classes: {listed(self.classes, most=4)}", f"{self.n_parameters:,} parameters"]
+        for split in ("test", "validation"):
+            accuracy = self.checkpoint.metrics.get(split, {}).get("accuracy")
+            if accuracy is not None:
+                facts.append(f"{split} accuracy {accuracy:.1%}")
+                break
+        return f"Classifier('{shown(self.name, limit=60)}', {', '.join(facts)})"
+
+
+def _heads(given: Any, config: ModelConfig) -> list[Head]:
+    """Pairs (layer, head) of one pair, several, or "all".
+
+    Raises:
+        TypeError: it is none of these.
+    """
+    if isinstance(given, str) and given == "all":
+        return [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
+    try:
+        pairs = [given] if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], int) else given
+        return [(index(layer), index(head)) for layer, head in pairs]
+    except (TypeError, ValueError):
+        raise TypeError(f'got heads={given!r:.80}; wanted (layer, head), a list of such pairs, or "all"') from None
+
+
+def _blocks(given: Any, config: ModelConfig) -> list[int]:
+    """Layers of one layer, several, or "all".
+
+    Raises:
+        TypeError: it is none of these.
+    """
+    if isinstance(given, str) and given == "all":
+        return list(range(config.n_layers))
+    try:
+        return [index(layer) for layer in ([given] if isinstance(given, int) else given)]
+    except TypeError:
+        raise TypeError(f'got feed_forward={given!r:.80}; wanted a layer, a list of layers, or "all"') from None
+
+
+def load(path_or_name: str | Path) -> Classifier:
+    """Load a classifier onto the CPU.
+
+        classifier = txcls.load("ag_news")             # a name under checkpoints/
+        classifier = txcls.load("somewhere/my_model")  # a folder
+
+    Raises:
+        CheckpointError: there is none (the message lists the names there are), it is damaged, or a language model.
+        TypeError: got neither a string nor a path.
+    """
+    return Classifier.load(path_or_name)
+
+
+def train(
+    texts: Iterable[str],
+    labels: Iterable[object],
+    *,
+    init: str | Path | None = None,
+    preset: str | Path = "own",
+    settings: Sequence[str] = (),
+    validation: tuple[Iterable[str], Iterable[object]] | float | None = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    seed: int = 0,
+    progress: bool = True,
+) -> Classifier:
+    """Train a classifier on your own texts, as `python -m txcls train own --data FILE` does on those of a file.
+
+        classifier = txcls.train(df["text"], df["label"])
+        classifier = txcls.train(texts, labels, init="encoder", out="checkpoints/mine")
+
+    A label is named as in a table: text without the white space around it, a whole number without a decimal point (3.0
+    is "3"), True and False as "true" and "false", anything else as `str` writes it. Every class needs two rows, one to
+    train on and one to validate on, unless validation rows are given.
+
+    Args:
+        texts: strings; a list, tuple, array, pandas Series or other iterable.
+        labels: the class of each text; any hashable value.
+        init: a pre-trained model to start from, by name or path; None starts from random weights.
+        preset: a name (`txcls.config.preset_names()`) or a TOML file.
+        settings: changes to it, such as ["train.epochs=2", "model.max_length=800"]; see txcls/config.py.
+        validation: validation rows as (texts, labels), or the share of the rows to hold out; None for the preset's
+            share. They choose the weights that are kept, and fit the calibration.
+        out: the checkpoint folder to write, its state beside it while training runs; None keeps everything in memory
+            (`classifier.save` writes it later).
+        overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
+        seed: of initial weights, order of rows and dropout.
+        progress: whether progress is shown, on standard error.
+
+    Raises:
+        TypeError: a text is no string or a label not hashable; the message has the row, counted from 0.
+        ValueError: there are not as many labels as texts.
+        DataError: a row has no text or no label, there are fewer than two classes, or a class has a single row.
+        ConfigError: there is no such preset or setting.
+        CheckpointError: `init` cannot be loaded.
+        TrainingError: `out` exists or cannot be written, `init` is a classifier, or the loss is not a number.
+    """
+    from txcls.training.from_python import train_on_rows
+
+    return Classifier(
+        train_on_rows(
+            texts,
+            labels,
+            init=init,
+            preset=preset,
+            settings=settings,
+            validation=validation,
+            out=out,
+            overwrite=overwrite,
+            seed=seed,
+            progress=progress,
         )
-
-
-def _nothing_to_read(encoding: Encoding) -> Prediction:
-    return Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
-
-
-def padded(rows: Sequence[Sequence[int]]) -> "Tensor":
-    """One tensor (B, T) of rows of ids, padded at the end with id 0."""
-    import torch
-
-    width = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.int64)
+    )

@@ -3,6 +3,8 @@
 import re
 import reprlib
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 LONGEST_VALUE = 200
 """Most characters of a value (a label, a file name, a cell) that a message shows."""
@@ -22,6 +24,12 @@ def shown(value: object, *, limit: int = LONGEST_VALUE) -> str:
         value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
     escaped = _NOT_ASCII.sub(_escape, value[: limit + 1])
     return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
+
+
+def listed(names: Iterable[str], *, most: int = 20) -> str:
+    """Names for a message, shortened if they are more than `most`, or long."""
+    quoted = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]
+    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
 
 
 def one_line(message: str) -> str:
@@ -87,3 +95,17 @@ class LostProcessError(TrainingError):
 
 class TraceError(TxclsError):
     """A trace named a tap that the model does not have, or recorded nothing."""
+
+
+class UnknownNameError(TraceError, KeyError):
+    """Nothing of that name was recorded; a KeyError too, as other mappings raise."""
+
+    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
+        names = list(known)
+        near = get_close_matches(str(name), names, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {listed(names) or 'none'}"
+        super().__init__(f"{what} {shown(repr(name), limit=80)}; {hint}")
+
+    def __str__(self) -> str:
+        """The message itself; a KeyError alone would quote it."""
+        return one_line(str(self.args[0]))

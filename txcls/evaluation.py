@@ -38,7 +38,7 @@ UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2)
 """Upper ends of the groups by share of unknown tokens."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Figures over in-scope rows and, where the data set has them, over out-of-scope rows.
 
@@ -51,6 +51,14 @@ class Evaluation:
     by_unknown: tuple[Slice, ...]
     order: Mapping[str, float] = field(default_factory=dict)
     scope: Mapping[str, float] | None = None
+
+    def __repr__(self) -> str:
+        """One line with the main figures."""
+        found = self.metrics
+        return (
+            f"Evaluation(accuracy {found.accuracy:.2%}, macro-F1 {found.macro_f1:.4f}, "
+            f"calibration error {found.ece:.4f}, {found.n:,} rows)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values of everything but `scope`."""
@@ -90,20 +98,45 @@ def evaluate(
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     rows = dataset.load("test") if split == "test" else training_and_validation(dataset, checkpoint.config.data)[1]
     chosen = choose_device(device)
-    model.to(chosen)
     tokenised = _tokenised(rows, checkpoint)
-    logits = predict_logits(model, tokenised, device=chosen).numpy()  # N C
-    measured = measure(logits, tokenised, calibration=checkpoint.calibration, classes=checkpoint.classes)
+    measured, logits = _measured(checkpoint, tokenised, device=chosen, without_order=without_order)
     oos: SplitName = "oos_test" if split == "test" else "oos_validation"
     if checkpoint.scope is not None and oos in dataset.splits:
         outside = _out_of_scope_logits(model, dataset, oos, checkpoint.encoder, device=chosen)  # M C
         scope = _scope_figures(logits, tokenised.labels, outside, checkpoint.calibration, checkpoint.scope)
         measured = replace(measured, scope=scope)
-    if without_order:
-        order = accuracy_without_order(model, tokenised, encoder=checkpoint.encoder, device=chosen)
-        measured = replace(measured, order=order)
     model.cpu()
     return measured
+
+
+def evaluate_rows(
+    checkpoint: Checkpoint, rows: LabelledTexts, *, device: str | None = None, without_order: bool = True
+) -> Evaluation:
+    """Measure a checkpoint on any labelled rows; arguments as those of `evaluate`.
+
+    Raises:
+        DataError: the rows have classes unknown to the checkpoint.
+        CheckpointError: the checkpoint is a language model.
+        TrainingError: the device cannot be used.
+    """
+    model = _classifier_of(checkpoint)
+    tokenised = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
+    measured, _ = _measured(checkpoint, tokenised, device=choose_device(device), without_order=without_order)
+    model.cpu()
+    return measured
+
+
+def _measured(
+    checkpoint: Checkpoint, texts: TokenisedTexts, *, device: torch.device, without_order: bool
+) -> tuple[Evaluation, NDArray[np.float32]]:
+    """The figures without `scope`, and the logits (N, C); the model is left on the device."""
+    model = _classifier_of(checkpoint).to(device)
+    logits = predict_logits(model, texts, device=device).numpy()  # N C
+    measured = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
+    if without_order:
+        order = accuracy_without_order(model, texts, encoder=checkpoint.encoder, device=device)
+        measured = replace(measured, order=order)
+    return measured, logits
 
 
 def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluation) -> Checkpoint:

@@ -194,6 +194,8 @@ def _data_lines(data: Mapping[str, Any], texts: Sequence[str], *, counted: str) 
 def _validation_rows(config: RunConfig, data: Mapping[str, Any]) -> str:
     if data.get("validation") == "published with the set":
         return "Validation rows are those published with the set."
+    if data.get("validation") == "given beside the training rows":
+        return "Validation rows were given beside the training rows."
     share = f"{config.data.validation_fraction:.0%} of the training rows of every class"
     return f"Validation rows are {share} (split seed {config.data.split_seed})."
 

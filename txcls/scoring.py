@@ -1,6 +1,6 @@
 """Classify the rows of a file of any size in constant memory, and resume after an interruption.
 
-    score_file(Classifier.load("checkpoints/ag_news"), Path("big.csv"), Path("scored.csv"))
+    score_file(Predictor.load("checkpoints/ag_news"), Path("big.csv"), Path("scored.csv"))
 
 Rows are processed in parts. Each part is written atomically to its own file in a folder beside the output; the output
 appears at the end, when the parts are joined. An interruption at any point, SIGKILL included, therefore leaves no
@@ -22,14 +22,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from txcls.classifier import Classifier
 from txcls.config import Precision
 from txcls.data.parquet import Row
 from txcls.data.stream import TableStream
 from txcls.data.table import is_json, table_suffix
-from txcls.errors import DataError, StoppedError
+from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.folders import FILES
 from txcls.interrupts import stop_requests
+from txcls.predictor import Predictor
+from txcls.text.given import given_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +70,7 @@ class _Plan:
 
 
 def score_file(
-    classifier: Classifier,
+    classifier: Predictor,
     source: Path,
     target: Path,
     *,
@@ -89,7 +90,7 @@ def score_file(
         target: the file to write; an existing one is replaced only once the new one is complete.
         text_column: the column with the texts; None looks for a usual name.
         precision: "float32" gives the same probabilities as the app, on every processor; "auto" and "bfloat16" are
-            those of `Classifier.probabilities`, which are faster on some processors.
+            those of `Predictor.probabilities`, which are faster on some processors.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
         resume: continue an interrupted run with the same input, checkpoint and precision.
         on_progress: called at the start and after each part.
@@ -98,10 +99,13 @@ def score_file(
         DataError: the table is damaged or a row has no text (checked before any row is scored); the target cannot be
             written, is the source itself, or its format does not support `spreadsheet_safe`; or there is an unfinished
             run (without `resume`), no run or a different one (with it).
+        CheckpointError: the classifier was trained in this process and is not saved.
         StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
     """
     folder = target.with_name(f"{target.name}.parts")
     _refuse_overwriting(source, target, folder)
+    if (saved := classifier.checkpoint.path) is None:
+        raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
     table = TableStream(source)
     suffix = table_suffix(target)
     if spreadsheet_safe and (is_json(suffix) or suffix == ".parquet"):
@@ -111,7 +115,7 @@ def score_file(
     plan = _Plan(
         input_bytes=source.stat().st_size,
         input_sha256=_sha256([source]),
-        checkpoint_sha256=_sha256(classifier.checkpoint.path / name for name in FILES[:4]),
+        checkpoint_sha256=_sha256(saved / name for name in FILES[:4]),
         rows=survey.rows,
         text_column=survey.text_column,
         columns=columns,
@@ -172,29 +176,28 @@ class BatchClassifier:
     """
 
     def __init__(self, checkpoint: str | Path, *, text_column: str = "text", precision: Precision = "float32") -> None:
-        self.classifier = Classifier.load(checkpoint)
+        self.classifier = Predictor.load(checkpoint)
         self.text_column, self.precision = text_column, precision
 
     def __call__(self, batch: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[np.generic]]":
         """The columns (N,) of a batch with label and probability added; "" and nan for texts without any word.
 
         Raises:
-            DataError: there is no such column, or it holds anything but texts.
+            DataError: there is no such column.
+            TypeError: it holds anything but texts; the message has the row.
         """
         import numpy as np
 
         if self.text_column not in batch:
             raise DataError(f"no column {self.text_column!r} in the batch; there are {', '.join(sorted(batch))}")
-        texts = batch[self.text_column].tolist()
-        if strange := [value for value in texts if not isinstance(value, str)]:
-            raise DataError(f"column {self.text_column!r} holds {str(strange[0])[:40]!r}, wanted texts")
+        texts = given_texts(batch[self.text_column], name=f"column {self.text_column!r}")
         found = _labels(self.classifier, texts, self.precision)
         labels = np.array([label for label, _ in found], dtype=object)  # N
         probabilities = np.array([np.nan if one is None else one for _, one in found], dtype=np.float64)  # N
         return {**batch, LABEL: labels, PROBABILITY: probabilities}
 
 
-def _labels(classifier: Classifier, texts: Sequence[str], precision: Precision) -> list[tuple[str, float | None]]:
+def _labels(classifier: Predictor, texts: Sequence[str], precision: Precision) -> list[tuple[str, float | None]]:
     """The best class of each text and its probability; "" and None for texts without any word."""
     rows = classifier.probabilities(texts, precision=precision)  # N C
     best = rows.argmax(axis=1)  # N

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 
 from torch import Tensor, nn
 
-from txcls.errors import TraceError
+from txcls.errors import TraceError, UnknownNameError
 
 Edit = Callable[[Tensor], Tensor]
 
@@ -41,9 +41,7 @@ class Trace:
         try:
             return self.values[name]
         except KeyError:
-            raise TraceError(
-                f"nothing was recorded at {name!r}; recorded: {', '.join(self.values) or 'nothing'}"
-            ) from None
+            raise UnknownNameError("nothing was recorded at", name, self.values) from None
 
     def __contains__(self, name: str) -> bool:
         return name in self.values

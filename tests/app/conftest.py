@@ -12,10 +12,10 @@ from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.app import compute
 from txcls.checkpoint import save_checkpoint
-from txcls.classifier import Classifier
 from txcls.data.types import LabelledTexts
 from txcls.inspection.ablation import ablate_on_rows, measure_means, with_heads
 from txcls.inspection.attribution import average_explanations, evaluate_explanation, with_explanations
+from txcls.predictor import Predictor
 
 
 @pytest.fixture(scope="session")
@@ -41,14 +41,14 @@ def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Classifier:
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """A checkpoint that keeps what `evaluate --heads --explanations` measures."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    classifier = Classifier(make_checkpoint(tmp_path / "mine", ngram_buckets=16, d_ngram=4))
+    classifier = Predictor(make_checkpoint(tmp_path / "mine", ngram_buckets=16, d_ngram=4))
     rows = LabelledTexts(TEXTS, [0, 1, 2, 3] * 2, classifier.classes)
     means = measure_means(classifier, TEXTS, split="validation")
     effects = {off: ablate_on_rows(classifier, rows, off=off, means=means) for off in ("zero", "mean")}
     kept = with_heads(classifier.checkpoint, means, effects)  # type: ignore[arg-type]
     figures = [evaluate_explanation(classifier, text) for text in TEXTS[:3]]
     save_checkpoint(with_explanations(kept, average_explanations(figures, split="test")))
-    return Classifier.load("mine")
+    return Predictor.load("mine")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.app.drawn import Chart, chart, charts_of, numbers, open_page
 from tests.app.tiny import LEARNED, PAIRS, SAYS_WORDS
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 Figure = dict[str, Any]
@@ -302,6 +302,6 @@ def test_descriptions_say_what_the_charts_draw(view: str) -> None:
         described(one)
 
 
-def test_the_description_of_what_was_measured_on_test_texts_says_what_is_drawn(measured: Classifier) -> None:
+def test_the_description_of_what_was_measured_on_test_texts_says_what_is_drawn(measured: Predictor) -> None:
     app = open_page("switchboard", checkpoint=measured.name, text=TEXT)
     described(chart(app, "chart_accuracy"))

@@ -16,7 +16,7 @@ from tests.browser.server import CHROMIUM_ARGS, serve
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
 WITHOUT = (
     "the browser tests need a Chromium and there is none: install one (Debian: apt-get install chromium; anywhere: "
@@ -86,11 +86,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def answers(server: Server) -> "Classifier":
+def answers(server: Server) -> "Predictor":
     """The classifier that the server opens pages with, to compute what they must show."""
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
-    return Classifier.load(server.log.parent / "checkpoints" / PLAIN)
+    return Predictor.load(server.log.parent / "checkpoints" / PLAIN)
 
 
 @pytest.fixture(scope="session")

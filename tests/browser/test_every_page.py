@@ -7,7 +7,7 @@ from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
 from txcls.app.pages import PAGES
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
 VIEWS: list[View] = [
@@ -46,7 +46,7 @@ def test_every_page_has_its_heading_and_never_scrolls_sideways(
 
 
 @pytest.mark.smoke
-def test_answer_follows_the_typing_and_goes_into_the_url(page: Page, server: Server, answers: Classifier) -> None:
+def test_answer_follows_the_typing_and_goes_into_the_url(page: Page, server: Server, answers: Predictor) -> None:
     visit(page, server)
     text = "the goalkeeper saved a late penalty"
     text_box(page).fill("")

@@ -10,14 +10,14 @@ from playwright.sync_api import Browser, Download, Page, expect
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server, Watch
 from tests.browser.visiting import CHART, settle, text_box, visit
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 
 
-def answer(classifier: Classifier, text: str) -> str:
+def answer(classifier: Predictor, text: str) -> str:
     return str(classifier.predict([text])[0].label)
 
 
-def test_what_is_typed_before_the_page_is_drawn_is_answered(page: Page, server: Server, answers: Classifier) -> None:
+def test_what_is_typed_before_the_page_is_drawn_is_answered(page: Page, server: Server, answers: Predictor) -> None:
     page.goto(f"{server.address}/attention")
     text = "the goalkeeper saved a late penalty"
     text_box(page).fill(text)

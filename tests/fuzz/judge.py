@@ -131,7 +131,7 @@ class Judge:
         return self._ask({"argv": argv, "env": dict(env or {})})
 
     def read(self, checkpoint: Path, text: str) -> Outcome:
-        """`Classifier.predict` and a trace of the text."""
+        """`Predictor.predict` and a trace of the text."""
         return self._ask({"checkpoint": str(checkpoint), "text": text})
 
     def python(self, code: str, **given: str) -> Outcome:
@@ -254,12 +254,14 @@ def _run(task: Mapping[str, Any], out: int, err: int) -> NoReturn:
 
 
 def _read(checkpoint: str, text: str) -> None:
-    from txcls import Classifier, TxclsError, trace
+    from txcls.errors import TxclsError
+    from txcls.predictor import Predictor
+    from txcls.tap import trace
 
-    classifier = Classifier.load(checkpoint)
+    classifier = Predictor.load(checkpoint)
     try:
         [prediction] = classifier.predict([text])
-        total = sum(score.probability for score in prediction.scores)
+        total = sum(one.probability for one in prediction.ranked)
         assert prediction.label is None or abs(total - 1) < 1e-4, f"probabilities sum to {total}"
         with trace():
             classifier.predict([text])

@@ -9,7 +9,6 @@ import torch
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.checkpoint import load_checkpoint
-from txcls.classifier import Classifier
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
 from txcls.inspection.ablation import (
@@ -23,6 +22,7 @@ from txcls.inspection.ablation import (
 )
 from txcls.inspection.ablation.changes import edits_of
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 from txcls.tap import trace
 
 MODELS = [
@@ -37,15 +37,15 @@ MODELS = [
 SOME = [TEXTS[0], "bank", "zyzzyva", "the bank " * 30]
 
 
-def probabilities(classifier: Classifier, text: str) -> np.ndarray:
+def probabilities(classifier: Predictor, text: str) -> np.ndarray:
     [prediction] = classifier.predict([text])
-    found = {score.label: score.probability for score in prediction.scores}
+    found = {one.label: one.probability for one in prediction.ranked}
     return np.array([found[name] for name in classifier.classes])
 
 
-def altered(classifier: Classifier, change: Callable[[torch.nn.Module], None]) -> Classifier:
+def altered(classifier: Predictor, change: Callable[[torch.nn.Module], None]) -> Predictor:
     """The same checkpoint with weights of its own, changed by hand."""
-    copy = Classifier(load_checkpoint(classifier.checkpoint.path))
+    copy = Predictor(load_checkpoint(classifier.checkpoint.path))
     with torch.no_grad():
         change(copy.checkpoint.model)
     return copy
@@ -54,7 +54,7 @@ def altered(classifier: Classifier, change: Callable[[torch.nn.Module], None]) -
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", SOME)
 def test_switching_off_nothing_changes_nothing(tmp_path: Path, model: dict[str, object], text: str) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     result = ablate(classifier, text, [[], []])
     expected = probabilities(classifier, text)
     np.testing.assert_allclose(result.original, expected, atol=1e-6)
@@ -67,7 +67,7 @@ def test_switching_off_nothing_changes_nothing(tmp_path: Path, model: dict[str, 
 def test_a_head_switched_off_equals_a_model_without_its_output_columns(
     tmp_path: Path, model: dict[str, object], text: str
 ) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     config = classifier.checkpoint.config.model
     effects = ablate_each(classifier, text)
     before = probabilities(classifier, text)
@@ -87,7 +87,7 @@ def test_a_head_switched_off_equals_a_model_without_its_output_columns(
 
 @pytest.mark.parametrize("model", MODELS)
 def test_other_parts_switched_off_equal_a_model_without_them(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     config = classifier.checkpoint.config.model
 
     def no_feed_forward(network: torch.nn.Module) -> None:
@@ -122,7 +122,7 @@ def test_other_parts_switched_off_equal_a_model_without_them(tmp_path: Path, mod
 
 
 def test_a_token_switched_off_equals_a_zero_row_of_the_embedding(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", positions="none"))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions="none"))
     place = 2
     index = classifier.encoder.encode(TEXTS[1]).ids[place]
 
@@ -134,7 +134,7 @@ def test_a_token_switched_off_equals_a_zero_row_of_the_embedding(tmp_path: Path)
 
 
 def test_a_silent_token_stands_in_no_phrase(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", phrases=20))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", phrases=20))
     words = TEXTS[0].split()
     place = len(words) - 2
     model = classifier.checkpoint.model
@@ -165,7 +165,7 @@ def test_a_silent_token_stands_in_no_phrase(tmp_path: Path) -> None:
 
 def test_even_attention_equals_a_head_that_asks_nothing(tmp_path: Path) -> None:
     for number, model in enumerate(MODELS):
-        classifier = Classifier(make_checkpoint(tmp_path / f"tiny{number}", **model))
+        classifier = Predictor(make_checkpoint(tmp_path / f"tiny{number}", **model))
         rows = slice(0, classifier.checkpoint.config.model.d_head)
 
         def no_question(network: torch.nn.Module, rows: slice = rows) -> None:
@@ -181,7 +181,7 @@ def test_even_attention_equals_a_head_that_asks_nothing(tmp_path: Path) -> None:
 def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
     tmp_path: Path, model: dict[str, object]
 ) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     config = classifier.checkpoint.config.model
     before = trace_text(classifier, TEXTS[0]).attention[0, 0]
     ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
@@ -203,7 +203,7 @@ def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: str) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", ngram_buckets=32, d_ngram=4, positions=positions))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", ngram_buckets=32, d_ngram=4, positions=positions))
     means = measure_means(classifier, [*TEXTS, ""], split="train")
     assert means.n_texts == len(TEXTS)
     traced = [trace_text(classifier, text).values for text in TEXTS]
@@ -222,7 +222,7 @@ def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: 
         assert ablate(classifier, TEXTS[0], [[Change(part, "mean")]], means=means).effect[0]  # type: ignore[arg-type]
 
 
-def test_several_changes_act_together_and_rows_keep_apart(classifier: Classifier) -> None:
+def test_several_changes_act_together_and_rows_keep_apart(classifier: Predictor) -> None:
     first, second = Change("head", "zero", 0, 1), Change("feed_forward", "zero", 1)
     result = ablate(classifier, TEXTS[2], [[first], [second], [first, second], []])
     alone = [ablate(classifier, TEXTS[2], [one]).changed[0] for one in ([first], [second], [first, second], [])]
@@ -230,7 +230,7 @@ def test_several_changes_act_together_and_rows_keep_apart(classifier: Classifier
     assert np.abs(result.changed[2] - result.changed[0]).max() > 1e-4
 
 
-def test_what_is_not_there_cannot_be_changed(classifier: Classifier) -> None:
+def test_what_is_not_there_cannot_be_changed(classifier: Predictor) -> None:
     for change, message in (
         (Change("head", layer=2), "layers 0 to 1"),
         (Change("head", index=2), "wanted 0 to 1"),
@@ -247,7 +247,7 @@ def test_what_is_not_there_cannot_be_changed(classifier: Classifier) -> None:
         measure_means(classifier, [""], split="train")
 
 
-def test_means_survive_the_checkpoint_and_those_that_do_not_fit_are_none(classifier: Classifier) -> None:
+def test_means_survive_the_checkpoint_and_those_that_do_not_fit_are_none(classifier: Predictor) -> None:
     means = measure_means(classifier, TEXTS, split="validation")
     kept = {"means": means.to_dict()}
     found = Means.of(with_metrics(classifier, kept))
@@ -258,13 +258,13 @@ def test_means_survive_the_checkpoint_and_those_that_do_not_fit_are_none(classif
         assert Means.of(with_metrics(classifier, damaged)) is None
 
 
-def with_metrics(classifier: Classifier, metrics: dict[str, object]) -> Classifier:
+def with_metrics(classifier: Predictor, metrics: dict[str, object]) -> Predictor:
     from dataclasses import replace
 
-    return Classifier(replace(classifier.checkpoint, metrics=metrics))
+    return Predictor(replace(classifier.checkpoint, metrics=metrics))
 
 
-def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Classifier) -> None:
+def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Predictor) -> None:
     rows = LabelledTexts([*TEXTS, ""], [0, 1, 2, 3, 1, 2, 3, 0, 1], CLASSES)
     means = measure_means(classifier, TEXTS, split="train")
     for off in ("zero", "mean"):

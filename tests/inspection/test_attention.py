@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS
-from txcls.classifier import Classifier
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 
 def test_rollout_of_three_tokens_computed_by_hand() -> None:
@@ -21,7 +21,7 @@ def test_rollout_of_three_tokens_computed_by_hand() -> None:
     np.testing.assert_allclose(attention_rollout(np.ones((1, 1, 1, 1))), [[1.0]])
 
 
-def test_rollout_of_a_model_sums_to_one_for_each_token(classifier: Classifier) -> None:
+def test_rollout_of_a_model_sums_to_one_for_each_token(classifier: Predictor) -> None:
     np.testing.assert_allclose(attention_rollout(trace_text(classifier, TEXTS[0]).attention).sum(axis=1), 1, atol=1e-5)
 
 
@@ -38,7 +38,7 @@ def test_entropy_and_distance_of_patterns_known_by_hand() -> None:
     assert one.entropy.item() == one.distance.item() == 0.0
 
 
-def test_a_score_is_the_sum_of_its_dimensions_and_gives_the_weight(classifier: Classifier) -> None:
+def test_a_score_is_the_sum_of_its_dimensions_and_gives_the_weight(classifier: Predictor) -> None:
     traced = trace_text(classifier, TEXTS[0])
     length = len(traced.tokens)
     for layer, head, query in ((0, 0, 0), (1, 1, 3)):

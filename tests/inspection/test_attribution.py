@@ -12,7 +12,6 @@ from scipy.stats import spearmanr
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, with_metrics
-from txcls.classifier import Classifier
 from txcls.config import Calibration
 from txcls.errors import TraceError
 from txcls.inspection.attribution import (
@@ -28,10 +27,11 @@ from txcls.inspection.attribution import (
     rank_correlations,
 )
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 from txcls.text.vocabulary import UNK
 
 
-def after_embeddings(classifier: Classifier, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Logits of states (B, T, D) where the first layer reads: the rest of the model, with no tap and no trace."""
     model = classifier.checkpoint.model
     ids = model.pad(ids)
@@ -42,7 +42,7 @@ def after_embeddings(classifier: Classifier, states: torch.Tensor, ids: torch.Te
     return model.head(model.pool(model.norm(states), real))
 
 
-def shared_votes(classifier: Classifier, ids: torch.Tensor) -> torch.Tensor:
+def shared_votes(classifier: Predictor, ids: torch.Tensor) -> torch.Tensor:
     """What phrases vote, (1, T, C), every phrase's shared by its tokens in equal parts; none where there are none."""
     phrases = classifier.checkpoint.model.phrases
     row = ids[0].tolist()
@@ -65,7 +65,7 @@ def shared_votes(classifier: Classifier, ids: torch.Tensor) -> torch.Tensor:
     return votes / max(n, 2) ** 0.5
 
 
-def captums(classifier: Classifier, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
+def captums(classifier: Predictor, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
     """(gradient × input, integrated gradients, completeness error), each of all tokens, by Captum."""
     model = classifier.checkpoint.model
     ids = torch.tensor([classifier.encoder.encode(text).ids])
@@ -99,7 +99,7 @@ def captums(classifier: Classifier, text: str, target: str, baseline: str):  # t
 @pytest.mark.parametrize("target", ["probability", "logit"])
 @pytest.mark.parametrize("baseline", ["unknown", "zero"])
 def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], target: str, baseline: str) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     for text in SOME:
         products, integrated, delta = captums(classifier, text, target, baseline)
         options = {"target": target, "baseline": baseline}
@@ -110,10 +110,10 @@ def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], t
         np.testing.assert_allclose(own, products.detach(), atol=1e-4)
 
 
-def test_more_steps_add_up_better_and_the_answer_is_the_predictions(classifier: Classifier) -> None:
+def test_more_steps_add_up_better_and_the_answer_is_the_predictions(classifier: Predictor) -> None:
     rough, fine = (integrated_gradients(classifier, TEXTS[0], target="probability", steps=n) for n in (1, 32))
     assert fine.completeness_error < 1e-5 < rough.completeness_error
-    assert fine.value == pytest.approx(classifier.predict([TEXTS[0]])[0].scores[0].probability, abs=1e-6)
+    assert fine.value == pytest.approx(classifier.predict([TEXTS[0]])[0].ranked[0].probability, abs=1e-6)
     assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-5)
     with pytest.raises(ValueError, match="steps = 0"):
         integrated_gradients(classifier, TEXTS[0], steps=0)
@@ -121,13 +121,13 @@ def test_more_steps_add_up_better_and_the_answer_is_the_predictions(classifier: 
 
 def test_the_probability_is_the_calibrated_one(tmp_path: Path) -> None:
     made = make_checkpoint(tmp_path / "tiny")
-    classifier = Classifier(replace(made, calibration=Calibration(temperature=1.3, power=1.6)))
+    classifier = Predictor(replace(made, calibration=Calibration(temperature=1.3, power=1.6)))
     found = integrated_gradients(classifier, TEXTS[0], target="probability")
-    assert found.value == pytest.approx(classifier.predict([TEXTS[0]])[0].scores[0].probability, abs=1e-6)
+    assert found.value == pytest.approx(classifier.predict([TEXTS[0]])[0].ranked[0].probability, abs=1e-6)
     assert found.completeness_error < 1e-4
 
 
-def test_gradients_leave_the_shared_model_as_it_was(classifier: Classifier) -> None:
+def test_gradients_leave_the_shared_model_as_it_was(classifier: Predictor) -> None:
     before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
     explain(classifier, TEXTS[0])
     assert all(parameter.grad is None for parameter in classifier.checkpoint.model.parameters())
@@ -137,32 +137,32 @@ def test_gradients_leave_the_shared_model_as_it_was(classifier: Classifier) -> N
 
 @pytest.mark.parametrize("model", MODELS)
 def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     for text in TEXTS[:3]:
         words = text.split()
         winner = classifier.predict([text])[0]
         found = leave_one_out(classifier, text, target="probability")
         for place in range(len(words)):
             [shorter] = classifier.predict([" ".join(words[:place] + words[place + 1 :])])
-            left = next(score.probability for score in shorter.scores if score.label == winner.label)
-            assert found[place] == pytest.approx(winner.scores[0].probability - left, abs=1e-6)
+            left = next(one.probability for one in shorter.ranked if one.label == winner.label)
+            assert found[place] == pytest.approx(winner.ranked[0].probability - left, abs=1e-6)
         logits = leave_one_out(classifier, text)
         sees_itself_only = classifier.checkpoint.config.model.causal  # the class token, which stands first
         assert logits.shape == found.shape and (np.abs(logits - found).max() < 1e-6) == sees_itself_only
 
 
-def test_a_text_of_one_word_is_compared_with_an_unknown_one(classifier: Classifier) -> None:
+def test_a_text_of_one_word_is_compared_with_an_unknown_one(classifier: Predictor) -> None:
     [known], [unknown] = classifier.predict(["bank"]), classifier.predict(["zyzzyva"])
-    left = next(score.probability for score in unknown.scores if score.label == known.label)
+    left = next(one.probability for one in unknown.ranked if one.label == known.label)
     assert leave_one_out(classifier, "bank", target="probability") == pytest.approx(
-        [known.scores[0].probability - left], abs=1e-6
+        [known.ranked[0].probability - left], abs=1e-6
     )
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", SOME)
 def test_every_word_is_scored_in_every_way(tmp_path: Path, model: dict[str, object], text: str) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     explained = explain(classifier, text)
     assert list(explained.scores) == list(METHODS)
     assert [word.text for word in explained.words] == text.split()[: len(explained.words)]
@@ -178,11 +178,11 @@ def test_every_word_is_scored_in_every_way(tmp_path: Path, model: dict[str, obje
 
 
 def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
-    averaged = Classifier(make_checkpoint(tmp_path / "mean", pooling="mean"))
+    averaged = Predictor(make_checkpoint(tmp_path / "mean", pooling="mean"))
     traced = trace_text(averaged, TEXTS[0])
     expected = traced.attention[-1].mean(axis=(0, 1))
     np.testing.assert_allclose(explain(averaged, TEXTS[0]).scores["attention"], expected, atol=1e-6)
-    first = Classifier(make_checkpoint(tmp_path / "class", pooling="class_token"))
+    first = Predictor(make_checkpoint(tmp_path / "class", pooling="class_token"))
     row = trace_text(first, TEXTS[0]).attention[-1].mean(axis=0)[0]
     explained = explain(first, TEXTS[0])
     np.testing.assert_allclose(explained.scores["attention"], row[1:], atol=1e-6)
@@ -203,7 +203,7 @@ def test_rank_correlations_are_spearmans_of_magnitudes() -> None:
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
 def test_deletion_curves_equal_a_loop_over_texts(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     text = "the bank raised rates"
     [whole] = classifier.predict([text])
     curves = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])}, n_random=3)
@@ -211,7 +211,7 @@ def test_deletion_curves_equal_a_loop_over_texts(tmp_path: Path, model: dict[str
     expected = []
     for shorter in left:
         [prediction] = classifier.predict([shorter])
-        expected.append(next(score.probability for score in prediction.scores if score.label == whole.label))
+        expected.append(next(one.probability for one in prediction.ranked if one.label == whole.label))
     np.testing.assert_allclose(curves.curves["mine"][:4], expected, atol=1e-6)
     last = float(curves.curves["mine"][4])
     heights = [*expected, last]
@@ -226,13 +226,13 @@ def test_deletion_curves_equal_a_loop_over_texts(tmp_path: Path, model: dict[str
 
 
 def test_long_texts_lose_several_words_at_a_time(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", max_length=100))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", max_length=100))
     scores = {"mine": np.arange(100.0)}
     curves = deletion_curves(classifier, "the bank " * 80, scores, most_steps=10)
     assert len(curves.shares) == 11 and curves.random.shape == (10, 11)
 
 
-def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Classifier) -> None:
+def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Predictor) -> None:
     texts = [TEXTS[0], TEXTS[1], "bank"]  # the last has no rank correlation
     figures = [evaluate_explanation(classifier, text) for text in texts]
     averages = average_explanations(figures, split="test")
@@ -253,7 +253,7 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Cl
         average_explanations([], split="test")
 
 
-def test_a_text_without_words_cannot_be_explained(classifier: Classifier) -> None:
+def test_a_text_without_words_cannot_be_explained(classifier: Predictor) -> None:
     for ask in (explain, gradient_x_input, integrated_gradients, leave_one_out):
         with pytest.raises(TraceError, match="no word"):
             ask(classifier, " \n")

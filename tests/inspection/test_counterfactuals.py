@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection.counterfactuals import align_tokens, compare_texts, search_flips
 from txcls.inspection.vocabulary import nearest_tokens
+from txcls.predictor import Predictor
 
 
 def words(before: str, after: str) -> list[tuple[str | None, str | None, str]]:
@@ -48,29 +48,29 @@ def test_every_token_of_both_texts_is_in_one_pair_and_in_order(seed: int) -> Non
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}, {"ngram_buckets": 32, "d_ngram": 4}])
 def test_leaving_out_agrees_with_leaving_out_in_the_typed_text(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     made = compare_texts(classifier, TEXTS[1], TEXTS[4])
     assert made.label == classifier.predict([TEXTS[1]])[0].label
     for text, effects, prediction in (
         (TEXTS[1], made.effects_before, made.before),
         (TEXTS[4], made.effects_after, made.after),
     ):
-        whole = {score.label: score.probability for score in prediction.scores}[made.label]
+        whole = {one.label: one.probability for one in prediction.ranked}[made.label]
         parts = text.split()
         expected = []
         for place in range(len(parts)):
             [left] = classifier.predict([" ".join(parts[:place] + parts[place + 1 :])])
-            expected.append(whole - {score.label: score.probability for score in left.scores}[made.label])
+            expected.append(whole - {one.label: one.probability for one in left.ranked}[made.label])
         assert len(effects) == len(prediction.tokens)
         np.testing.assert_allclose(effects[~np.isnan(effects)], expected, atol=1e-5)
 
 
-def test_the_only_word_has_no_effect_to_measure(classifier: Classifier) -> None:
+def test_the_only_word_has_no_effect_to_measure(classifier: Predictor) -> None:
     made = compare_texts(classifier, "bank", "bank rates")
     assert np.isnan(made.effects_before).all() and np.isfinite(made.effects_after).all()
 
 
-def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: Classifier) -> None:
+def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: Predictor) -> None:
     found_any = 0
     for text in TEXTS:
         [original] = classifier.predict([text])
@@ -90,7 +90,7 @@ def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: C
         for flip in last.flips:
             [again] = classifier.predict([flip.text])
             assert again.label == flip.label
-            assert again.scores[0].probability == pytest.approx(flip.probability, abs=1e-5)
+            assert again.ranked[0].probability == pytest.approx(flip.probability, abs=1e-5)
         sizes = [flip.size for flip in last.flips]
         assert sizes == sorted(sizes)
         for flip in last.flips:
@@ -100,7 +100,7 @@ def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: C
     assert found_any
 
 
-def test_the_search_reports_after_every_batch_and_may_be_left(classifier: Classifier) -> None:
+def test_the_search_reports_after_every_batch_and_may_be_left(classifier: Predictor) -> None:
     search = search_flips(classifier, TEXTS[0], n_neighbours=3, batch_size=8)
     first, second = next(search), next(search)
     assert (first.done, second.done) == (7, 15) and first.total == second.total == 7 * 4
@@ -108,13 +108,13 @@ def test_the_search_reports_after_every_batch_and_may_be_left(classifier: Classi
 
 
 @pytest.mark.parametrize("text", ["zyzzyva", "zyzzyva qwertz", "bank", "!", "the bank " * 30])
-def test_odd_texts_are_searched_to_the_end(classifier: Classifier, text: str) -> None:
+def test_odd_texts_are_searched_to_the_end(classifier: Predictor, text: str) -> None:
     *_, last = search_flips(classifier, text, n_neighbours=2)
     assert last.done == last.total > 0
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_a_text_without_words_cannot_be_compared_or_searched(classifier: Classifier, text: str) -> None:
+def test_a_text_without_words_cannot_be_compared_or_searched(classifier: Predictor, text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         compare_texts(classifier, "bank", text)
     with pytest.raises(TraceError, match="no word in this text"):
@@ -123,7 +123,7 @@ def test_a_text_without_words_cannot_be_compared_or_searched(classifier: Classif
 
 def test_byte_pairs_are_searched_too(tmp_path: Path) -> None:
     text = {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", text=text, max_length=24))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", text=text, max_length=24))
     *_, last = search_flips(classifier, "the bank raised é its rates", n_neighbours=2)
     assert last.done == last.total > 0
     for flip in last.flips:

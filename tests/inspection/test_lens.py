@@ -8,10 +8,10 @@ import torch
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
-from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean", "ngram_buckets": 32, "d_ngram": 4}])
@@ -19,7 +19,7 @@ from txcls.inspection.tracing import trace_text
 def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
     tmp_path: Path, model: dict[str, object], text: str
 ) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     config = classifier.checkpoint.config.model
     lens = class_lens(classifier, text)
     length = len(lens.traced.tokens)
@@ -34,7 +34,7 @@ def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
 
 
 def test_phrases_alone_are_a_model_that_has_nothing_else(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", phrases=20))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", phrases=20))
 
     def no_head(network: torch.nn.Module) -> None:
         network.head.weight.zero_()
@@ -43,11 +43,11 @@ def test_phrases_alone_are_a_model_that_has_nothing_else(tmp_path: Path) -> None
     lens = class_lens(classifier, TEXTS[0])
     assert lens.phrases is not None
     np.testing.assert_allclose(lens.phrases, probabilities(altered(classifier, no_head), TEXTS[0]), atol=1e-6)
-    assert class_lens(Classifier(make_checkpoint(tmp_path / "without")), TEXTS[0]).phrases is None
+    assert class_lens(Predictor(make_checkpoint(tmp_path / "without")), TEXTS[0]).phrases is None
 
 
 def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny"))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
     lens = class_lens(classifier, TEXTS[0])
     for state, n_layers in ((0, 0), (2, 1)):
         shorter = altered(classifier, lambda network, n=n_layers: network.layers.__delitem__(slice(n, None)))  # type: ignore[misc]
@@ -62,7 +62,7 @@ def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: P
     )
 
 
-def test_lengths_and_shares_are_those_of_what_was_written(classifier: Classifier) -> None:
+def test_lengths_and_shares_are_those_of_what_was_written(classifier: Predictor) -> None:
     lens = class_lens(classifier, TEXTS[0])
     values = trace_text(classifier, TEXTS[0]).values
     np.testing.assert_allclose(lens.lengths[2], np.linalg.norm(values["layers.0.resid_post"], axis=1), rtol=1e-5)
@@ -73,6 +73,6 @@ def test_lengths_and_shares_are_those_of_what_was_written(classifier: Classifier
             assert lens.shares[lens.sources.index(source), token] == pytest.approx(along, abs=1e-5)
 
 
-def test_a_text_without_words_has_no_lens(classifier: Classifier) -> None:
+def test_a_text_without_words_has_no_lens(classifier: Predictor) -> None:
     with pytest.raises(TraceError, match="no word"):
         class_lens(classifier, "")

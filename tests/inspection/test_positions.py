@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.classifier import Classifier
 from txcls.config import load_preset
 from txcls.errors import TraceError
 from txcls.inspection.positions import (
@@ -19,6 +18,7 @@ from txcls.inspection.positions import (
     sinusoids,
 )
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("k", [1, 3, 40])
@@ -61,7 +61,7 @@ def test_in_the_presets_models_order_can_enter_through_positions_alone() -> None
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned", "none"])
 def test_the_position_encoding_is_what_the_model_adds(tmp_path: Path, kind: str) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", positions=kind))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions=kind))
     encoding = position_encoding(classifier, 5)
     assert encoding.kind == kind and encoding.values.shape == (5, 16)
     assert position_encoding(classifier).values.shape == (12, 16)
@@ -85,7 +85,7 @@ def test_the_product_of_sinusoids_depends_on_their_distance_only() -> None:
             sinusoids(*wrong)
 
 
-def test_shuffling_keeps_the_words_and_repeats_itself(classifier: Classifier) -> None:
+def test_shuffling_keeps_the_words_and_repeats_itself(classifier: Predictor) -> None:
     text = TEXTS[3]
     result = shuffle_words(classifier, text, n=7, seed=3)
     assert all(sorted(one.split()) == sorted(text.split()) for one in result.texts)
@@ -100,14 +100,14 @@ def test_shuffling_keeps_the_words_and_repeats_itself(classifier: Classifier) ->
 
 
 def test_without_positions_and_bigrams_the_order_of_words_does_not_matter(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", positions="none"))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions="none"))
     result = shuffle_words(classifier, TEXTS[0], n=5)
-    expected = {score.label: score.probability for score in result.original.scores}
+    expected = {one.label: one.probability for one in result.original.ranked}
     for row in result.probabilities:
         assert dict(zip(classifier.classes, row, strict=True)) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
-def test_a_text_without_words_cannot_be_shuffled(classifier: Classifier, text: str) -> None:
+def test_a_text_without_words_cannot_be_shuffled(classifier: Predictor, text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         shuffle_words(classifier, text)

@@ -7,7 +7,6 @@ import pytest
 from sklearn.decomposition import PCA
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection.principal_components import (
     pool_texts,
@@ -18,6 +17,7 @@ from txcls.inspection.principal_components import (
 )
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.vocabulary import nearest_tokens
+from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("shape", [(50, 8), (5, 30), (3, 2)])
@@ -45,7 +45,7 @@ def test_vectors_without_spread_lie_on_one_point() -> None:
 
 @pytest.mark.parametrize("model", [{}, {"d_embedding": 6}, {"positions": "none"}])
 def test_the_texts_tokens_are_found_in_the_plane_with_their_nearest(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     made = token_plane(classifier, "the bank zyzzyva the rates", n_tokens=10, n_nearest=3)
     assert made.ids == tuple(range(4, 14)) and made.points.shape == (10, 2)
     assert [classifier.encoder.decode([index]) for index in made.own] == ["the", "bank", "rates"]
@@ -58,7 +58,7 @@ def test_the_texts_tokens_are_found_in_the_plane_with_their_nearest(tmp_path: Pa
         assert [c for _, c in made.nearest[index]] == pytest.approx([c for _, c in expected], abs=1e-5)
 
 
-def test_a_text_of_unknown_words_alone_has_no_tokens_to_find(classifier: Classifier) -> None:
+def test_a_text_of_unknown_words_alone_has_no_tokens_to_find(classifier: Predictor) -> None:
     made = token_plane(classifier, "zyzzyva")
     assert made.own == () and made.own_points.shape == (0, 2) and made.nearest == {}
 
@@ -67,14 +67,14 @@ def test_a_text_of_unknown_words_alone_has_no_tokens_to_find(classifier: Classif
     "model", [{}, {"pooling": "class_token"}, {"fixed_length": True, "pooling": "mean"}, {"pooling": "first"}]
 )
 def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     made = pool_texts(classifier, TEXTS, batch_size=3)
     for text, vector, label in zip(TEXTS, made.vectors, made.labels, strict=True):
         np.testing.assert_allclose(vector, trace_text(classifier, text).values["pooled"], atol=1e-5)
         assert label == classifier.predict([text])[0].label
 
 
-def test_a_text_among_others_lies_where_its_twin_lies(classifier: Classifier) -> None:
+def test_a_text_among_others_lies_where_its_twin_lies(classifier: Predictor) -> None:
     others = pool_texts(classifier, TEXTS)
     made = text_plane(classifier, TEXTS[2], others)
     np.testing.assert_allclose(made.own, made.points[2], atol=1e-4)
@@ -84,17 +84,19 @@ def test_a_text_among_others_lies_where_its_twin_lies(classifier: Classifier) ->
     np.testing.assert_array_equal(text_plane(classifier, "bank", others).points, made.points)
 
 
-def test_a_plane_made_before_gives_the_same_points(classifier: Classifier) -> None:
+def test_a_plane_made_before_gives_the_same_points(classifier: Predictor) -> None:
     fresh = token_plane(classifier, TEXTS[0])
     reused = token_plane(classifier, TEXTS[0], plane=vocabulary_plane(classifier))
     np.testing.assert_array_equal(fresh.points, reused.points)
     np.testing.assert_array_equal(fresh.own_points, reused.own_points)
 
 
-def test_texts_without_words_and_empty_lists_are_refused(classifier: Classifier) -> None:
+def test_texts_without_words_and_empty_lists_are_refused(classifier: Predictor) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         text_plane(classifier, " ", pool_texts(classifier, TEXTS))
     with pytest.raises(TraceError, match="no word in this text"):
         token_plane(classifier, "")
     with pytest.raises(ValueError, match="at least one"):
         pool_texts(classifier, [])
+    with pytest.raises(TypeError, match="texts: got one string"):
+        pool_texts(classifier, TEXTS[0])

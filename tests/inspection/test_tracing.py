@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ from txcls.inspection.tracing import trace_text
 )
 @pytest.mark.parametrize("text", [TEXTS[0], "bank", "zyzzyva", "the bank " * 30])
 def test_a_traced_text_gets_the_answer_it_gets_untraced(tmp_path: Path, model: dict[str, object], text: str) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     traced = trace_text(classifier, text)
     [plain] = classifier.predict([text])
     assert (traced.prediction.label, traced.tokens) == (plain.label, plain.tokens)
-    assert [s.probability for s in traced.prediction.scores] == pytest.approx(
-        [s.probability for s in plain.scores], abs=1e-6
+    assert [s.probability for s in traced.prediction.ranked] == pytest.approx(
+        [s.probability for s in plain.ranked], abs=1e-6
     )
     config = classifier.checkpoint.config.model
     length = len(traced.tokens)
@@ -47,7 +47,7 @@ def test_a_traced_text_gets_the_answer_it_gets_untraced(tmp_path: Path, model: d
     assert names[0] == "ids" and names[-2:] == ["logits", "probabilities"] and len(names) == len(set(names))
 
 
-def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Classifier) -> None:
+def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Predictor) -> None:
     values = trace_text(classifier, TEXTS[2]).values
     total = values["embeddings.tokens"] + values["embeddings.positions"]
     np.testing.assert_allclose(values["embeddings.out"], total, atol=1e-5)
@@ -57,12 +57,12 @@ def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Classifi
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
-def test_a_text_without_words_cannot_be_traced(classifier: Classifier, text: str) -> None:
+def test_a_text_without_words_cannot_be_traced(classifier: Predictor, text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         trace_text(classifier, text)
 
 
-def test_threads_trace_side_by_side(classifier: Classifier) -> None:
+def test_threads_trace_side_by_side(classifier: Predictor) -> None:
     expected = {text: trace_text(classifier, text).attention for text in TEXTS}
     with ThreadPoolExecutor(4) as pool:
         jobs = [(text, pool.submit(trace_text, classifier, text)) for text in TEXTS * 10]

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import TEXTS
-from txcls.classifier import Classifier
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
 from txcls.inspection.vocabulary import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
+from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
 
 WORDS = ("<pad>", "<unk>", "<mask>", "<cls>", "the", "then", "other", "bathe", "2004", "tehn")
@@ -58,7 +58,7 @@ def test_any_query_is_answered(query: str) -> None:
     assert len(found.starting) <= found.n_starting and len(found.containing) <= found.n_containing
 
 
-def test_nearest_tokens_are_those_of_the_highest_cosine(classifier: Classifier) -> None:
+def test_nearest_tokens_are_those_of_the_highest_cosine(classifier: Predictor) -> None:
     index = classifier.encoder.vocabulary.id_of("bank")
     vectors = classifier.checkpoint.model.embeddings.token.weight.detach().double().numpy()
     wanted = [

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from txcls.checkpoint import load_checkpoint
-from txcls.classifier import Classifier
 from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError, ConfigError, TrainingError
 from txcls.generation import TextModel, generate
 from txcls.listing import checkpoint_names
 from txcls.model import LanguageModel, TextClassifier
+from txcls.predictor import Predictor
 from txcls.text.vocabulary import CLS, MASK
 from txcls.training import pretrain, train
 from txcls.training.from_pretrained import start_from
@@ -134,7 +134,7 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
     assert "language model trained from scratch" in card and "perplexity" in card
     assert (checkpoint_names(), checkpoint_names(language_models=True)) == ((), ("lm",))
     with pytest.raises(CheckpointError, match="lm is a language model and has no classes"):
-        Classifier.load(tmp_path / "lm")
+        Predictor.load(tmp_path / "lm")
     config = run_config("classify", model={**SMALL, "max_length": 12, "causal": objective == "causal"})
     stopped = config.with_settings(["train.learning_rate=1e-12"])
     started = train(stopped, out=tmp_path / "classifier", init=made)

@@ -30,7 +30,6 @@ from txcls.pause import may_pause, pausing
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
-    from txcls.classifier import Classifier, Prediction
     from txcls.data.datasets import Dataset, LabelledTexts
     from txcls.generation import Sampling, TextModel
     from txcls.inspection.ablation import Ablation, Change, How, Off, PartEffects
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from txcls.inspection.random_texts import ClassifiedText
     from txcls.inspection.vocabulary import Tokenizers, VocabularySearch
     from txcls.inspection.walk import Walk
+    from txcls.predictor import Prediction, Predictor
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -71,10 +71,10 @@ _importing = threading.Lock()
 def _import_what_computes() -> None:
     """Import torch and what uses it under a lock: no other thread may see a half-imported module."""
     with _importing:
-        import txcls.classifier
         import txcls.generation
         import txcls.inspection
-        import txcls.model  # noqa: F401
+        import txcls.model
+        import txcls.predictor  # noqa: F401
 
 
 def _shared(
@@ -206,7 +206,7 @@ def source(name: str) -> Source:
     return Source(name, fingerprint(find_checkpoint(name)))
 
 
-def _size_of_classifier(loaded: "Classifier") -> int:
+def _size_of_classifier(loaded: "Predictor") -> int:
     return _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
 
 
@@ -220,11 +220,11 @@ def _size_of_model(n_parameters: int, n_tokens: int) -> int:
 
 
 @_shared(size=_size_of_classifier)
-def classifier(source: Source) -> "Classifier":
+def classifier(source: Source) -> "Predictor":
     """Load a classifier."""
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
-    loaded = Classifier.load(source.name)
+    loaded = Predictor.load(source.name)
     loaded.predict(["warm up"])  # the first prediction of a process is slow
     return loaded
 

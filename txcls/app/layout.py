@@ -20,8 +20,8 @@ from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
-    from txcls.classifier import Classifier, Prediction
     from txcls.model import Encoder
+    from txcls.predictor import Prediction, Predictor
 
 ICON = str(Path(__file__).parent / "icon.png")
 """The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
@@ -204,7 +204,7 @@ class Waiting:
 class Read:
     """The classifier and its prediction for the text; the label is None if the text has no tokens."""
 
-    classifier: "Classifier"
+    classifier: "Predictor"
     prediction: "Prediction"
 
     @property
@@ -233,7 +233,7 @@ def read_text(page: Page, what: str) -> Read | None:
     return Read(classifier, prediction)
 
 
-def load(page: Page) -> "Classifier":
+def load(page: Page) -> "Predictor":
     """Load the page's classifier and draw the line about it; if it cannot be loaded, show why and end the run."""
     try:
         classifier = compute.classifier(page.source)
@@ -243,7 +243,7 @@ def load(page: Page) -> "Classifier":
     return classifier
 
 
-def facts(classifier: "Classifier") -> str:
+def facts(classifier: "Predictor") -> str:
     """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
     checkpoint = classifier.checkpoint
     parts = [f"<b>{html.escape(classifier.name)}</b>"]
@@ -266,7 +266,7 @@ def facts_html(line: str) -> str:
 
 def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
     """The predicted class and its probability, as HTML; a text that seems out of scope is said to be so first."""
-    best = prediction.scores[0]
+    best = prediction.ranked[0]
     label = html.escape(visible(best.label))
     outside = prediction.out_of_scope is True
     if large:

@@ -165,7 +165,7 @@ def drawn_texts(drawn: "Sequence[ClassifiedText]") -> str:
         if one.prediction.label is None:
             said = "none: the text has no tokens"
         else:
-            probability = percent(one.prediction.scores[0].probability).replace(" ", "&nbsp;")
+            probability = percent(one.prediction.ranked[0].probability).replace(" ", "&nbsp;")
             said = f"<b>{escape(one.prediction.label)}</b> {probability}"
             if one.prediction.out_of_scope:
                 said = f"<b>probably none of these</b>, nearest {said}"

@@ -13,7 +13,7 @@ from txcls.errors import DataError, shown
 
 if TYPE_CHECKING:
     from txcls.checkpoint import Checkpoint
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
 
 def evaluate(
@@ -135,11 +135,11 @@ def _evaluate_parts(
 ) -> None:
     """`--heads` and `--explanations`: the averages over test texts that the app shows."""
     from txcls.checkpoint import save_checkpoint
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
     if split != "test":
         raise DataError(f"got --split {split}; --heads and --explanations are measured on test rows")
-    classifier = Classifier.load(checkpoint)
+    classifier = Predictor.load(checkpoint)
     measured = classifier.checkpoint
     if heads:
         measured = _evaluate_heads(classifier, measured, data=data, as_json=as_json)
@@ -150,7 +150,7 @@ def _evaluate_parts(
 
 
 def _evaluate_heads(
-    classifier: "Classifier", measured: "Checkpoint", *, data: Path | None, as_json: bool
+    classifier: "Predictor", measured: "Checkpoint", *, data: Path | None, as_json: bool
 ) -> "Checkpoint":
     from rich.table import Table
 
@@ -173,7 +173,7 @@ def _evaluate_heads(
 
 
 def _evaluate_explanations(
-    classifier: "Classifier", measured: "Checkpoint", *, n: int, data: Path | None, as_json: bool
+    classifier: "Predictor", measured: "Checkpoint", *, n: int, data: Path | None, as_json: bool
 ) -> "Checkpoint":
     from rich.progress import Progress
     from rich.table import Table

@@ -15,10 +15,10 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """Print name and shape of every tensor from token ids to probabilities, for one text."""
-    from txcls.classifier import Classifier
     from txcls.inspection.tracing import trace_text
+    from txcls.predictor import Predictor
 
-    classifier = Classifier.load(checkpoint)
+    classifier = Predictor.load(checkpoint)
     traced = trace_text(classifier, text)
     if as_json:
         for stage in traced.stages:

@@ -11,7 +11,7 @@ from txcls.errors import one_line, shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from txcls.classifier import Prediction
+    from txcls.predictor import Prediction
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -58,7 +58,7 @@ def prediction_object(prediction: "Prediction") -> dict[str, Any]:
     return {
         "text": prediction.text,
         "label": prediction.label,
-        "scores": [{"label": score.label, "probability": score.probability} for score in prediction.scores],
+        "ranked": [{"label": one.label, "probability": one.probability} for one in prediction.ranked],
         "tokens": [token.text for token in prediction.tokens],
         "unknown": [token.text for token in prediction.unknown],
         "truncated": prediction.truncated_at is not None,
@@ -75,11 +75,11 @@ def print_prediction(prediction: "Prediction") -> None:
     if prediction.label is None:
         out.print("  no word to classify")
         return
-    labels = [shown(score.label) for score in prediction.scores]
+    labels = [shown(one.label) for one in prediction.ranked]
     width = max(map(len, labels))
-    for label, score in zip(labels, prediction.scores, strict=True):
-        bar = "█" * round(score.probability * 40)
-        out.print(Text(f"  {label:<{width}}  {score.probability:>6.1%}  {bar}"))
+    for label, one in zip(labels, prediction.ranked, strict=True):
+        bar = "█" * round(one.probability * 40)
+        out.print(Text(f"  {label:<{width}}  {one.probability:>6.1%}  {bar}"))
     if prediction.other > 0:
         out.print(Text(f"  {'other':<{width}}  {prediction.other:>6.1%}"))
     if prediction.out_of_scope:

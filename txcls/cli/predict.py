@@ -52,7 +52,7 @@ def predict(
     An interrupted run on a file is continued with --resume. For several processes or machines, see
     examples/ray_predict.py.
     """
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
     if input_file is not None and texts:
         raise DataError("got both TEXT and --input; give one of them")
@@ -86,7 +86,7 @@ def predict(
         if sys.stdin.isatty():
             raise DataError("no text given; add it in quotes, pipe lines in, or name a file with --input")
         texts = [line.rstrip("\n") for line in sys.stdin]
-    classifier = Classifier.load(checkpoint)
+    classifier = Predictor.load(checkpoint)
     predictions = classifier.predict(texts, top_k=top_k)
     if all(prediction.label is None for prediction in predictions):
         raise DataError("the input contains no word to classify; give at least one")
@@ -108,7 +108,7 @@ def _predict_file(
     resume: bool,
 ) -> None:
     """Write the rows of a file with label and probability added."""
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
     from txcls.scoring import Scored, score_file
 
     with _rows_progress() as bar:
@@ -118,7 +118,7 @@ def _predict_file(
             bar.update(task, description="classifying", completed=state.done, total=state.rows)
 
         scored = score_file(
-            Classifier.load(checkpoint),
+            Predictor.load(checkpoint),
             path,
             output,
             text_column=text_column,
@@ -132,10 +132,10 @@ def _predict_file(
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
-    from txcls.classifier import Classifier
     from txcls.data.stream import TableStream
+    from txcls.predictor import Predictor
 
-    classifier, table = Classifier.load(checkpoint), TableStream(path)
+    classifier, table = Predictor.load(checkpoint), TableStream(path)
     with _rows_progress() as bar:
         survey = table.survey(text_column=text_column)
         task = bar.add_task("classifying", total=survey.rows)

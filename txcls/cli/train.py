@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from txcls.cli.options import DataOption, DeviceOption, PresetArgument, SettingsOption
-from txcls.cli.output import console, note_once
+from txcls.cli.output import note_once
 from txcls.errors import TrainingError
 
 if TYPE_CHECKING:
     from txcls.config import RunConfig
-    from txcls.training import HistoryRow, Progress
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")
@@ -127,54 +126,17 @@ def _config_and_folder(
     return config, folder
 
 
-class _TrainingDisplay:
-    """Progress bar, stages and one line per validation on standard error; silent unless `shown`."""
-
-    def __init__(self, *, shown: bool) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[facts]}"))
-        self.bar = Progress(*columns, console=console(error=True, quiet=not shown))
-        self.task: Any = None
-
-    def stage(self, message: str) -> None:
-        self.bar.console.print(message, highlight=False)
-
-    def step(self, progress: "Progress") -> None:
-        if self.task is None:
-            self.task = self.bar.add_task("", total=progress.total_steps, facts="")
-        minutes, seconds = divmod(round(progress.seconds_left), 60)
-        self.bar.update(
-            self.task,
-            completed=progress.step,
-            description=f"epoch {progress.epoch}/{progress.epochs}",
-            facts=f"loss {progress.loss:.4f}  accuracy {progress.accuracy:.2%}  "
-            f"{progress.tokens_per_second:,.0f} tokens/s  {minutes}:{seconds:02d} left",
-        )
-
-    def validation(self, row: "HistoryRow") -> None:
-        self.bar.console.print(
-            f"epoch {row.epoch} step {row.step}: train loss {row.train_loss:.4f} accuracy {row.train_accuracy:.2%}, "
-            f"validation loss {row.validation_loss:.4f} accuracy {row.validation_accuracy:.2%}"
-            f"{' (best so far)' if row.best else ''}, {row.tokens_per_second:,.0f} tokens/s, {row.seconds:.0f} s",
-            highlight=False,
-        )
-
-
 @contextmanager
 def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
     """Join the other processes of a torchrun run; yields the arguments that `train` and `pretrain` share."""
     from txcls import training
+    from txcls.training.display import TrainingDisplay
     from txcls.training.distributed import launcher
 
-    with training.joined(device) as processes:
-        display = _TrainingDisplay(shown=processes.rank == 0)
-        with display.bar:
-            yield {
-                # As typed, for the model card; without this machine's path to Python.
-                "command": f"{launcher()} {shlex.join(['txcls', *sys.argv[1:]])}",
-                "device": device,
-                "on_stage": display.stage,
-                "on_step": display.step,
-                "on_validation": display.validation,
-            }
+    with training.joined(device) as processes, TrainingDisplay(shown=processes.rank == 0) as display:
+        yield {
+            # As typed, for the model card; without this machine's path to Python.
+            "command": f"{launcher()} {shlex.join(['txcls', *sys.argv[1:]])}",
+            "device": device,
+            **display.callbacks,
+        }

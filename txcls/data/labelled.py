@@ -13,9 +13,9 @@ from txcls.config import DataConfig
 from txcls.data.limits import LONGEST_FIELD, MAX_ROWS, SAMPLE_CHARACTERS, SAMPLE_ROWS
 from txcls.data.parquet import Row, open_parquet
 from txcls.data.stream import TableStream
-from txcls.data.table import ENDINGS, SUFFIXES, check_text, find_columns, listed
+from txcls.data.table import ENDINGS, SUFFIXES, check_text, find_columns
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
-from txcls.errors import DataError, shown
+from txcls.errors import DataError, listed, shown
 
 _TO_KNOW_COLUMNS = 10_000
 """Rows of a JSON file whose keys determine its columns."""
@@ -40,14 +40,14 @@ def open_table(config: DataConfig, path: Path, *, sampled: bool = False) -> Data
         )
     readers: dict[SplitName, Callable[[], LabelledTexts]] = {}
     if "test" not in files:
-        classes = tuple(sorted(names, key=_natural))
+        classes = tuple(sorted(names, key=natural_order))
     elif sampled:
         test, whole = _labelled(files["test"], config, sampled=True)
         is_whole = is_whole and whole
-        classes = tuple(sorted(names | {label for _, label in test}, key=_natural))
+        classes = tuple(sorted(names | {label for _, label in test}, key=natural_order))
         readers["test"] = partial(_select, test, classes)
     else:
-        classes = tuple(sorted(names, key=_natural))
+        classes = tuple(sorted(names, key=natural_order))
         readers["test"] = partial(_read_test, files["test"], config, classes)
     readers = {"train": partial(_select, train, classes), **readers}
     return Dataset(
@@ -118,7 +118,7 @@ def _labelled(path: Path, config: DataConfig, *, sampled: bool = False) -> tuple
             break
         if number >= MAX_ROWS:
             raise _too_many(path, None)
-        value, name = row.get(text), _label(row.get(label))
+        value, name = row.get(text), label_name(row.get(label))
         if not name:
             no_label.add(place)
         if value is None or value != value or (isinstance(value, str) and not value.strip()):
@@ -163,7 +163,7 @@ def _too_many(path: Path, rows: int | None) -> DataError:
     )
 
 
-def _label(value: object) -> str:
+def label_name(value: object) -> str:
     """A label as a name: 3.0 (from an integer column with gaps) is "3", a missing value is ""."""
     if isinstance(value, str):
         return value.strip()
@@ -176,7 +176,7 @@ def _label(value: object) -> str:
     return str(value).strip()
 
 
-def _natural(label: str) -> tuple[int, int, str]:
+def natural_order(label: str) -> tuple[int, int, str]:
     """Sort key: whole numbers by value, then names alphabetically."""
     is_number = label.isascii() and label.removeprefix("-").isdigit() and len(label) < 19
     return (0, int(label), label) if is_number else (1, 0, label)

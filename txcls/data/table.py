@@ -13,7 +13,7 @@ from typing import Any
 from txcls.config import DataConfig
 from txcls.data.limits import LONGEST_FIELD, MAX_COLUMNS
 from txcls.data.parquet import too_long
-from txcls.errors import DataError, shown
+from txcls.errors import DataError, listed, shown
 
 TEXT_NAMES = (
     *("text", "sentence", "message", "content", "utterance", "comment", "review", "body", "document", "headline"),
@@ -89,12 +89,6 @@ def _unclear(columns: Sequence[str], *, path: Path, what: str) -> DataError:
         f"{path}: which column holds the {what}? There are {listed(columns)}; name it with --{what}-column, or for "
         f"training with --set data.{what}_column=NAME"
     )
-
-
-def listed(columns: Iterable[str]) -> str:
-    """Names for a message, shortened if they are many or long."""
-    names = [repr(column if len(column) <= 40 else column[:40] + "…") for column in columns]
-    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
 def table_suffix(path: Path) -> str:

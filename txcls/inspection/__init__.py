@@ -15,6 +15,8 @@ vocabulary            Which tokens are there?
 walk                  How does the forward pass compute its answer, step by step?
 """
 
+from functools import partial
+
 from txcls.inspection import (
     ablation,
     attention,
@@ -46,3 +48,7 @@ __all__ = [
     "vocabulary",
     "walk",
 ]
+
+for _module in [globals()[name] for name in __all__]:
+    # Completion in a notebook lists what a module offers, not what it imports.
+    vars(_module)["__dir__"] = partial(list, _module.__all__)

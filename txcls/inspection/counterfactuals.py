@@ -9,12 +9,25 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.classifier import Classifier, Prediction
 from txcls.inspection.attribution import logits_without
 from txcls.inspection.principal_components import unit_token_vectors
 from txcls.inspection.tracing import readable
+from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Encoding
 from txcls.text.vocabulary import SPECIAL_TOKENS
+
+__all__ = [
+    "MOST_LEFT_OUT",
+    "Change",
+    "Comparison",
+    "Flip",
+    "FlipSearch",
+    "Pair",
+    "align_tokens",
+    "compare_texts",
+    "effects_of_leaving_out",
+    "search_flips",
+]
 
 MOST_LEFT_OUT = 128
 """Words of a text that a comparison leaves out one by one; in longer texts those nearest to a change."""
@@ -64,7 +77,7 @@ class Comparison:
     effects_after: NDArray[np.float64]
 
 
-def compare_texts(classifier: Classifier, before: str, after: str) -> Comparison:
+def compare_texts(classifier: Predictor, before: str, after: str) -> Comparison:
     """Classify both versions and compare them token by token.
 
     Raises:
@@ -85,7 +98,7 @@ def compare_texts(classifier: Classifier, before: str, after: str) -> Comparison
 
 
 def effects_of_leaving_out(
-    classifier: Classifier, encoding: Encoding, label: str, *, near: Sequence[int] = ()
+    classifier: Predictor, encoding: Encoding, label: str, *, near: Sequence[int] = ()
 ) -> NDArray[np.float64]:
     """By how much the probability of `label` falls when each of the T tokens is left out, (T,); see `Comparison`.
 
@@ -136,7 +149,7 @@ class FlipSearch:
 
 
 def search_flips(
-    classifier: Classifier, text: str, *, n_neighbours: int = 10, batch_size: int = 32
+    classifier: Predictor, text: str, *, n_neighbours: int = 10, batch_size: int = 32
 ) -> Iterator[FlipSearch]:
     """Remove each word, then replace each by its nearest words in the vocabulary, and find changes that flip the class.
 
@@ -166,9 +179,9 @@ def search_flips(
             changed = [text[: one.start] + one.replacement + text[one.end :] for one in batch]
             for change, new_text, prediction in zip(batch, changed, classifier.predict(changed), strict=True):
                 if phase is removals:
-                    kept[change.place] = sum(one.probability for one in prediction.scores if one.label == label)
+                    kept[change.place] = sum(one.probability for one in prediction.ranked if one.label == label)
                 if prediction.label is not None and prediction.label != label:
-                    best = prediction.scores[0]
+                    best = prediction.ranked[0]
                     flips.append(Flip(change.place, change.word, change.replacement, change.size, new_text, best.label,
                                       best.probability))  # fmt: skip
             done += len(batch)
@@ -195,7 +208,7 @@ def _removals(encoding: Encoding) -> list[_Try]:
     ]
 
 
-def _replacements(classifier: Classifier, encoding: Encoding, n: int) -> list[_Try]:
+def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Try]:
     """Each word's nearest neighbours, for words in the vocabulary with a letter or digit."""
     wanted = [
         place

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.classifier import Classifier
 from txcls.inspection.attention import readout_weights
 from txcls.inspection.tracing import FloatArray, TracedText, trace_text
+from txcls.predictor import Predictor
+
+__all__ = ["ClassLens", "class_lens"]
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +43,7 @@ class ClassLens:
     phrases: Floats | None
 
 
-def class_lens(classifier: Classifier, text: str) -> ClassLens:
+def class_lens(classifier: Predictor, text: str) -> ClassLens:
     """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and split up the last state.
 
     Raises:
@@ -84,7 +86,7 @@ def class_lens(classifier: Classifier, text: str) -> ClassLens:
     )
 
 
-def _written(classifier: Classifier, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
+def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
     """The terms that sum to the last state, (sources, T, D).
 
     With pre-norm, the residual stream is a plain sum. With post-norm, each norm centres, scales and shifts it; its mean

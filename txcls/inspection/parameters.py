@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from txcls.model import Encoder
 
+__all__ = ["PartSize", "part_sizes"]
+
 
 @dataclass(frozen=True, slots=True)
 class PartSize:

@@ -6,8 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.classifier import Classifier, Prediction
 from txcls.inspection.tracing import FloatArray, readable
+from txcls.predictor import Prediction, Predictor
+
+__all__ = [
+    "FittedShift",
+    "PositionEncoding",
+    "ShuffledPredictions",
+    "arrange_words",
+    "fit_shift",
+    "position_encoding",
+    "position_products",
+    "shift_map",
+    "shuffle_words",
+    "sinusoids",
+]
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,7 @@ def sinusoids(length: int, d_model: int) -> FloatArray:
     return values
 
 
-def position_encoding(classifier: Classifier, length: int | None = None) -> PositionEncoding:
+def position_encoding(classifier: Predictor, length: int | None = None) -> PositionEncoding:
     """The model's position vectors for the first `length` positions; all of them if None.
 
     Raises:
@@ -138,7 +151,7 @@ def arrange_words(text: str, places: Sequence[int]) -> str:
     return " ".join(words[place] for place in places)
 
 
-def shuffle_words(classifier: Classifier, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
+def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
     """Classify the text and `n` random orders of its white-space separated words.
 
     Only words that the model reads are shuffled: what is cut off is left out of every order.
@@ -157,7 +170,7 @@ def shuffle_words(classifier: Classifier, text: str, *, n: int = 20, seed: int =
     place = {name: index for index, name in enumerate(classifier.classes)}
     probabilities = np.zeros((n, len(place)))
     for row, prediction in enumerate(shuffled):
-        for score in prediction.scores:
-            probabilities[row, place[score.label]] = score.probability
+        for one in prediction.ranked:
+            probabilities[row, place[one.label]] = one.probability
     kept = float(np.mean([prediction.label == original.label for prediction in shuffled]))
     return ShuffledPredictions(original, texts, probabilities, kept)

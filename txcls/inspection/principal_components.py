@@ -6,10 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.classifier import Classifier, padded
 from txcls.data.batches import batches_by_length
 from txcls.inspection.tracing import FloatArray, readable
+from txcls.predictor import Predictor, padded
+from txcls.text.given import given_texts
 from txcls.text.vocabulary import SPECIAL_TOKENS
+
+__all__ = [
+    "Plane",
+    "PooledTexts",
+    "TextPlane",
+    "TokenPlane",
+    "pool_texts",
+    "principal_plane",
+    "text_plane",
+    "token_plane",
+    "unit_token_vectors",
+    "vocabulary_plane",
+]
 
 
 @dataclass(frozen=True)
@@ -70,17 +84,17 @@ class TokenPlane:
     nearest: dict[int, tuple[tuple[int, float], ...]]
 
 
-def vocabulary_plane(classifier: Classifier) -> Plane:
+def vocabulary_plane(classifier: Predictor) -> Plane:
     """The plane of the token embeddings, without those of special tokens."""
     return principal_plane(_token_vectors(classifier)[len(SPECIAL_TOKENS) :])
 
 
-def _token_vectors(classifier: Classifier) -> FloatArray:
+def _token_vectors(classifier: Predictor) -> FloatArray:
     vectors: FloatArray = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()  # V D
     return vectors
 
 
-def unit_token_vectors(classifier: Classifier) -> FloatArray:
+def unit_token_vectors(classifier: Predictor) -> FloatArray:
     """The token embeddings scaled to norm 1, (V, D): their dot products are cosine similarities."""
     vectors = _token_vectors(classifier)  # V D
     units: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -88,7 +102,7 @@ def unit_token_vectors(classifier: Classifier) -> FloatArray:
 
 
 def token_plane(
-    classifier: Classifier, text: str, *, plane: Plane | None = None, n_tokens: int = 2000, n_nearest: int = 6
+    classifier: Predictor, text: str, *, plane: Plane | None = None, n_tokens: int = 2000, n_nearest: int = 6
 ) -> TokenPlane:
     """The first tokens of the vocabulary and those of a text, in the plane of the vocabulary.
 
@@ -133,7 +147,7 @@ class PooledTexts:
     labels: tuple[str, ...]
 
 
-def pool_texts(classifier: Classifier, texts: Sequence[str], *, batch_size: int = 64) -> PooledTexts:
+def pool_texts(classifier: Predictor, texts: Sequence[str], *, batch_size: int = 64) -> PooledTexts:
     """The pooled vectors of texts, in their order.
 
     Raises:
@@ -142,6 +156,7 @@ def pool_texts(classifier: Classifier, texts: Sequence[str], *, batch_size: int 
     """
     from txcls.tap import trace
 
+    texts = given_texts(texts)
     if not texts:
         raise ValueError("got no text; wanted at least one")
     rows = [readable(classifier, text).ids for text in texts]
@@ -172,7 +187,7 @@ class TextPlane:
     cosines: NDArray[np.float64]
 
 
-def text_plane(classifier: Classifier, text: str, others: PooledTexts) -> TextPlane:
+def text_plane(classifier: Predictor, text: str, others: PooledTexts) -> TextPlane:
     """A text among others, in the plane of the others, which does not change with the text.
 
     Raises:

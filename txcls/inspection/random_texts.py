@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from txcls.classifier import Classifier, Prediction
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
+from txcls.predictor import Prediction, Predictor
+
+__all__ = ["ClassifiedText", "classify_random_texts", "random_texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
 
 
 def classify_random_texts(
-    classifier: Classifier, rows: LabelledTexts, outside: Sequence[str] = (), *, n: int, seed: int
+    classifier: Predictor, rows: LabelledTexts, outside: Sequence[str] = (), *, n: int, seed: int
 ) -> list[ClassifiedText]:
     """Classify `n` different rows in random order; a larger `n` adds to the rows of a smaller one.
 

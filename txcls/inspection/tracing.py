@@ -1,15 +1,19 @@
 """What happens inside the model for one text? All taps recorded, as arrays with names, shapes and meanings."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.classifier import Classifier, Prediction
 from txcls.config import ModelConfig
-from txcls.errors import TraceError
+from txcls.errors import TraceError, UnknownNameError
+from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Encoding, Token
+from txcls.text.given import given_text
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
+
+__all__ = ["TOKENS_TOGETHER", "Stage", "TracedText", "readable", "texts_together", "trace_text"]
 
 FloatArray = NDArray[np.float32]
 
@@ -33,9 +37,9 @@ class Stage:
     note: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TracedText:
-    """The forward pass of one text.
+    """The forward pass of one text; `traced["layers.0.attn.pattern"]` is the array at that tap, without the batch axis.
 
     Attributes:
         tokens: what the model reads, with offsets into the text; with padding if the model pads to a fixed length.
@@ -51,10 +55,45 @@ class TracedText:
     stages: tuple[Stage, ...]
     attention: FloatArray
     pooling: FloatArray | None
-    values: dict[str, FloatArray] = field(repr=False)
+    values: dict[str, FloatArray]
+
+    def __getitem__(self, name: str) -> FloatArray:
+        """The array at tap `name`, without the batch axis: `layers.0.attn.pattern` is (H, T, T).
+
+        Raises:
+            UnknownNameError: there is no such tap; a TraceError and a KeyError.
+        """
+        try:
+            return self.values[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError("no tap", name, self.values) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.values)
+
+    def __repr__(self) -> str:
+        """A line for each array: its name, axes, shape and meaning."""
+        rows = [
+            (stage.name, stage.letters.removeprefix("B "), str(self.values[stage.name].shape), stage.note)
+            for stage in self.stages
+            if stage.name in self.values
+        ]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) for row in rows]
+        body = "\n".join(f"  {line}  {row[3]}" for line, row in zip(lines, rows, strict=True))
+        return f"TracedText of {len(self.tokens)} tokens, {self.prediction!r}\n{body}"
 
 
-def trace_text(classifier: Classifier, text: str) -> TracedText:
+def trace_text(classifier: Predictor, text: str) -> TracedText:
     """Run one text through the model and keep every intermediate value.
 
     Raises:
@@ -93,13 +132,14 @@ def _padding(encoding: Encoding, config: ModelConfig) -> tuple[Token, ...]:
     return (Token(SPECIAL_TOKENS[PAD], PAD, 0, 0, is_unknown=False, is_special=True),) * missing
 
 
-def readable(classifier: Classifier, text: str) -> Encoding:
+def readable(classifier: Predictor, text: str) -> Encoding:
     """The encoding of a text that holds at least one word.
 
     Raises:
         TraceError: it holds none.
+        TypeError: it is not a string.
     """
-    encoding = classifier.encoder.encode(text)
+    encoding = classifier.encoder.encode(given_text(text))
     if not encoding.has_words:
         raise TraceError("there is no word in this text; give at least one")
     return encoding

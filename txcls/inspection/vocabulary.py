@@ -7,13 +7,23 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from txcls.classifier import Classifier
 from txcls.config import DataConfig, TextConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import ConfigError
+from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
+
+__all__ = [
+    "LONGEST_QUERY",
+    "Tokenizers",
+    "VocabularySearch",
+    "compare_tokenizers",
+    "nearest_tokens",
+    "search_vocabulary",
+    "spellings",
+]
 
 LONGEST_QUERY = 60
 
@@ -130,7 +140,7 @@ def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -
     )
 
 
-def nearest_tokens(classifier: Classifier, index: int, *, n: int = 8) -> list[tuple[int, float]]:
+def nearest_tokens(classifier: Predictor, index: int, *, n: int = 8) -> list[tuple[int, float]]:
     """The tokens with the most similar embeddings, without special tokens: (id, cosine similarity), nearest first.
 
     Raises:

@@ -18,12 +18,16 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
     info = dataset.info
     used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
     note = f"{len(training_rows):,} training rows were used" if dataset.has_validation else used
+    if not dataset.has_validation:
+        validation = "held out of the training rows"
+    else:
+        validation = "given beside the training rows" if info.name == "table" else "published with the set"
     return {
         "dataset": info.name,
         "title": info.title,
         "terms": info.terms,
         "note": note + (f": {dataset.description}." if dataset.description else "."),
-        "validation": "published with the set" if dataset.has_validation else "held out of the training rows",
+        "validation": validation,
         "train_rows": len(training_rows),
         "validation_rows": len(validation_rows),
     }

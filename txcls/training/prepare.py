@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.cache import cache_folder
 from txcls.data.types import LabelledTexts
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
@@ -43,6 +43,7 @@ def prepare(
     held_out: LabelledTexts,
     *,
     init: Checkpoint | None,
+    cache: Path | None,
     tell: Callable[[str], None],
 ) -> Prepared:
     """Build the vocabulary, tokenise the rows and initialise the model; under torchrun every process calls this.
@@ -52,6 +53,7 @@ def prepare(
         rows: training rows; the vocabulary and start vectors come from these alone.
         held_out: validation rows.
         init: a pre-trained model to start from, whose settings `config` has; the head is initialised afresh.
+        cache: folder for token ids (`TokenisedTexts.encode`).
         tell: called with a message at each stage.
     """
     if init is None:
@@ -62,7 +64,6 @@ def prepare(
     else:
         encoder = encoder_from(init, config)
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
-    cache = cache_folder() / "tokens"
     with here().one_before_others():
         texts = TokenisedTexts.encode(encoder, rows, cache=cache)
         validation = TokenisedTexts.encode(encoder, held_out, cache=cache)

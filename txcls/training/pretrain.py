@@ -110,7 +110,7 @@ def pretrain(
     history = [asdict(row) for row in result.history]
     made = model.without_generator() if isinstance(model, DetectorWithGenerator) else model.cpu()
     checkpoint = Checkpoint(out, config, encoder, (), made.eval(), metrics=metrics, history=history)
-    return finished(checkpoint, state_file(out))
+    return finished(checkpoint)
 
 
 def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[Encoder, Objective]:

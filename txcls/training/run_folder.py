@@ -77,11 +77,10 @@ def _locked(file: Path) -> Iterator[bool]:
         yield free
 
 
-def finished(checkpoint: Checkpoint, state_path: Path) -> Checkpoint:
-    """Save the checkpoint and remove the run's state, in the first process only."""
-    if here().rank:
+def finished(checkpoint: Checkpoint) -> Checkpoint:
+    """Save the checkpoint, if it has a folder, and remove the run's state, in the first process only."""
+    if here().rank or checkpoint.path is None:
         return checkpoint
-    save_checkpoint(checkpoint)
-    made = load_checkpoint(checkpoint.path)
-    shutil.rmtree(state_path.parent, ignore_errors=True)
+    made = load_checkpoint(save_checkpoint(checkpoint))
+    shutil.rmtree(state_file(checkpoint.path).parent, ignore_errors=True)
     return made

@@ -13,6 +13,7 @@ import torch
 from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
+from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset
@@ -34,8 +35,9 @@ from txcls.weights import round_as_stored
 def train(
     config: RunConfig,
     *,
-    out: Path,
+    out: Path | None,
     data_path: Path | None = None,
+    dataset: Dataset | None = None,
     init: Checkpoint | None = None,
     command: str = "",
     device: str | None = None,
@@ -48,6 +50,8 @@ def train(
 ) -> Checkpoint:
     """Train the model that `config` describes and save it as the checkpoint folder `out`; test rows are not read.
 
+    With `out` None nothing is written, and the checkpoint is the one that would have been saved.
+
     Under torchrun every process calls this with the same arguments, and the first one writes.
 
     While it runs, its state is saved beside `out` in a folder with the suffix `.training`, from which `resume`
@@ -55,8 +59,9 @@ def train(
 
     Args:
         config: all settings.
-        out: the checkpoint folder to write.
+        out: the checkpoint folder to write; None for none.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
+        dataset: an opened data set to read instead.
         init: a pre-trained model to start from, with its text and model settings (`settings_from`); the head is
             initialised afresh.
         command: the command line for the model card.
@@ -75,15 +80,17 @@ def train(
         config = settings_from(init, config)
     tell = on_stage or (lambda message: None)
     chosen = training_device(device)
-    state_path = state_file(out)
-    check_writable(out)
-    tell(f"reading {config.data.dataset}")
-    dataset = open_dataset(config.data, path=data_path)
+    if out is not None:
+        check_writable(out)
+    if dataset is None:
+        tell(f"reading {config.data.dataset}")
+        dataset = open_dataset(config.data, path=data_path)
     _check_classes(dataset)
     if init is not None:
         check_unread(init, dataset, config)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
-    run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
+    cache = None if out is None else cache_folder() / "tokens"
+    run = prepare(config, training_rows, validation_rows, init=init, cache=cache, tell=tell)
     model, held_out = run.model, run.held_out
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
@@ -93,7 +100,7 @@ def train(
         config.train,
         objective=run.objective,
         device=chosen,
-        state_path=state_path,
+        state_path=None if out is None else state_file(out),
         resume=resume,
         on_step=on_step,
         on_validation=on_validation,
@@ -110,7 +117,7 @@ def train(
     round_as_stored(model.cpu(), config.stored_tables)
     history = [asdict(row) for row in result.history]
     checkpoint = Checkpoint(out, config, run.encoder, dataset.classes, model.eval(), metrics=metrics, history=history)
-    return finished(with_calibration(checkpoint, dataset, held_out, device="cpu"), state_path)
+    return finished(with_calibration(checkpoint, dataset, held_out, device="cpu"))
 
 
 def _check_classes(dataset: Dataset) -> None:

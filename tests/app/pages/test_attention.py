@@ -7,9 +7,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, numbers, open_page, words_of
 from tests.app.tiny import LEARNED, PAIRS, PLAIN
-from txcls.classifier import Classifier
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 
@@ -54,7 +54,7 @@ def heat_map(app: AppTest, key: str) -> dict[str, Any]:
 
 def test_attention_page_prints_the_librarys_numbers() -> None:
     app = open_page("attention", text=TEXT, layer="2", head="2")
-    traced = trace_text(Classifier.load(PLAIN), TEXT)
+    traced = trace_text(Predictor.load(PLAIN), TEXT)
     pattern = traced.attention[1, 1]
     query, key = np.unravel_index(int(pattern.argmax()), pattern.shape)
     found = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
@@ -73,5 +73,5 @@ def test_two_checkpoints_maps_stand_side_by_side() -> None:
     assert any(heading.value == "The same text in ag\\_news and in pairs" for heading in app.subheader)
     assert "Head numbers are arbitrary" in words_of(app)
     for name in (PLAIN, PAIRS):
-        expected = trace_text(Classifier.load(name), TEXT).attention[1, 1]
+        expected = trace_text(Predictor.load(name), TEXT).attention[1, 1]
         np.testing.assert_allclose(numbers(heat_map(app, f"chart_versus_{name}")["z"]), expected, atol=1e-6)

@@ -9,10 +9,10 @@ from tests.app.drawn import html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint import load_checkpoint, save_checkpoint
-from txcls.classifier import Classifier
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.inspection.attribution import METHODS, deletion_curves, explain
+from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 
@@ -37,14 +37,14 @@ def test_without_the_data_nothing_is_offered_to_run(tmp_path: Path, monkeypatch:
 def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     app = open_page("explanation", text=TEXT)
     app.segmented_control(key="explain_target").set_value(target).run()
-    found = explain(Classifier.load(PLAIN), TEXT, target=target)  # type: ignore[arg-type]
+    found = explain(Predictor.load(PLAIN), TEXT, target=target)  # type: ignore[arg-type]
     shown = html_of(app)
     for name in METHODS:
         assert METHODS[name] in shown
         for score in found.scores[name]:
             sign = "+" if name in ("gradient", "integrated", "leave_one_out") else ""
             assert f"<td>{score:{sign}.4f}</td>".replace("-", "−") in shown
-    curves = deletion_curves(Classifier.load(PLAIN), TEXT, found.scores)
+    curves = deletion_curves(Predictor.load(PLAIN), TEXT, found.scores)
     for area in (*curves.areas.values(), curves.random_area):
         assert f"<td>{area:.3f}</td>" in shown
     words = words_of(app)
@@ -54,7 +54,7 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     assert "Jain & Wallace 2019" in words and "Wiegreffe & Pinter 2019" in words and "recurrent" in words
 
 
-def test_kept_averages_are_shown(measured: Classifier) -> None:
+def test_kept_averages_are_shown(measured: Predictor) -> None:
     shown = html_of(open_page("explanation", text=TEXTS[0]))
     kept = measured.checkpoint.metrics["explanations"]
     for area in (*kept["areas"].values(), kept["random_area"]):
@@ -74,6 +74,6 @@ def test_averages_are_computed_anew_where_the_data_are_here() -> None:
 
 def test_added_tokens_hold_a_share_that_is_stated() -> None:
     shown = words_of(open_page("explanation", checkpoint=LEARNED, text=TEXT))
-    explained = explain(Classifier.load(LEARNED), TEXT)
+    explained = explain(Predictor.load(LEARNED), TEXT)
     assert f"last-layer attention {explained.elsewhere['attention']:.0%}" in shown
     assert "Tokens that the model adds" not in words_of(open_page("explanation", text=TEXT))

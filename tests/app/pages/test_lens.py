@@ -4,18 +4,18 @@ import pytest
 
 from tests.app.drawn import chart, html_of, open_page, words_of
 from tests.app.tiny import PLAIN
-from txcls.classifier import Classifier
 from txcls.inspection.lens import class_lens
+from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 
 
 def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> None:
     app = open_page("lens", text=TEXT)
-    lens = class_lens(Classifier.load(PLAIN), TEXT)
+    lens = class_lens(Predictor.load(PLAIN), TEXT)
     shown = html_of(app)
     for state, row in zip(lens.states, lens.probabilities, strict=True):
-        best = Classifier.load(PLAIN).classes[int(row.argmax())]
+        best = Predictor.load(PLAIN).classes[int(row.argmax())]
         assert f"<div>{state}</div><b>{best}</b><div>{row.max():.1%}</div>".replace("%", " %") in shown
     words = words_of(app)
     assert "**Approximate**" in words

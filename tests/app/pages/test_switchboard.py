@@ -7,15 +7,15 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import chart, numbers, open_page, words_of
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
-from txcls.classifier import Classifier
 from txcls.figures import FEED_FORWARD
 from txcls.inspection.ablation import Change, Means, ablate, ablate_each
+from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 
 
-def plain() -> Classifier:
-    return Classifier.load(PLAIN)
+def plain() -> Predictor:
+    return Predictor.load(PLAIN)
 
 
 def after(app: AppTest) -> list[float]:
@@ -72,7 +72,7 @@ def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
     assert "switched" not in app.query_params and "Nothing is changed yet" in words_of(app)
 
 
-def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Classifier) -> None:
+def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Predictor) -> None:
     app = open_page("switchboard", text=TEXTS[0])
     app.segmented_control(key="switch_off").set_value("mean").run()
     effects = ablate_each(measured, TEXTS[0], heads="mean", off="mean", means=Means.of(measured))

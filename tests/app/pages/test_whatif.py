@@ -30,7 +30,7 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     made = compute.compare(compute.source(PLAIN), TEXT, CHANGED)
     bars = figures_of(app)[0]["data"]
     assert {bar["name"] for bar in bars} == {"as typed", "changed"}  # type: ignore[index, union-attr]
-    assert f"{made.after.scores[0].label}" in words_of(app)
+    assert f"{made.after.ranked[0].label}" in words_of(app)
     go_to(app, "classify")
     go_to(app, "whatif")
     assert app.text_area(key=BOX).value == CHANGED and app.text_area[0].value == TEXT

@@ -6,9 +6,9 @@ from playwright.sync_api import Page, expect
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, cells, query, settle, visit, written
-from txcls.classifier import Classifier
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates after the report"
 
@@ -27,7 +27,7 @@ def test_clicking_a_map_in_the_grid_enlarges_that_head(page: Page, server: Serve
 
 
 def test_attention_shows_the_librarys_numbers_and_a_second_checkpoint(
-    page: Page, server: Server, answers: Classifier
+    page: Page, server: Server, answers: Predictor
 ) -> None:
     visit(page, server, "attention", text=TEXT, layer=2, head=2, versus=PAIRS)
     traced = trace_text(answers, TEXT)
@@ -41,7 +41,7 @@ def test_attention_shows_the_librarys_numbers_and_a_second_checkpoint(
     sentence = page.get_by_text("Query times key")
     expect(sentence).to_contain_text(f"score {found.score:.3f}")
     expect(sentence).to_contain_text(f"weight {found.weight:.3f}")
-    other = trace_text(Classifier.load(server.log.parent / "checkpoints" / PAIRS), TEXT)
+    other = trace_text(Predictor.load(server.log.parent / "checkpoints" / PAIRS), TEXT)
     np.testing.assert_allclose(cells(page, f"chart_versus_{PLAIN}"), pattern, atol=1e-6)
     np.testing.assert_allclose(cells(page, f"chart_versus_{PAIRS}"), other.attention[1, 1], atol=1e-6)
 

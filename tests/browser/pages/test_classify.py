@@ -9,10 +9,10 @@ from tests.app.tiny import MANY
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
 from txcls.app.examples import EXAMPLES
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 
 
-def test_example_answers_with_one_click(page: Page, server: Server, answers: Classifier) -> None:
+def test_example_answers_with_one_click(page: Page, server: Server, answers: Predictor) -> None:
     visit(page, server)
     page.get_by_role("button", name=EXAMPLES[3].title).click()
     expect(text_box(page)).to_have_value(EXAMPLES[3].text)

@@ -5,8 +5,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import visit, written
-from txcls.classifier import Classifier
 from txcls.inspection.attribution import METHODS, deletion_curves, explain, rank_correlations
+from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates after the report"
 
@@ -16,7 +16,7 @@ def table(page: Page, place: int) -> list[list[str]]:
     return [row.locator("td").all_text_contents() for row in rows.all()]
 
 
-def test_explanation_shows_the_librarys_numbers(page: Page, server: Server, answers: Classifier) -> None:
+def test_explanation_shows_the_librarys_numbers(page: Page, server: Server, answers: Predictor) -> None:
     visit(page, server, "explanation", text=TEXT)
     found = explain(answers, TEXT)
     page.get_by_text("All scores").click()

@@ -5,13 +5,13 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import cells, visit, written
-from txcls.classifier import Classifier
 from txcls.inspection.lens import class_lens
+from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates after the report"
 
 
-def test_lens_shows_the_librarys_numbers(page: Page, server: Server, answers: Classifier) -> None:
+def test_lens_shows_the_librarys_numbers(page: Page, server: Server, answers: Predictor) -> None:
     visit(page, server, "lens", text=TEXT)
     lens = class_lens(answers, TEXT)
     shown = page.locator(".txcls-steps > *").all_text_contents()[3:]

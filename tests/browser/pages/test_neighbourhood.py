@@ -6,15 +6,15 @@ from playwright.sync_api import Page
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import BARS, CHART, visit
-from txcls.classifier import Classifier
 from txcls.inspection.principal_components import token_plane
+from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates again"
 
 
 def test_neighbours_shown_are_the_librarys(page: Page, server: Server) -> None:
     visit(page, server, "neighbourhood", text=TEXT)
-    classifier = Classifier.load(server.log.parent / "checkpoints" / PLAIN)
+    classifier = Predictor.load(server.log.parent / "checkpoints" / PLAIN)
     made = token_plane(classifier, TEXT)
     page.locator(f".st-key-chart_words {CHART}").wait_for()
     np.testing.assert_allclose(page.evaluate(BARS.format("chart_words", 1, "x")), made.own_points[:, 0], atol=1e-6)

@@ -4,7 +4,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import settle, visit
-from txcls.classifier import Classifier
+from txcls.predictor import Predictor
 
 
 def test_positions_sliders_and_dimensions_redraw(page: Page, server: Server) -> None:
@@ -23,13 +23,13 @@ def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Pa
     words = page.locator(".st-key-order_words button")
     expect(words).to_have_text(text.split()[::-1])
     answers = [
-        Classifier.load(server.log.parent / "checkpoints" / name) for name in ("positions_sinusoidal", "positions_none")
+        Predictor.load(server.log.parent / "checkpoints" / name) for name in ("positions_sinusoidal", "positions_none")
     ]
 
     def expect_answers(now: str) -> None:
         expect(words).to_have_text(now.split())
         for row, classifier in zip((0, 2), answers, strict=True):
-            best = classifier.predict([now])[0].scores[0]
+            best = classifier.predict([now])[0].ranked[0]
             cell = page.locator("table").first.locator("tbody tr").nth(row).locator("td").nth(2)
             expect(cell).to_have_text(f"{best.label} {best.probability:.1%}".replace("%", " %"))
         settle(page)

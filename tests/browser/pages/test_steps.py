@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
-from txcls.classifier import Classifier
 from txcls.inspection.walk import Walk, walk_through
 from txcls.inspection.walk.arithmetic import number
+from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates again"
 CELLS = "[...document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData[0].z].map((row) => [...row])"
@@ -20,7 +20,7 @@ SOURCES = "[...document.querySelectorAll('.katex annotation')].map((one) => one.
 
 @pytest.fixture(scope="session")
 def walk(server: Server) -> Walk:
-    return walk_through(Classifier.load(server.log.parent / "checkpoints" / PLAIN), TEXT)
+    return walk_through(Predictor.load(server.log.parent / "checkpoints" / PLAIN), TEXT)
 
 
 def turn(page: Page, key: str, *, to: str) -> None:

@@ -5,14 +5,14 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, settle, visit, written
-from txcls.classifier import Classifier
 from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates after the report"
 
 
 def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
-    page: Page, server: Server, answers: Classifier
+    page: Page, server: Server, answers: Predictor
 ) -> None:
     visit(page, server, "switchboard", text=TEXT)
     effects = ablate_each(answers, TEXT)

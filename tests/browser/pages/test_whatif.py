@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import BARS, query, settle, visit
-from txcls.classifier import Classifier
 from txcls.inspection.counterfactuals import compare_texts, search_flips
+from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates again"
 
@@ -22,11 +22,11 @@ def test_a_changed_text_is_compared_and_a_search_ends(page: Page, server: Server
     expect(page.locator(".txcls-pair.changed ins")).to_have_text("club")
     settle(page)
     assert query(page)["changed"] == "the club raised its rates again"
-    classifier = Classifier.load(server.log.parent / "checkpoints" / PLAIN)
+    classifier = Predictor.load(server.log.parent / "checkpoints" / PLAIN)
     made = compare_texts(classifier, TEXT, "the club raised its rates again")
-    order = [score.label for score in made.before.scores]
+    order = [one.label for one in made.before.ranked]
     for trace, prediction in ((0, made.before), (1, made.after)):
-        known = {score.label: score.probability for score in prediction.scores}
+        known = {one.label: one.probability for one in prediction.ranked}
         shown = page.evaluate(BARS.format("chart_compared", trace, "x"))
         np.testing.assert_allclose(shown, [known[label] for label in order], atol=1e-6)
     for trace, effects in ((0, made.effects_before), (1, made.effects_after)):

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.classifier import Classifier
 from txcls.errors import TraceError
 from txcls.inspection.walk import SYMBOLS, Step, Walk, walk_through
 from txcls.inspection.walk.arithmetic import number
+from txcls.predictor import Predictor
 
 ROOT = Path(__file__).parents[3]
 RECIPES: dict[str, dict[str, object]] = {
@@ -33,8 +33,8 @@ RECIPES: dict[str, dict[str, object]] = {
 SOME_TEXTS = (TEXTS[0], "bank", "zyzzyva qwertz", "the bank " * 30)
 
 
-def walks(tmp_path: Path, recipe: str) -> list[tuple[Classifier, str, Walk]]:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", **RECIPES[recipe]))
+def walks(tmp_path: Path, recipe: str) -> list[tuple[Predictor, str, Walk]]:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **RECIPES[recipe]))
     return [(classifier, text, walk_through(classifier, text)) for text in SOME_TEXTS]
 
 
@@ -60,7 +60,7 @@ def test_the_walk_ends_at_the_answer_that_predict_gives(tmp_path: Path, recipe: 
     for classifier, text, walk in walks(tmp_path, recipe):
         [plain] = classifier.predict([text])
         shares = dict(zip(classifier.classes, walk.steps[-1].cells()[:, 0], strict=True))
-        assert shares == pytest.approx({score.label: score.probability for score in plain.scores}, abs=1e-6)
+        assert shares == pytest.approx({one.label: one.probability for one in plain.ranked}, abs=1e-6)
         best = walk.steps[walk.find("logits", 0)].question()
         assert best is not None and best.options[best.answer] == plain.label
 
@@ -126,7 +126,7 @@ def of(walk: Walk, name: str, layer: int = 0) -> Step:
 
 
 @pytest.mark.parametrize("layer", [0, 1])
-def test_a_layer_is_torchs_own_encoder_layer(classifier: Classifier, layer: int) -> None:
+def test_a_layer_is_torchs_own_encoder_layer(classifier: Predictor, layer: int) -> None:
     """`nn.TransformerEncoderLayer` with the same weights, given what the walk says went in, gives what it says came
     out, and its attention the same pattern."""
     walk = walk_through(classifier, TEXTS[1])
@@ -158,7 +158,7 @@ def test_a_layer_is_torchs_own_encoder_layer(classifier: Classifier, layer: int)
 
 
 def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before(tmp_path: Path) -> None:
-    classifier = Classifier(make_checkpoint(tmp_path / "tiny", causal=True))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", causal=True))
     walk = walk_through(classifier, TEXTS[0])
     before, after = of(walk, "scores").cells(1), of(walk, "mask").cells(1)
     later = np.triu(np.ones_like(after, dtype=bool), 1)
@@ -171,8 +171,8 @@ def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before
 
 
 def test_what_a_recipe_leaves_out_is_no_step(tmp_path: Path) -> None:
-    plain = {step.name for step in walk_through(Classifier(make_checkpoint(tmp_path / "a")), "bank").steps}
-    bare = Classifier(make_checkpoint(tmp_path / "b", positions="none", norm="post", pooling="first"))
+    plain = {step.name for step in walk_through(Predictor(make_checkpoint(tmp_path / "a")), "bank").steps}
+    bare = Predictor(make_checkpoint(tmp_path / "b", positions="none", norm="post", pooling="first"))
     assert {"positions", "norm", "pool_weights"} <= plain and "bigrams" not in plain
     assert not {"positions", "norm", "bigrams", "pool_weights"} & {s.name for s in walk_through(bare, "bank").steps}
 
@@ -188,7 +188,7 @@ def test_every_line_of_code_stands_in_the_source_where_the_step_says(tmp_path: P
             assert [line.strip() for line in there] == [line.strip() for line in quoted], step.name
 
 
-def test_cells_that_are_not_there_are_refused(classifier: Classifier) -> None:
+def test_cells_that_are_not_there_are_refused(classifier: Predictor) -> None:
     step = of(walk_through(classifier, "bank"), "scores")
     for row, column in ((1, 0), (0, 1), (-1, 0)):
         with pytest.raises(IndexError, match="scores has 1 by 1"):
@@ -196,6 +196,6 @@ def test_cells_that_are_not_there_are_refused(classifier: Classifier) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
-def test_a_text_without_words_has_no_walk(classifier: Classifier, text: str) -> None:
+def test_a_text_without_words_has_no_walk(classifier: Predictor, text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         walk_through(classifier, text)

@@ -11,7 +11,7 @@ from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 
 if TYPE_CHECKING:
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
 LINKS = (pages.TOKENS, pages.STEPS, pages.ATTENTION, pages.POSITIONS, pages.WHAT_IF, pages.LANGUAGE)
 
@@ -29,7 +29,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _one(opened: layout.Page) -> "Classifier":
+def _one(opened: layout.Page) -> "Predictor":
     """The prediction of one checkpoint, beside what it read."""
     answer, reading = st.columns([3, 2], gap="large")
     with answer:
@@ -60,7 +60,7 @@ def _one(opened: layout.Page) -> "Classifier":
     return classifier
 
 
-def _two(opened: layout.Page) -> "Classifier":
+def _two(opened: layout.Page) -> "Predictor":
     """The predictions of two checkpoints, side by side."""
     if not opened.has_text:
         layout.invite("the predictions of both checkpoints appear here as you type.")
@@ -95,7 +95,7 @@ def _two(opened: layout.Page) -> "Classifier":
     return classifier
 
 
-def _answer(opened: layout.Page, source: compute.Source, classifier: "Classifier", *, key: str) -> bool:
+def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor", *, key: str) -> bool:
     """The ranked classes; False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
@@ -108,7 +108,7 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Classifier
             "others; it was fitted on validation texts. The classes are ranked all the same:"
         )
     k = min(opened.view.k, len(classifier.classes), state.MOST_ROWS)
-    shown, hidden = prediction.scores[:k], prediction.scores[k:]
+    shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)
     words = ", ".join(f"{score.label} {score.probability:.1%}" for score in shown)
     layout.chart(
@@ -125,7 +125,7 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Classifier
     return True
 
 
-def _read(opened: layout.Page, source: compute.Source, classifier: "Classifier") -> None:
+def _read(opened: layout.Page, source: compute.Source, classifier: "Predictor") -> None:
     """The text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
     st.html(
@@ -179,7 +179,7 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
             st.markdown("\n".join(rows))
 
 
-def _test_texts(opened: layout.Page, classifier: "Classifier") -> None:
+def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:
     """Random test texts with true and predicted class, if the data set is on this machine."""
     name = layout.plain(classifier.name)
     with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
@@ -196,7 +196,7 @@ def _test_texts(opened: layout.Page, classifier: "Classifier") -> None:
             st.warning(layout.plain(str(error)))
 
 
-def _how_to_get(classifier: "Classifier") -> str:
+def _how_to_get(classifier: "Predictor") -> str:
     """Why there are no test texts, and what to do about it; empty if there are."""
     from txcls.data.datasets import dataset_info, dataset_names, is_available
 
@@ -217,7 +217,7 @@ def _how_to_get(classifier: "Classifier") -> str:
     )
 
 
-def _drawn(opened: layout.Page, classifier: "Classifier", found: compute.TestTexts) -> None:
+def _drawn(opened: layout.Page, classifier: "Predictor", found: compute.TestTexts) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
     seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)

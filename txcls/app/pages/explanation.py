@@ -15,7 +15,7 @@ from txcls.inspection.attribution import METHODS, SIGNED, ExplanationAverages
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
 LINKS = (pages.ATTENTION, pages.SWITCHBOARD, pages.LENS, pages.WHAT_IF)
 N_TEXTS = 200
@@ -200,7 +200,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def _many_texts(opened: layout.Page, classifier: "Classifier") -> None:
+def _many_texts(opened: layout.Page, classifier: "Predictor") -> None:
     st.subheader("And on average?", anchor=False)
     key = f"averages_{opened.source.name}"
     computed: ExplanationAverages | None = st.session_state.get(key)

@@ -13,7 +13,7 @@ from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
 
 N_TEST_TEXTS = 300
 MOST_WORDS = 30
@@ -72,7 +72,7 @@ def _words(opened: layout.Page) -> None:
         st.caption(f"The first {MOST_WORDS} of {len(made.own)}.")
 
 
-def _texts(opened: layout.Page, classifier: "Classifier") -> None:
+def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
     st.subheader("The text among other texts", anchor=False)
     dataset = compute.summary(opened.view.checkpoint).dataset

@@ -182,7 +182,7 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
 
 def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
     result = compute.shuffle(opened.source, opened.view.text, n=N_SHUFFLES)
-    best = result.original.scores[0]
+    best = result.original.ranked[0]
     label = layout.plain(best.label)
     n = len(result.texts)
     n_kept = round(result.label_kept * n)
@@ -190,7 +190,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
         f"The same words in {n} random orders: **{n_kept} of {n}** are still classified as **{label}**. "
         + ("Word order does not change the class here." if n_kept == n else "So word order matters here.")
     )
-    probability = {score.label: score.probability for score in result.original.scores}
+    probability = {one.label: one.probability for one in result.original.ranked}
     layout.chart(
         shuffle_bars(
             classes,
@@ -276,7 +276,7 @@ def _answer(source: compute.Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"
-    probability = percent(prediction.scores[0].probability).replace("&lt;", "<").replace("&gt;", ">")
+    probability = percent(prediction.ranked[0].probability).replace("&lt;", "<").replace("&gt;", ">")
     return f"**{layout.plain(prediction.label)}** {probability}"
 
 

@@ -10,7 +10,7 @@ from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, per
 from txcls.inspection.ablation import AccuracyEffects, Change, Means
 
 if TYPE_CHECKING:
-    from txcls.classifier import Classifier
+    from txcls.predictor import Predictor
     from txcls.text.encoder import Token
 
 LINKS = (pages.STEPS, pages.ATTENTION, pages.EXPLANATION, pages.LENS)
@@ -32,7 +32,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _experiment(opened: layout.Page, classifier: "Classifier", winner: str) -> None:
+def _experiment(opened: layout.Page, classifier: "Predictor", winner: str) -> None:
     means = Means.of(classifier)
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -118,7 +118,7 @@ def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
 
 
 def _switches(
-    opened: layout.Page, classifier: "Classifier", *, off: Any, how: Any
+    opened: layout.Page, classifier: "Predictor", *, off: Any, how: Any
 ) -> tuple[dict[Place, str], tuple[Change, ...]]:
     """Boxes that select parts without a mouse; returns a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
@@ -180,7 +180,7 @@ def _as_switch(part: Place | int | str) -> str:
     return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
 
 
-def _answer(opened: layout.Page, classifier: "Classifier", changes: tuple[Change, ...], winner: str) -> None:
+def _answer(opened: layout.Page, classifier: "Predictor", changes: tuple[Change, ...], winner: str) -> None:
     result = compute.ablate(opened.source, opened.view.text, changes)
     after = result.changed[0]
     now = classifier.classes[int(after.argmax())]
@@ -203,7 +203,7 @@ def _answer(opened: layout.Page, classifier: "Classifier", changes: tuple[Change
     )
 
 
-def _accuracy(classifier: "Classifier", off: Any) -> None:
+def _accuracy(classifier: "Predictor", off: Any) -> None:
     st.subheader("Test accuracy without each part", anchor=False)
     found = AccuracyEffects.of(classifier, off=off)
     if found is None:

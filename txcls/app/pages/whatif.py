@@ -76,7 +76,7 @@ def _use(changed: str) -> None:
 
 
 def _compare(made: "Comparison", classes: Sequence[str]) -> None:
-    before, after = made.before.scores[0], made.after.scores[0]
+    before, after = made.before.ranked[0], made.after.ranked[0]
     if made.before.text == made.after.text:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
     elif before.label == after.label:
@@ -92,7 +92,7 @@ def _compare(made: "Comparison", classes: Sequence[str]) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("The classes", anchor=False)
-        old, new = ({score.label: score.probability for score in one.scores} for one in (made.before, made.after))
+        old, new = ({each.label: each.probability for each in one.ranked} for one in (made.before, made.after))
         layout.chart(
             compared_bars(
                 classes,

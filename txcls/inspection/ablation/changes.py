@@ -13,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.classifier import Classifier
 from txcls.config import ModelConfig
+from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
+from txcls.text.given import given_texts
 
 Part = Literal["head", "feed_forward", "positions", "bigrams", "phrases", "token"]
 How = Literal["zero", "mean", "uniform", "shuffled"]
@@ -73,7 +74,7 @@ class Means:
     split: str
 
     @classmethod
-    def of(cls, classifier: Classifier) -> "Means | None":
+    def of(cls, classifier: Predictor) -> "Means | None":
         """Those that `measure_means` found and the checkpoint keeps; None if it keeps none, or none that fit."""
         try:
             kept = classifier.checkpoint.metrics["means"]
@@ -89,7 +90,7 @@ class Means:
         return {"split": self.split, "n": self.n_texts, "taps": taps}
 
 
-def _mean_shapes(classifier: Classifier) -> dict[str, tuple[int, ...]]:
+def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
     """The taps whose mean may replace a part, with the shape of one token's values there."""
     config = classifier.checkpoint.config.model
     shapes: dict[str, tuple[int, ...]] = {"embeddings.out": (config.d_model,)}
@@ -105,7 +106,7 @@ def _mean_shapes(classifier: Classifier) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def measure_means(classifier: Classifier, texts: Sequence[str], *, split: str) -> Means:
+def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) -> Means:
     """The mean output of each part over all tokens of these texts (of phrases: over the texts).
 
     Args:
@@ -119,7 +120,7 @@ def measure_means(classifier: Classifier, texts: Sequence[str], *, split: str) -
     names = list(_mean_shapes(classifier))
     sums: dict[str, Tensor] = {}
     n_texts = n_tokens = 0
-    for text in texts:
+    for text in given_texts(texts):
         encoding = classifier.encoder.encode(text)
         if not encoding.has_words:
             continue

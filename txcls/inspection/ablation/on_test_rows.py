@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint
-from txcls.classifier import Classifier
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
@@ -19,6 +18,7 @@ from txcls.evaluation import in_classes_of, predict_logits
 from txcls.inspection.ablation.changes import Change, Means, Off, each_part, edits_of, measure_means
 from txcls.inspection.random_texts import random_texts
 from txcls.model import TextClassifier
+from txcls.predictor import Predictor
 from txcls.tap import trace
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ class AccuracyEffects:
     all_heads: float | None = None
 
     @classmethod
-    def of(cls, classifier: Classifier, *, off: Off = "zero") -> "AccuracyEffects | None":
+    def of(cls, classifier: Predictor, *, off: Off = "zero") -> "AccuracyEffects | None":
         """Those that the checkpoint keeps; None if it keeps none, or none that fit."""
         config = classifier.checkpoint.config.model
         try:
@@ -75,7 +75,7 @@ class AccuracyEffects:
 
 
 def ablate_on_rows(
-    classifier: Classifier, rows: LabelledTexts, *, off: Off = "zero", means: Means | None = None, split: str = "test"
+    classifier: Predictor, rows: LabelledTexts, *, off: Off = "zero", means: Means | None = None, split: str = "test"
 ) -> AccuracyEffects:
     """The accuracy on labelled rows with each head and each feed-forward block off, one at a time, and with no head.
 
@@ -116,7 +116,7 @@ def ablate_on_rows(
 
 
 def measure_heads(
-    classifier: Classifier, *, data_path: Path | None = None, on_stage: Callable[[str], None] | None = None
+    classifier: Predictor, *, data_path: Path | None = None, on_stage: Callable[[str], None] | None = None
 ) -> tuple[Means, dict[Off, AccuracyEffects]]:
     """The accuracy on all test rows with each head and each feed-forward block set to zero, and to its mean.
 

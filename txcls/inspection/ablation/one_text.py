@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.classifier import Classifier
+from txcls.errors import shown
 from txcls.inspection.ablation.changes import Change, How, Means, Off, check_change, each_part, edits_of
 from txcls.inspection.tracing import readable, texts_together
 from txcls.model import TextClassifier
+from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
 from txcls.text.vocabulary import UNK
 
@@ -23,7 +24,7 @@ Floats = NDArray[np.float64]
 VOTES = "phrases.votes"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ablation:
     """Class probabilities of a text under n settings, `changed` (n, C), and of the model as it is, `original` (C,).
 
@@ -46,9 +47,21 @@ class Ablation:
         moved: Floats = self.changed[:, self.winner] - self.original[self.winner]
         return moved
 
+    def __repr__(self) -> str:
+        """The original answer, and a line for each setting: its answer, and the probability of the original one."""
+        names = [shown(name, limit=60) for name in self.classes]
+        best = names[self.winner]
+        lines = [f"Ablation: {best} {self.original[self.winner]:.1%} as the model is"]
+        for number, (row, effect) in enumerate(zip(self.changed, self.effect, strict=True)):
+            now = f"{best} {row[self.winner]:.1%} ({100 * effect:+.1f} points)"
+            other = int(row.argmax())
+            flip = "" if other == self.winner else f", answer now {names[other]} {row[other]:.1%}"
+            lines.append(f"  setting {number}: {now}{flip}")
+        return "\n".join(lines)
+
 
 def ablate(
-    classifier: Classifier,
+    classifier: Predictor,
     text: str,
     settings: Sequence[Sequence[Change]],
     *,
@@ -81,7 +94,7 @@ def ablate(
 
 
 def _ablate_together(
-    classifier: Classifier,
+    classifier: Predictor,
     ids: Sequence[int],
     settings: Sequence[Sequence[Change]],
     *,
@@ -103,7 +116,7 @@ def _ablate_together(
     return probabilities
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PartEffects:
     """By how much the winner's probability changes when a single part is changed: `heads` (L, H), `feed_forward` (L,).
 
@@ -114,9 +127,17 @@ class PartEffects:
     heads: Floats
     feed_forward: Floats
 
+    def __repr__(self) -> str:
+        """A line for each layer, in percentage points."""
+        lines = ["PartEffects: percentage points by which the winner's probability moves"]
+        for layer, (heads, block) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
+            cells = "  ".join(f"{100 * one:+6.1f}" for one in heads)
+            lines.append(f"  layer {layer}  heads {cells}  feed-forward {100 * block:+6.1f}")
+        return "\n".join(lines)
+
 
 def ablate_each(
-    classifier: Classifier, text: str, *, heads: How = "zero", off: Off = "zero", means: Means | None = None
+    classifier: Predictor, text: str, *, heads: How = "zero", off: Off = "zero", means: Means | None = None
 ) -> PartEffects:
     """Change every head, and switch off every feed-forward block, one at a time.
 
@@ -141,7 +162,7 @@ def ablate_each(
     )
 
 
-def _without_phrases(classifier: Classifier, ids: Tensor, silent: Sequence[tuple[int, int]]) -> Edit:
+def _without_phrases(classifier: Predictor, ids: Tensor, silent: Sequence[tuple[int, int]]) -> Edit:
     """The edit of the votes that takes phrases with a silent token out of them, by (row, place)."""
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier) and model.phrases is not None

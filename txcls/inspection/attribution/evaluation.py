@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.classifier import Classifier
 from txcls.inspection.attribution.methods import TargetFunction, explain, word_positions
 from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class DeletionCurves:
 
 
 def deletion_curves(
-    classifier: Classifier,
+    classifier: Predictor,
     text: str,
     scores: Mapping[str, Floats],
     *,
@@ -116,7 +116,7 @@ class ExplanationEvaluation:
     completeness_error: float
 
 
-def evaluate_explanation(classifier: Classifier, text: str) -> ExplanationEvaluation:
+def evaluate_explanation(classifier: Predictor, text: str) -> ExplanationEvaluation:
     """Score one text's words for the winning class's logit, and evaluate the five methods.
 
     Raises:

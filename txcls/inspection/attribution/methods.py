@@ -1,22 +1,23 @@
 """Five methods that score the words of a text: attention, rollout, gradient times input, integrated gradients, leave
 one out."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.classifier import Classifier
+from txcls.errors import shown
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.phrases import votes_by_token
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
 from txcls.model import TextClassifier
 from txcls.pause import may_pause
+from txcls.predictor import Predictor
 from txcls.tap import trace
 from txcls.text.encoder import Token
 from txcls.text.vocabulary import UNK
@@ -63,7 +64,7 @@ class TargetFunction:
     tokens in equal parts.
     """
 
-    def __init__(self, classifier: Classifier, traced: TracedText, target: Target) -> None:
+    def __init__(self, classifier: Predictor, traced: TracedText, target: Target) -> None:
         self.classifier, self.traced, self.target = classifier, traced, target
         self.ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
         self.index = classifier.classes.index(str(traced.prediction.label))
@@ -126,7 +127,7 @@ def _put(values: Tensor, _: Tensor) -> Tensor:
     return values
 
 
-def gradient_x_input(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
+def gradient_x_input(classifier: Predictor, text: str, *, target: Target = "logit") -> Floats:
     """Score of each token, (T,): the first layer's input for it, times the gradient of the target with respect to that.
 
     Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's logit, or its calibrated
@@ -148,7 +149,7 @@ def _gradient_x_input(asked: TargetFunction) -> Floats:
 
 
 def integrated_gradients(
-    classifier: Classifier,
+    classifier: Predictor,
     text: str,
     *,
     target: Target = "logit",
@@ -192,7 +193,7 @@ def _integrated_gradients(asked: TargetFunction, baseline: Baseline, steps: int)
     return IntegratedGradients(scores.numpy(), value, baseline_value)
 
 
-def leave_one_out(classifier: Classifier, text: str, *, target: Target = "logit") -> Floats:
+def leave_one_out(classifier: Predictor, text: str, *, target: Target = "logit") -> Floats:
     """Score of each word, (W,), without special tokens: by how much the target falls when the word is removed.
 
     The rest of the text closes the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220). One batched pass.
@@ -214,7 +215,7 @@ def word_positions(traced: TracedText) -> NDArray[np.intp]:
     return np.flatnonzero([not token.is_special for token in traced.tokens])
 
 
-def logits_without(classifier: Classifier, ids: Sequence[int], removed: Sequence[Set[int]]) -> Tensor:
+def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[Set[int]]) -> Tensor:
     """Logits (n, C) of ids (T,) without those at each of n sets of positions; of one unknown token where none is left.
 
     Texts of the same length share passes of at most `texts_together`, so that none needs padding.
@@ -232,15 +233,14 @@ def logits_without(classifier: Classifier, ids: Sequence[int], removed: Sequence
     return logits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """The scores of all five methods for the W words of one text and the winning class `label`.
+    """The scores that methods give the W words of one text for the winning class `label`.
 
     Attributes:
         words: the tokens that were typed, without those that the model adds.
         scores: method to (W,).
         elsewhere: method to the sum of the scores of the tokens that the model adds.
-        integrated: integrated gradients of all tokens, with the values they should sum to.
     """
 
     label: str
@@ -249,42 +249,79 @@ class Explanation:
     words: tuple[Token, ...]
     scores: Mapping[str, Floats]
     elsewhere: Mapping[str, float]
-    integrated: IntegratedGradients
+    _integrated: IntegratedGradients | None
+
+    @property
+    def integrated(self) -> IntegratedGradients:
+        """Integrated gradients of all tokens, with the values they should sum to.
+
+        Raises:
+            ValueError: the method was not asked for.
+        """
+        if self._integrated is None:
+            raise ValueError(f"integrated gradients were not computed, only {', '.join(self.scores)}")
+        return self._integrated
+
+    def __repr__(self) -> str:
+        """A line for each word with its score by each method."""
+        names = [shown(token.text, limit=30) for token in self.words]
+        width = max(map(len, names))
+        columns = {method: max(len(method), 8) for method in self.scores}
+        lines = [f"Explanation of '{shown(self.label, limit=60)}' by {self.target}", " " * width]
+        lines[1] += "".join(f"  {method:>{columns[method]}}" for method in self.scores)
+        for place, name in enumerate(names):
+            line = f"{name:<{width}}"
+            for method, values in self.scores.items():
+                written = f"{values[place]:+.3f}" if method in SIGNED else f"{values[place]:.3f}"
+                line += f"  {written:>{columns[method]}}"
+            lines.append(line)
+        return "\n".join(lines)
 
 
 def explain(
-    classifier: Classifier,
+    classifier: Predictor,
     text: str,
     *,
     target: Target = "logit",
     baseline: Baseline = "unknown",
     steps: int = 32,
+    methods: Collection[str] = tuple(METHODS),
 ) -> Explanation:
-    """Score the words of a text by every method of `METHODS`.
+    """Score the words of a text by methods of `METHODS`, all of them unless `methods` names some.
 
     Attention (the mean of the last layer's heads) and rollout have one row per query. The rows are averaged with the
     weights that pooling gives the queries.
 
-    Args, Raises: as `integrated_gradients`.
+    Args, Raises: as `integrated_gradients`; ValueError for a method or target that there is not.
     """
+    if unknown := [method for method in methods if method not in METHODS]:
+        raise ValueError(f"got the method {unknown[0]!r}; wanted one of {', '.join(METHODS)}")
+    if target not in get_args(Target):
+        raise ValueError(f"got the target {target!r}; wanted one of {', '.join(get_args(Target))}")
     asked = TargetFunction(classifier, trace_text(classifier, text), target)
     traced = asked.traced
     queries = readout_weights(traced).astype(np.float64)  # T
-    integrated = _integrated_gradients(asked, baseline, steps)
-    of_tokens = {
-        "attention": queries @ traced.attention[-1].mean(axis=0),
-        "rollout": queries @ attention_rollout(traced.attention),
-        "gradient": _gradient_x_input(asked),
-        "integrated": integrated.scores,
-    }
+    integrated = _integrated_gradients(asked, baseline, steps) if "integrated" in methods else None
+    of_tokens: dict[str, Floats] = {}
+    if "attention" in methods:
+        of_tokens["attention"] = queries @ traced.attention[-1].mean(axis=0)
+    if "rollout" in methods:
+        of_tokens["rollout"] = queries @ attention_rollout(traced.attention)
+    if "gradient" in methods:
+        of_tokens["gradient"] = _gradient_x_input(asked)
+    if integrated is not None:
+        of_tokens["integrated"] = integrated.scores
     words = word_positions(traced)
     scores = {name: values[words] for name, values in of_tokens.items()}
+    elsewhere = {name: float(values.sum() - scores[name].sum()) for name, values in of_tokens.items()}
+    if "leave_one_out" in methods:
+        scores["leave_one_out"] = _leave_one_out(asked)
     return Explanation(
         label=str(traced.prediction.label),
         target=target,
         baseline=baseline,
         words=tuple(traced.tokens[place] for place in words),
-        scores={**scores, "leave_one_out": _leave_one_out(asked)},
-        elsewhere={name: float(values.sum() - scores[name].sum()) for name, values in of_tokens.items()},
-        integrated=integrated,
+        scores=scores,
+        elsewhere=elsewhere,
+        _integrated=integrated,
     )

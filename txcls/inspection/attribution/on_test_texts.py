@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint
-from txcls.classifier import Classifier
 from txcls.data.datasets import open_dataset
 from txcls.inspection.attribution.evaluation import ExplanationEvaluation, evaluate_explanation
 from txcls.inspection.attribution.methods import METHODS
 from txcls.inspection.random_texts import random_texts
+from txcls.predictor import Predictor
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class ExplanationAverages:
     completeness_error: float
 
     @classmethod
-    def of(cls, classifier: Classifier) -> "ExplanationAverages | None":
+    def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
         """Those that the checkpoint keeps; None if it keeps none, or none of these methods."""
         try:
             kept = classifier.checkpoint.metrics["explanations"]
@@ -91,7 +91,7 @@ def average_explanations(evaluations: Sequence[ExplanationEvaluation], *, split:
 
 
 def measure_explanations(
-    classifier: Classifier,
+    classifier: Predictor,
     *,
     n: int = 200,
     data_path: Path | None = None,

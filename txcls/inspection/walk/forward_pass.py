@@ -6,11 +6,11 @@ from functools import cache
 import numpy as np
 from torch import Tensor, nn
 
-from txcls.classifier import Classifier
 from txcls.inspection.tracing import FloatArray, TracedText
 from txcls.inspection.walk.questions import Question, ask_largest, ask_percentage
 from txcls.inspection.walk.step import Axis
 from txcls.model import Block, TextClassifier
+from txcls.predictor import Predictor
 
 
 class ForwardPass:
@@ -24,7 +24,7 @@ class ForwardPass:
         who: that token as a phrase.
     """
 
-    def __init__(self, classifier: Classifier, traced: TracedText) -> None:
+    def __init__(self, classifier: Predictor, traced: TracedText) -> None:
         model = classifier.checkpoint.model
         assert isinstance(model, TextClassifier)
         self.classifier, self.traced, self.model = classifier, traced, model

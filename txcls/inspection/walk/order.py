@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from txcls.classifier import Classifier
+from txcls.errors import UnknownNameError
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.inspection.walk.block import block_steps, norm_step
 from txcls.inspection.walk.embeddings import embedding_steps
@@ -14,9 +14,10 @@ from txcls.inspection.walk.source_code import snippet
 from txcls.inspection.walk.step import Step
 from txcls.inspection.walk.text import text_steps
 from txcls.model import Encoder, LayerNorm
+from txcls.predictor import Predictor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Walk:
     """One text's forward pass as steps.
 
@@ -30,15 +31,24 @@ class Walk:
     sizes: dict[str, int]
     focus: int
 
-    def find(self, name: str, layer: int) -> int:
-        """Index of the step of that name, in that layer if it is in one; KeyError if there is none."""
+    def find(self, name: str, layer: int = 0) -> int:
+        """Index of the step of that name, in that layer if it is in one; UnknownNameError if there is none."""
         for place, step in enumerate(self.steps):
             if step.name == name and step.layer in (None, layer):
                 return place
-        raise KeyError(name)
+        raise UnknownNameError("no step", name, dict.fromkeys(step.name for step in self.steps))
+
+    def __repr__(self) -> str:
+        """A line for each step: its index, its name and layer, and its title."""
+        width = max(len(step.name) for step in self.steps)
+        lines = [f"Walk of {len(self.steps)} steps, {self.traced.prediction!r}"]
+        for place, step in enumerate(self.steps):
+            layer = "       " if step.layer is None else f"layer {step.layer}"
+            lines.append(f"  {place:>2}  {step.name:<{width}}  {layer}  {step.title}")
+        return "\n".join(lines)
 
 
-def walk_through(classifier: Classifier, text: str) -> Walk:
+def walk_through(classifier: Predictor, text: str) -> Walk:
     """All steps of the forward pass of one text; which ones there are depends on the classifier's configuration.
 
     Raises:

@@ -1,0 +1,106 @@
+"""Labelled rows given from Python: named, ordered and refused as the rows of a table file are."""
+
+import csv
+import enum
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.data.given import given_dataset, given_rows
+from txcls.errors import DataError
+from txcls.text.given import is_missing
+
+
+class Mood(enum.Enum):
+    GOOD = 1
+
+
+@pytest.mark.parametrize(
+    "labels, classes",
+    [
+        (["b", "a", "b"], ("a", "b")),
+        ([10, 9, 10], ("9", "10")),
+        ([10.0, 9.5, 9.0], ("9", "10", "9.5")),
+        ([True, False, True], ("false", "true")),
+        (np.array([True, False, True]), ("false", "true")),
+        ([np.bool_(True), np.int64(3), np.float32(2.0)], ("2", "3", "true")),
+        (pd.Series([2, 1, 2], index=list("xyz")), ("1", "2")),
+        (pd.Series(["b", "a", "b"], dtype="category"), ("a", "b")),
+        ([" a ", "a", "b"], ("a", "b")),
+        ([Mood.GOOD, ("x", 1), "b"], ("('x', 1)", "Mood.GOOD", "b")),
+    ],
+    ids=str,
+)
+def test_labels_are_named_by_one_rule(labels: object, classes: tuple[str, ...]) -> None:
+    rows = given_rows(["one", "two", "three"], labels)  # type: ignore[arg-type]
+    assert rows.classes == classes and len(rows) == 3
+
+
+def test_rows_in_memory_are_those_that_a_file_would_hold(tmp_path: Path) -> None:
+    texts, labels = ["one", "two", "three", "four"], [10, 9, 10, 9]
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *zip(texts, labels, strict=True)])
+    read = open_dataset(DataConfig(dataset="table"), path=tmp_path / "rows.csv")
+    assert given_dataset(given_rows(texts, labels)).load("train") == read.load("train")
+
+
+@pytest.mark.parametrize(
+    "texts, labels, error, message",
+    [
+        (["a", "b"], ["x"], ValueError, r"got 2 texts and 1 labels"),
+        (["a", None], ["x", "y"], TypeError, r"texts: row 1 is None"),
+        (["a", " \n"], ["x", "y"], DataError, r"texts: row 1 is empty"),
+        (["a", "b"], ["x", None], DataError, r"labels: row 1: no label"),
+        (["a", "b"], ["x", " "], DataError, r"labels: row 1: no label"),
+        (["a", "b"], pd.Series([1.0, np.nan], index=["p", "q"]), DataError, r"labels: row 1 \(index 'q'\): no label"),
+        (["a", "b"], ["x", ["y"]], TypeError, r"labels: row 1 is a list"),
+        (["a", "b"], ["x", b"y"], TypeError, r"labels: row 1 is of bytes"),
+        (["a", "b"], "xy", TypeError, r"labels: got one string"),
+        (pd.DataFrame({"t": ["a"]}), ["x"], TypeError, r"texts: got a DataFrame"),
+        ([], [], DataError, r"got no texts"),
+    ],
+    ids=str,
+)
+def test_wrong_rows_are_refused_with_their_number(texts: object, labels: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        given_rows(texts, labels)  # type: ignore[arg-type]
+
+
+def test_labels_outside_the_given_classes_are_refused() -> None:
+    assert given_rows(["a"], ["y"], classes=("x", "y")).labels == [1]
+    with pytest.raises(DataError, match=r"validation labels: row 1 is 'z'; the classes are 'x', 'y'"):
+        given_rows(["a", "b"], ["x", "z"], classes=("x", "y"), kind="validation ")
+
+
+def test_one_class_is_nothing_to_learn() -> None:
+    with pytest.raises(DataError, match=r"all 2 rows have the label 'x'; wanted at least two"):
+        given_dataset(given_rows(["a", "b"], ["x", "x"]))
+
+
+LABELS = st.one_of(
+    st.text(max_size=5), st.none(), st.integers(), st.floats(), st.booleans(), st.binary(max_size=3), st.tuples(),
+    st.lists(st.integers(), max_size=2), st.sampled_from([pd.NA, pd.NaT, np.int8(1), np.float64("nan"), Mood.GOOD]),
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(labels=st.lists(LABELS, min_size=1, max_size=5))
+def test_mixed_labels_become_names_or_a_clean_refusal(labels: list[object]) -> None:
+    gaps = [is_missing(label) or (isinstance(label, str) and not label.strip()) for label in labels]
+    wrong = [gap or isinstance(label, bytes | list) for gap, label in zip(gaps, labels, strict=True)]
+    if any(wrong):
+        with pytest.raises((TypeError, DataError), match=rf"^labels: row {wrong.index(True)}\b"):
+            given_rows(["text"] * len(labels), labels)
+        return
+    rows = given_rows(["text"] * len(labels), labels)
+    for number, label in zip(rows.labels, labels, strict=True):
+        name = rows.classes[number]
+        assert name == name.strip() != ""
+        if isinstance(label, str):
+            assert name == label.strip()

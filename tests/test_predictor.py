@@ -1,0 +1,146 @@
+"""Predictor: text in, ranked classes out, whatever the text and however many ask at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import CLASSES, FITTED, TEXTS
+from txcls.config import ScopeRule
+from txcls.predictor import Predictor
+
+STRANGE = [
+    "a" * 100_000,
+    "zzz qqq xxyy",
+    "🎉🔥👩‍👩‍👧",
+    "שלום עולם",
+    "今天的新闻",
+    "é́́ combining",
+    "a\0b\x07c",
+    "\ud800 lone",
+    "<script>alert(1)</script>",
+    "the bank " * 100_000,
+]
+
+
+def calibrated(logits: torch.Tensor) -> torch.Tensor:
+    """What `Calibration` says, for logits (C,)."""
+    surprise = -torch.log_softmax(logits.double(), -1)
+    return torch.softmax(-((surprise / FITTED.temperature) ** FITTED.power), -1)
+
+
+def test_probabilities_are_a_full_softmax_ranked(classifier: Predictor) -> None:
+    [prediction] = classifier.predict([TEXTS[0]])
+    values = [one.probability for one in prediction.ranked]
+    assert {one.label for one in prediction.ranked} == set(CLASSES)
+    assert values == sorted(values, reverse=True) and sum(values) == pytest.approx(1.0) and prediction.other == 0.0
+    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
+    expected = calibrated(classifier.checkpoint.model(ids)[0])
+    assert values == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-6)
+    assert prediction.label == CLASSES[int(expected.argmax())]
+
+
+def test_many_texts_get_the_probabilities_of_predict(classifier: Predictor) -> None:
+    texts = [*TEXTS, "", "bank " * 40, TEXTS[2] + " zzz"]
+    found = classifier.probabilities(texts, batch_size=4, precision="float32")
+    for row, prediction in zip(found, classifier.predict(texts), strict=True):
+        if prediction.label is None:
+            assert np.isnan(row).all()
+        else:
+            wanted = {one.label: one.probability for one in prediction.ranked}
+            assert dict(zip(CLASSES, row.tolist(), strict=True)) == pytest.approx(wanted, abs=1e-6)
+    rounded = classifier.probabilities(texts, precision="bfloat16")
+    assert np.nanmax(np.abs(rounded - found)) < 0.05 and np.isnan(rounded[8]).all()
+    assert classifier.probabilities([]).shape == (0, 4)
+
+
+def test_top_k_keeps_the_rest_as_other(classifier: Predictor) -> None:
+    [full], [two] = classifier.predict([TEXTS[1]]), classifier.predict([TEXTS[1]], top_k=2)
+    assert two.ranked == full.ranked[:2]
+    assert two.other == pytest.approx(sum(one.probability for one in full.ranked[2:]))
+    assert classifier.predict([TEXTS[1]], top_k=99)[0].ranked == full.ranked
+
+
+def test_a_batch_gives_what_single_texts_give(classifier: Predictor) -> None:
+    texts = [*TEXTS, "bank", "", "the " * 50]
+    together = classifier.predict(texts, batch_size=3)
+    for text, one in zip(texts, together, strict=True):
+        [alone] = classifier.predict([text])
+        assert (one.text, one.label, one.tokens) == (text, alone.label, alone.tokens)
+        assert [s.probability for s in one.ranked] == pytest.approx([s.probability for s in alone.ranked], abs=1e-6)
+
+
+def test_unknown_and_cut_off_tokens_are_marked(classifier: Predictor) -> None:
+    text = "the zyzzyva raised rates " + "again and " * 20
+    [prediction] = classifier.predict([text])
+    assert "zyzzyva" in [text[token.start : token.end] for token in prediction.unknown]
+    assert len(prediction.tokens) == 12 and prediction.truncated_at is not None
+    assert all(token.end <= prediction.truncated_at for token in prediction.tokens)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+def test_a_text_without_words_has_no_label(classifier: Predictor, text: str) -> None:
+    [prediction] = classifier.predict([text])
+    assert (prediction.label, prediction.ranked, prediction.other) == (None, (), 0.0)
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=[repr(text[:12]) for text in STRANGE])
+def test_strange_texts_get_an_answer(classifier: Predictor, text: str) -> None:
+    [prediction] = classifier.predict([text])
+    assert prediction.label in CLASSES
+    assert sum(one.probability for one in prediction.ranked) == pytest.approx(1.0)
+    for token in prediction.tokens:
+        assert 0 <= token.start <= token.end <= len(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(st.characters(codec=None), max_size=80))
+def test_no_text_raises(classifier: Predictor, text: str) -> None:
+    [prediction] = classifier.predict([text])
+    assert prediction.label is None or prediction.label in CLASSES
+
+
+@pytest.mark.parametrize("score", ["energy", "max_probability"])
+def test_texts_below_the_threshold_are_out_of_scope(
+    classifier: Predictor, score: Literal["energy", "max_probability"]
+) -> None:
+    assert classifier.predict([TEXTS[0]])[0].out_of_scope is None, "this checkpoint has no rule"
+    logits = classifier.logits(torch.tensor([classifier.encoder.encode(TEXTS[0]).ids]))
+    if score == "energy":
+        value = float(torch.logsumexp(logits, -1))
+    else:
+        value = float(calibrated(logits[0]).max())
+    for threshold, expected in ((value - 0.01, False), (value + 0.01, True)):
+        scoped = replace(classifier.checkpoint, scope=ScopeRule(score=score, threshold=threshold))
+        [prediction] = Predictor(scoped).predict([TEXTS[0]])
+        assert prediction.out_of_scope is expected
+        assert prediction.ranked == classifier.predict([TEXTS[0]])[0].ranked, "the ranking stays"
+
+
+def test_threads_share_one_classifier(classifier: Predictor) -> None:
+    expected = [one.ranked for one in classifier.predict(TEXTS)]
+
+    def ask(number: int) -> bool:
+        text = TEXTS[number % len(TEXTS)]
+        scores = classifier.predict([text])[0].ranked
+        wanted = expected[number % len(TEXTS)]
+        return [s.label for s in scores] == [s.label for s in wanted] and [
+            s.probability for s in scores
+        ] == pytest.approx([s.probability for s in wanted], abs=1e-6)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(200)))
+
+
+def test_wrong_arguments_are_refused(classifier: Predictor) -> None:
+    with pytest.raises(TypeError, match="got one string"):
+        classifier.predict("text")
+    for wrong in ({"top_k": 0}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match="wanted at least 1"):
+            classifier.predict(["text"], **wrong)
+    assert classifier.predict([]) == []

@@ -1,0 +1,129 @@
+"""Texts given from Python: a right answer, or a TypeError that says which row holds what."""
+
+import math
+from collections import deque
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from txcls.text.given import given_text, given_texts, given_values, is_missing
+
+ANYTHING = st.one_of(
+    st.text(max_size=20),
+    st.none(),
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.binary(max_size=5),
+    st.lists(st.text(max_size=3), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+    st.sampled_from([np.str_("numpy"), np.float64("nan"), np.int64(3), pd.NA, pd.NaT, object(), str, ...]),
+)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["a", "b"],
+        ("a", "b"),
+        deque(["a", "b"]),
+        (one for one in "ab"),
+        {"a": 1, "b": 2}.keys(),
+        np.array(["a", "b"]),
+        np.array(["a", "b"], dtype=object),
+        np.array(["a", "b"], dtype=np.dtypes.StringDType()),
+        pd.Series(["a", "b"], index=["x", "y"]),
+        pd.Series(["a", "b"], dtype="category"),
+        pd.Index(["a", "b"]),
+        [np.str_("a"), np.str_("b")],
+    ],
+    ids=lambda texts: type(texts).__name__,
+)
+def test_any_iterable_of_strings_will_do(texts: object) -> None:
+    found = given_texts(texts)
+    assert found == ["a", "b"] and {type(text) for text in found} == {str}
+
+
+@pytest.mark.parametrize(
+    "texts, message",
+    [
+        ("one text", r"got one string; wanted a sequence, for example \['one text'\]"),
+        (pd.DataFrame({"text": ["a"], "label": [1]}), r"DataFrame with the columns 'text', 'label'; .* df\['text'\]"),
+        (pd.DataFrame(), r"DataFrame with no columns"),
+        ([None], r"texts: row 0 is None; wanted a str"),
+        (["a", 3], r"texts: row 1 is 3 \(int\)"),
+        (pd.Series(["a", float("nan")], index=["x", "y"]), r"row 1 \(index 'y'\) is nan \(float\).*fill it in"),
+        (pd.Series(["a", pd.NA], dtype="string"), r"row 1 \(index 1\) is <NA> \(NAType\).*fill it in"),
+        ({"a": 1}, r"got \{'a': 1\} \(dict\)"),
+        ({"a"}, r"got a set, which has no order"),
+        (b"abc", r"got b'abc' \(bytes\)"),
+        (3, r"got 3 \(int\)"),
+        (None, r"got None; wanted a list"),
+        (np.array("a"), r"array of shape \(\)"),
+        (np.array([["a"]]), r"array of shape \(1, 1\)"),
+        ([["a"]], r"row 0 is \['a'\] \(list\)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_list_of_texts_is_refused_and_named(texts: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        given_texts(texts)
+
+
+def test_messages_name_the_argument_and_stay_short() -> None:
+    with pytest.raises(TypeError, match=r"column 'body': row 0 is") as raised:
+        given_texts([list(range(10**6))], name="column 'body'")
+    assert len(str(raised.value)) < 200
+
+
+@settings(max_examples=300, deadline=None)
+@given(values=st.lists(ANYTHING, max_size=6))
+def test_mixed_values_get_a_right_answer_or_the_row_of_the_first_wrong_one(values: list[object]) -> None:
+    wrong = [row for row, value in enumerate(values) if not isinstance(value, str)]
+    for texts in (values, tuple(values), iter(values), pd.Series(values, dtype=object)):
+        if not wrong:
+            assert given_texts(texts) == values
+            continue
+        with pytest.raises(TypeError, match=rf"^texts: row {wrong[0]}\b"):
+            given_texts(texts)
+
+
+@settings(max_examples=300, deadline=None)
+@given(value=ANYTHING)
+def test_any_value_instead_of_texts_is_taken_or_refused_cleanly(value: object) -> None:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        assert given_texts(value) == value
+    else:
+        with pytest.raises(TypeError, match=r"^texts: "):
+            given_texts(value)
+    if isinstance(value, str):
+        assert given_text(value) == value
+    else:
+        with pytest.raises(TypeError, match="wanted one text"):
+            given_text(value)
+
+
+def test_an_error_inside_a_generator_is_its_own() -> None:
+    def texts() -> object:
+        yield "a"
+        raise TypeError("its own")
+
+    with pytest.raises(TypeError, match="its own"):
+        given_texts(texts())
+
+
+def test_gaps_are_what_pandas_calls_missing() -> None:
+    gaps = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT]
+    assert all(map(is_missing, gaps)) and all(map(pd.isna, gaps))
+    assert not any(map(is_missing, ["", "nan", 0, False, math.inf, [], SimpleNamespace()]))
+
+
+def test_values_may_be_of_any_kind_but_one_each_row() -> None:
+    assert given_values(pd.Series([1, 2]), name="labels") == [1, 2]
+    assert given_values(np.array([True, False]), name="labels") == [True, False]
+    with pytest.raises(TypeError, match="labels: got one string"):
+        given_values("abc", name="labels")

@@ -1,0 +1,143 @@
+"""`txcls.train`: rows from memory are trained on as those of a file are, and nothing is written unasked."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import txcls
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.checkpoint import load_checkpoint
+from txcls.config import load_preset
+from txcls.errors import CheckpointError, ConfigError, DataError, TrainingError
+from txcls.training import TrainingInterruptedError, pretrain, train
+
+from .test_pretraining import run_config
+
+SMALL = (
+    *("model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.max_length=16"),
+    *("train.epochs=2", "train.min_steps=0", "train.batch_size=8", "text.min_frequency=1"),
+)
+ROWS = [f"{text} {n}" for n in range(3) for text in TEXTS]
+LABELS = ["even" if n % 2 == 0 else "odd" for n in range(len(ROWS))]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where relative paths and the cache would be written."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+
+
+def test_nothing_is_written_without_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made = txcls.train(ROWS, LABELS, settings=SMALL, progress=False)
+    assert isinstance(made, txcls.Classifier) and made.classes == ("even", "odd")
+    assert made.checkpoint.path is None and made.name == "own" and "validation accuracy" in repr(made)
+    assert list(tmp_path.iterdir()) == [] and capfd.readouterr() == ("", "")
+    saved = txcls.load(made.save("mine"))
+    np.testing.assert_array_equal(saved.probabilities(ROWS), made.probabilities(ROWS))
+    assert saved.checkpoint.config == made.checkpoint.config and saved.name == "mine"
+
+
+def test_rows_in_memory_train_as_those_of_a_file(tmp_path: Path) -> None:
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *zip(ROWS, LABELS, strict=True)])
+    config = load_preset("own").with_settings([*SMALL, "train.seed=3"])
+    by_file = train(config, out=tmp_path / "file", data_path=tmp_path / "rows.csv")
+    by_rows = txcls.train(pd.Series(ROWS), np.array(LABELS), settings=SMALL, seed=3, out="rows", progress=False)
+    np.testing.assert_array_equal(
+        by_rows.probabilities(ROWS), txcls.Classifier(by_file).probabilities(ROWS), strict=True
+    )
+    assert by_rows.checkpoint.path == Path("rows") and load_checkpoint("rows").config == by_file.config
+    card = (tmp_path / "rows" / "README.md").read_text("utf-8")
+    assert "txcls.train(texts, labels, preset='own', seed=3" in card and "given from Python" in card
+    assert str(tmp_path) not in card and not list(tmp_path.glob("*.training"))
+
+
+def test_progress_is_what_the_command_shows(capfd: pytest.CaptureFixture[str]) -> None:
+    txcls.train(ROWS, LABELS, settings=SMALL)
+    shown = capfd.readouterr()
+    assert not shown.out
+    for part in ("building the vocabulary", "training ", "epoch 1 step ", "validation loss", "tokens/s"):
+        assert part in " ".join(shown.err.split())
+
+
+def test_an_existing_folder_is_replaced_on_request_alone() -> None:
+    txcls.train(ROWS, LABELS, settings=SMALL, out="mine", progress=False)
+    with pytest.raises(TrainingError, match=r"mine already exists; .* overwrite=True"):
+        txcls.train(ROWS, LABELS, settings=SMALL, out="mine", progress=False)
+    other = txcls.train(ROWS, ["x", "y"] * 12, settings=SMALL, out="mine", overwrite=True, progress=False)
+    assert other.classes == txcls.load("mine").classes == ("x", "y")
+
+
+def test_validation_rows_may_be_given_or_a_share_of_the_rows() -> None:
+    shared = txcls.train(ROWS, LABELS, settings=SMALL, validation=0.25, progress=False)
+    assert shared.checkpoint.metrics["data"]["validation_rows"] == 6
+    given = txcls.train(ROWS, LABELS, settings=SMALL, validation=(ROWS[:4], LABELS[:4]), out="mine", progress=False)
+    facts = given.checkpoint.metrics["data"]
+    assert (facts["train_rows"], facts["validation_rows"]) == (24, 4)
+    assert "Validation rows were given beside the training rows." in Path("mine/README.md").read_text("utf-8")
+
+
+def test_a_class_with_a_single_row_needs_validation_rows_of_its_own() -> None:
+    rows, labels = [*ROWS, "a rare one"], [*LABELS, "rare"]
+    with pytest.raises(DataError, match="only one row of class 'rare'"):
+        txcls.train(rows, labels, settings=SMALL, progress=False)
+    made = txcls.train(rows, labels, settings=SMALL, validation=(ROWS[:4], LABELS[:4]), progress=False)
+    assert made.classes == ("even", "odd", "rare")
+
+
+def test_any_preset_trains_on_ones_own_texts() -> None:
+    made = txcls.train(ROWS, LABELS, preset="sample", settings=["train.epochs=1"], progress=False)
+    config = made.checkpoint.config
+    assert (config.data.dataset, config.title, config.name) == ("table", "own texts", "sample")
+    assert config.model == load_preset("sample").model
+
+
+def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(ROWS))
+    pretrain(run_config("masked", data={"dataset": "text"}), out=tmp_path / "start", data_path=tmp_path / "texts.txt")
+    made = txcls.train(ROWS, LABELS, init=tmp_path / "start", settings=["train.min_steps=0"], progress=False)
+    assert made.encoder.vocab_size == load_checkpoint(tmp_path / "start").encoder.vocab_size
+    assert "init='start'" in made.checkpoint.metrics["training"]["command"]
+    make_checkpoint(tmp_path / "classifier")
+    with pytest.raises(TrainingError, match="it is a classifier"):
+        txcls.train(ROWS, LABELS, init=tmp_path / "classifier", progress=False)
+
+
+@pytest.mark.parametrize(
+    "changes, error, message",
+    [
+        ({"labels": LABELS[:-1]}, ValueError, "got 24 texts and 23 labels"),
+        ({"labels": ["x"] * 24}, DataError, "all 24 rows have the label 'x'"),
+        ({"labels": [*LABELS[:-1], None]}, DataError, "labels: row 23: no label"),
+        ({"texts": "a text"}, TypeError, "texts: got one string"),
+        ({"texts": [*ROWS[:-1], float("nan")]}, TypeError, "texts: row 23 is nan"),
+        ({"settings": "train.epochs=1"}, TypeError, "settings: got one string"),
+        ({"settings": ["train.epoch=1"]}, ConfigError, "did you mean epochs"),
+        ({"preset": "nope"}, ConfigError, "no preset named 'nope'"),
+        ({"init": "nope"}, CheckpointError, "no checkpoint folder 'nope'"),
+        ({"validation": 1.5}, ConfigError, "validation_fraction"),
+        ({"validation": ROWS}, TypeError, "wanted a pair"),
+        ({"validation": (ROWS[:2], ["even", "other"])}, DataError, "validation labels: row 1 is 'other'"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused_before_training(
+    changes: dict[str, object], error: type[Exception], message: str
+) -> None:
+    arguments = {"texts": ROWS, "labels": LABELS, "settings": SMALL, "progress": False, **changes}
+    with pytest.raises(error, match=message):
+        txcls.train(arguments.pop("texts"), arguments.pop("labels"), **arguments)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_run_in_memory_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise TrainingInterruptedError("stopped")
+
+    monkeypatch.setattr("txcls.training.display.TrainingDisplay._validation", interrupt)
+    with pytest.raises(TrainingInterruptedError):
+        txcls.train(ROWS, LABELS, settings=SMALL, progress=False)
+    assert list(tmp_path.iterdir()) == []

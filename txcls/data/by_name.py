@@ -1,0 +1,101 @@
+"""A data set from Python: texts and label names of each split, the same rows that training uses."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from txcls.config import DataConfig, load_preset, preset_names
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
+
+
+@dataclass(frozen=True, repr=False)
+class Rows:
+    """Texts and the class name of each; unpacks as `texts, labels = rows`."""
+
+    texts: list[str]
+    labels: list[str]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return iter((self.texts, self.labels))
+
+    def __repr__(self) -> str:
+        return f"Rows({len(self.texts):,} texts, {len(set(self.labels)):,} classes)"
+
+    @classmethod
+    def of(cls, rows: LabelledTexts) -> "Rows":
+        """Rows with the names of their classes."""
+        return cls(list(rows.texts), [rows.classes[label] for label in rows.labels])
+
+
+class SplitDataset:
+    """A data set's training, validation and test rows; each is read when first asked for.
+
+    Where a preset of the data set's name exists, validation rows are those that `train PRESET` holds out.
+    """
+
+    def __init__(self, dataset: Dataset, config: DataConfig) -> None:
+        self._dataset, self._config = dataset, config
+
+    @property
+    def name(self) -> str:
+        """The data set's name."""
+        return self._dataset.info.name
+
+    @property
+    def info(self) -> DatasetInfo:
+        """Title, home page, terms and citation."""
+        return self._dataset.info
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names."""
+        return self._dataset.classes
+
+    @cached_property
+    def _split(self) -> tuple[LabelledTexts, LabelledTexts]:
+        return training_and_validation(self._dataset, self._config)
+
+    @cached_property
+    def train(self) -> Rows:
+        """The rows a model is trained on, without those held out for validation."""
+        return Rows.of(self._split[0])
+
+    @cached_property
+    def validation(self) -> Rows:
+        """The published validation rows, or the share of the training rows that training holds out."""
+        return Rows.of(self._split[1])
+
+    @cached_property
+    def test(self) -> Rows:
+        """The published test rows.
+
+        Raises:
+            DataError: there are none.
+        """
+        return Rows.of(self._dataset.load("test"))
+
+    def __repr__(self) -> str:
+        splits = [split for split in ("train", "validation", "test") if split != "test" or self._dataset.has_test]
+        return f"SplitDataset('{self.name}': {len(self.classes)} classes; {', '.join(f'.{split}' for split in splits)})"
+
+
+def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
+    """Open a data set by name.
+
+        news = txcls.dataset("ag_news")
+        texts, labels = news.test
+
+    Args:
+        name: one that `txcls data list` shows, or "table" for a file of your own.
+        path: the folder or file; None looks in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`).
+
+    Raises:
+        DataError: there is no such data set, it is not on this machine, or its files are not as published.
+    """
+    config = DataConfig(dataset=name)
+    if name in preset_names() and (preset := load_preset(name).data).dataset == name:
+        config = preset
+    return SplitDataset(open_dataset(config, path=None if path is None else Path(path)), config)

@@ -1,0 +1,243 @@
+"""Text in, ranked classes out: `Predictor` applies a trained checkpoint.
+
+`txcls.Classifier` is a Predictor that can also be inspected, evaluated and saved (txcls/classifier.py).
+"""
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.calibration import calibrated_probabilities, scope_scores
+from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.config import Precision
+from txcls.data.batches import batches_by_length
+from txcls.device import autocast_dtype
+from txcls.errors import CheckpointError, shown
+from txcls.pause import may_pause
+from txcls.text.encoder import Encoding, TextEncoder, Token
+from txcls.text.given import given_texts
+from txcls.threads import map_in_threads
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+@dataclass(frozen=True, slots=True)
+class ClassProbability:
+    """A class and its calibrated probability among all classes."""
+
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Prediction:
+    """The prediction for one text.
+
+    Attributes:
+        text: as given.
+        label: the most probable class; None for a text without words (empty, only white space, …).
+        ranked: the top classes with their calibrated probabilities, most probable first; empty without a label.
+        other: the remaining probability, of the classes that are not in `ranked`.
+        tokens: what the model read, with character offsets into `text`.
+        unknown: the tokens outside the vocabulary.
+        truncated_at: the offset where reading stopped; None if all of the text was read.
+        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no rule for
+            it.
+    """
+
+    text: str
+    label: str | None
+    ranked: tuple[ClassProbability, ...]
+    other: float
+    tokens: tuple[Token, ...]
+    unknown: tuple[Token, ...]
+    truncated_at: int | None
+    out_of_scope: bool | None = None
+
+    @property
+    def probability(self) -> float | None:
+        """The calibrated probability of `label`; None for a text without words."""
+        return self.ranked[0].probability if self.ranked else None
+
+    def __repr__(self) -> str:
+        """One line: label, probability, the beginning of the text, and what to know about how it was read."""
+        facts = [f"{self.probability:.1%}"] if self.probability is not None else []
+        facts += ["out of scope"] if self.out_of_scope else []
+        facts += [f"{len(self.unknown)} unknown"] if self.unknown else []
+        facts += ["cut off"] if self.truncated_at is not None else []
+        label = "no words" if self.label is None else shown(self.label, limit=40)
+        return f"Prediction({', '.join([label, *facts])}: '{shown(self.text, limit=50)}')"
+
+
+class Predictor:
+    """A checkpoint ready to classify; it is never modified, so threads may share one."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.config.objective != "classify":
+            raise CheckpointError(
+                f"{checkpoint.name} is a language model and has no classes; use it with `generate`, or train a "
+                f"classifier from it: train PRESET --init {checkpoint.name}"
+            )
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def load(cls, path_or_name: str | Path) -> Self:
+        """Load a checkpoint folder, or a name under `checkpoints/`, onto the CPU.
+
+        Raises:
+            CheckpointError: it is missing, damaged, not a txcls checkpoint, or a language model.
+            TypeError: got neither a string nor a path.
+        """
+        return cls(load_checkpoint(path_or_name))
+
+    @property
+    def name(self) -> str:
+        """The checkpoint's name."""
+        return self.checkpoint.name
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names in the order of the logits."""
+        return self.checkpoint.classes
+
+    @property
+    def encoder(self) -> TextEncoder:
+        """Cleaning, tokenizer and vocabulary."""
+        return self.checkpoint.encoder
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of trained parameters."""
+        return self.checkpoint.n_parameters
+
+    def predict(self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
+        """Classify texts, in their order; batches hold texts of similar length.
+
+        Args:
+            texts: a list, tuple, array, pandas Series or other iterable of strings (not one string).
+            top_k: how many classes to rank, at least 1; None for all.
+            batch_size: texts per forward pass, at most; fewer if they are long.
+
+        Raises:
+            TypeError: `texts` is one string or a table, or contains anything but strings; the message has the row.
+            ValueError: top_k or batch_size below 1.
+        """
+        if (top_k is not None and top_k < 1) or batch_size < 1:
+            raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; wanted at least 1 of each")
+        encodings = [self.encoder.encode(text) for text in given_texts(texts)]
+        rows = [n for n, one in enumerate(encodings) if one.has_words]
+        predictions = [_nothing_to_read(encoding) for encoding in encodings]
+        for places in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
+            batch = [rows[place] for place in places]
+            logits = self.logits(padded([encodings[n].ids for n in batch]))  # B C
+            probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration).tolist()
+            for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
+                predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=outside)
+        return predictions
+
+    def probabilities(
+        self, texts: Iterable[str], *, batch_size: int = 128, precision: Precision = "auto"
+    ) -> NDArray[np.float64]:
+        """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
+
+        With several processors, each computes batches of its own (`txcls.threads`). The row of a text without any word
+        is nan.
+
+        Args:
+            texts: a list, tuple, array, pandas Series or other iterable of strings (not one string).
+            batch_size: texts per forward pass, at most; batches hold texts of similar length.
+            precision: "auto" computes in bfloat16 where that is faster, which changes probabilities by less than 0.01;
+                "float32" gives those of `predict`.
+
+        Raises:
+            TypeError: `texts` is one string or a table, or contains anything but strings; the message has the row.
+        """
+        import torch
+
+        dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
+        model = self.checkpoint.model if dtype is None else self._in_bfloat16
+        rows = self.encoder.encode_ids(given_texts(texts))
+        empty = int(self.encoder.class_token)
+        readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
+        found = np.full((len(rows), len(self.classes)), np.nan)  # N C
+
+        def answers(batch: NDArray[np.int64]) -> NDArray[np.floating]:
+            with torch.inference_mode():
+                logits = model(padded([rows[n].tolist() for n in batch])).float()  # B C
+            return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
+
+        places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
+        batches = [readable[one] for one in places]
+        for batch, probabilities in zip(batches, map_in_threads(answers, batches), strict=True):
+            found[batch] = probabilities
+        return found
+
+    @cached_property
+    def _in_bfloat16(self) -> "nn.Module":
+        """A copy of the model in bfloat16, made when first needed: autocast would spend a fifth of the time casting."""
+        return copy.deepcopy(self.checkpoint.model).bfloat16()
+
+    def logits(self, ids: "Tensor") -> "Tensor":
+        """Class logits (B, C) of token ids (B, T), padded with id 0; a pause point (`txcls.pause`) precedes it."""
+        import torch
+
+        may_pause()
+        with torch.inference_mode():  # it is per thread, so it cannot be set by the caller
+            logits: Tensor = self.checkpoint.model(ids)  # B C
+            return logits
+
+    def calibrated(self, logits: "Tensor") -> "Tensor":
+        """Calibrated class probabilities (B, C) of logits (B, C)."""
+        import torch
+
+        return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration))
+
+    def out_of_scope(self, logits: "Tensor") -> list[bool | None]:
+        """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no rule for it."""
+        rule = self.checkpoint.scope
+        if rule is None:
+            return [None] * len(logits)
+        scores = scope_scores(logits.numpy(), calibration=self.checkpoint.calibration, score=rule.score)  # B
+        return [bool(score < rule.threshold) for score in scores]
+
+    def rank(
+        self,
+        encoding: Encoding,
+        probabilities: Sequence[float],
+        *,
+        top_k: int | None = None,
+        out_of_scope: bool | None = None,
+    ) -> Prediction:
+        """The prediction for an encoded text, given its calibrated probabilities (C,)."""
+        order = sorted(range(len(self.classes)), key=lambda c: -probabilities[c])
+        top = order[:top_k]
+        ranked = tuple(ClassProbability(self.classes[c], probabilities[c]) for c in top)
+        return Prediction(
+            text=encoding.text,
+            label=ranked[0].label,
+            ranked=ranked,
+            other=sum(probabilities[c] for c in order[len(top) :]),
+            tokens=encoding.tokens,
+            unknown=tuple(token for token in encoding.tokens if token.is_unknown),
+            truncated_at=encoding.truncated_at,
+            out_of_scope=out_of_scope,
+        )
+
+
+def _nothing_to_read(encoding: Encoding) -> Prediction:
+    return Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
+
+
+def padded(rows: Sequence[Sequence[int]]) -> "Tensor":
+    """One tensor (B, T) of rows of ids, padded at the end with id 0."""
+    import torch
+
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.int64)
