@@ -11,15 +11,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
-from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
-from txcls.data.batches import TokenisedTexts
-from txcls.data.types import LabelledTexts
 from txcls.model import LanguageModel, TextClassifier
 from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
-from txcls.training.start_vectors import frequent_pairs
 
 TEXTS = (
     "the striker scored twice before half time",
@@ -74,17 +70,6 @@ def make_checkpoint(
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
-    if isinstance(ngram := network.embeddings.ngram, FrequentBigrams):
-        read = TokenisedTexts.encode(encoder, LabelledTexts(TEXTS, [0] * len(TEXTS), classes))
-        ngram.learn(torch.from_numpy(frequent_pairs(read, len(ngram.known))))
-        ngram.table.weight.data[-1] = 0.0  # as it stays in training
-    if network.phrases is not None:
-        first = encoder.encode_ids(TEXTS)[0].tolist()
-        ends = range(len(first) - 3, len(first))
-        phrases = [[0] * (3 - n) + first[end - n + 1 : end + 1] for n in (1, 2, 3) for end in ends]
-        network.phrases.learn(
-            torch.tensor(phrases), torch.randn(len(phrases), len(classes)), bias=torch.randn(len(classes)), fewest=2
-        )
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)

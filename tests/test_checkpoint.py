@@ -32,9 +32,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     [
         {},
         {"positions": "learned", "pooling": "class_token", "norm": "post"},
-        {"positions": "none", "pooling": "mean", "ngram_buckets": 32, "d_ngram": 4},
-        {"ngram_buckets": 24, "ngrams": "frequent", "d_ngram": 4},
-        {"phrases": 20, "phrase_length": 3},
+        {"positions": "none", "pooling": "mean", "d_embedding": 8},
     ],
 )
 def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, object]) -> None:

@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("record",),
     ("folders", "weights"),
     ("model",),
-    ("attention_kernel", "bigrams_and_phrases", "dropout", "key_value_cache"),
+    ("attention_kernel", "dropout", "key_value_cache"),
     ("tap",),
     ("data",),
     ("text",),

@@ -20,7 +20,6 @@ from txcls.model import (
 from txcls.tap import trace
 
 VOCAB, CLASSES = 50, 3
-PHRASES = torch.tensor([[0, 0, 5], [0, 0, 49], [0, 5, 6], [0, 49, 49], [5, 6, 5], [6, 5, 5], [49, 49, 49]])
 
 
 def small(**changes: object) -> ModelConfig:
@@ -41,8 +40,6 @@ def build(config: ModelConfig, *, seed: int = 0) -> TextClassifier:
     with torch.no_grad():
         for parameter in model.parameters():  # biases and positions start at zero, which would hide mistakes in them
             parameter.add_(torch.randn_like(parameter) * 0.2)
-    if model.phrases is not None:
-        model.phrases.learn(PHRASES, torch.randn(len(PHRASES), CLASSES), bias=torch.randn(CLASSES))
     return model
 
 
@@ -62,12 +59,9 @@ CONFIGS = st.builds(
     qkv_bias=st.booleans(),
     output_bias=st.booleans(),
     scale_embeddings=st.booleans(),
-    ngram_buckets=st.sampled_from([0, 64]),
-    ngrams=st.sampled_from(["hashed", "frequent"]),
     init=st.sampled_from(["xavier", "normal", "default"]),
     fixed_length=st.booleans(),
     d_embedding=st.sampled_from([None, 8]),
-    phrases=st.sampled_from([0, len(PHRASES), 20]),
 )
 
 
@@ -220,6 +214,15 @@ def test_tracing_changes_no_logit_and_patterns_sum_to_one(config: ModelConfig, r
         torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]), atol=1e-5, rtol=0)
         hidden = (model.pad(ids) == 0)[:, None, None].expand_as(pattern)
         assert pattern[hidden].abs().sum() == 0, "padding takes part in attention"
+
+
+@settings(max_examples=20, deadline=None)
+@given(config=CONFIGS, rows=ROWS)
+def test_the_logits_are_the_linear_head_of_the_pooled_vector(config: ModelConfig, rows: list[list[int]]) -> None:
+    model = build(config)
+    with torch.no_grad(), trace(record=["pooled"]) as opened:
+        logits = model(padded(rows))
+    torch.testing.assert_close(logits, opened["pooled"] @ model.head.weight.T + model.head.bias, atol=1e-5, rtol=1e-5)
 
 
 def test_a_model_that_forgets_to_mask_lets_padding_in() -> None:

@@ -22,7 +22,7 @@ FIGURES: dict[str, Any] = {
         {"over": None, "up_to": 0.0, "n": 6, "accuracy": 0.5},
         {"over": 0.2, "up_to": None, "n": 4, "accuracy": 0.25},
     ],
-    "order": {"words_shuffled": 0.55},
+    "order": {"words_shuffled": 0.55, "positions_removed": 0.5},
 }
 
 
@@ -54,8 +54,9 @@ def test_a_classifiers_card_shows_its_settings_and_figures() -> None:
         "| 0% | 6 | 50.00% |",
         "| over 20% | 4 | 25.00% |",
         "| words of each text in random order | 55.00% |",
+        "| position vectors removed | 50.00% |",
         "2 layers, 2 heads, d_model 16",
-        "vocabulary of 99; 1,234 parameters",
+        "vocabulary of 99; 1,234 parameters, stored as float16.",
     ):
         assert line in text
     assert "out of scope" not in text and "softmax(logits / 1.500)" in card(calibration=Calibration(temperature=1.5))

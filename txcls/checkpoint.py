@@ -31,11 +31,9 @@ from txcls.record import (
     write_json,
 )
 from txcls.text.encoder import TextEncoder
-from txcls.weights import build_without_memory, packed, read_shapes, unpacked
+from txcls.weights import as_stored, build_without_memory, read_shapes
 
 if TYPE_CHECKING:
-    import torch
-
     from txcls.model import Encoder
 
 
@@ -95,7 +93,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> Path:
     """Write a checkpoint folder, replacing an older one only once the new one is complete on disk.
 
-    Weights are stored as float16 (wide tables as int8 where the config says so); `load_checkpoint` returns float32.
+    Weights are stored as float16; `load_checkpoint` returns float32.
 
     Args:
         checkpoint: unchanged; its card is written under the folder's name.
@@ -118,7 +116,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
     checkpoint = replace(checkpoint, path=target)
     try:
         with new_folder(target) as temporary:
-            weights = packed(checkpoint.model.state_dict(), checkpoint.config.stored_tables)
+            weights = as_stored(checkpoint.model.state_dict())
             if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
                 raise CheckpointError(f"weights {', '.join(worst)} are not finite in float16; nothing was saved")
             save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
@@ -228,7 +226,7 @@ def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes:
     Nothing is allocated, however large a model a config.json describes, unless the weights file really holds it.
     """
     file = path / "model.safetensors"
-    weights = unpacked(read_shapes(file))
+    weights = read_shapes(file)
     try:
         model = build_without_memory(config, vocab_size=vocab_size, n_classes=n_classes)
     except (ValueError, RuntimeError) as error:
@@ -242,9 +240,9 @@ def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes:
         if name in weights and weights[name].shape != tensor.shape
     ]
     problems += [
-        f"{name} is {weights[name].dtype}, wanted {'floating point' if tensor.is_floating_point() else tensor.dtype}"
-        for name, tensor in wanted.items()
-        if name in weights and not _is_castable(weights[name].dtype, tensor.dtype)
+        f"{name} is {weights[name].dtype}, wanted floating point"
+        for name in wanted
+        if name in weights and not weights[name].is_floating_point()
     ]
     _refuse(file, problems)
     return model
@@ -257,13 +255,12 @@ def _fill(model: "Encoder", file: Path) -> None:
     from safetensors.torch import load_file
 
     try:
-        weights = unpacked(load_file(file))
+        weights = load_file(file)
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{file}: not a complete safetensors file ({error!s:.200})") from None
-    odd = [name for name, one in weights.items() if one.is_floating_point() and not torch.isfinite(one).all()]
+    odd = [name for name, one in weights.items() if not torch.isfinite(one).all()]
     _refuse(file, [f"{name} holds values that are not finite" for name in odd])
-    wanted = model.state_dict()
-    model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in weights.items()}, assign=True)
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
     model.eval()
 
 
@@ -271,8 +268,3 @@ def _refuse(file: Path, problems: Sequence[str]) -> None:
     if problems:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         raise CheckpointError(f"{file} does not fit config.json, tokenizer.json and labels.json: {shown}")
-
-
-def _is_castable(stored: "torch.dtype", wanted: "torch.dtype") -> bool:
-    """Floating-point weights may be stored in any precision; integers must match exactly."""
-    return bool(stored.is_floating_point if wanted.is_floating_point else stored == wanted)

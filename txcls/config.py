@@ -17,7 +17,6 @@ from txcls.errors import ConfigError
 CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
 PostPart = Literal["headers", "signatures", "quotes"]
 Precision = Literal["auto", "float32", "bfloat16"]
-StoredTables = Literal["float16", "int8"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 MOST_SINUSOIDS = 2**23
@@ -63,18 +62,6 @@ class ModelConfig(Section):
     """How positions enter: fixed sines and cosines, a trained vector per position, or not at all."""
     scale_embeddings: bool = False
     """Multiply token embeddings by sqrt(d_model), as in Attention Is All You Need, section 3.4."""
-    ngram_buckets: int = Field(0, ge=0, le=10_000_000)
-    """Rows of the word-bigram table whose vectors are added to the token embeddings; 0 for no bigrams."""
-    ngrams: Literal["hashed", "frequent"] = "hashed"
-    """How bigrams map to rows: by a hash, so that several may share one, or one row for each of the most frequent
-    bigrams of the training texts."""
-    d_ngram: int = Field(64, ge=1, le=8192)
-    """Width of a bigram vector before its projection to d_model; unused without bigrams."""
-    phrases: int = Field(0, ge=0, le=10_000_000)
-    """Rows of the table of known phrases, whose votes are added to the class logits (a linear model beside the deep
-    one); 0 for none."""
-    phrase_length: int = Field(3, ge=1, le=8)
-    """Tokens of the longest phrases; unused without phrases."""
     norm: Literal["pre", "post"] = "pre"
     """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
     activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
@@ -90,8 +77,6 @@ class ModelConfig(Section):
     """On embeddings and on the output of each sub-layer, while training."""
     attention_dropout: Fraction = 0.0
     """On attention patterns, in training."""
-    ngram_dropout: Fraction = 0.0
-    """Probability that a position loses its bigram vector in training; rare bigrams are easily memorised."""
     init: Literal["xavier", "normal", "default"] = "xavier"
     """Initialisation of matrices: Xavier uniform, normal with standard deviation 0.02, or torch's defaults."""
 
@@ -126,10 +111,6 @@ class ModelConfig(Section):
             )
         if self.pooling == "class_token" and self.max_length < 2:
             problems.append(f"max_length: {self.max_length} leaves no room for a token after the class token")
-        if self.ngrams == "frequent" and self.ngram_buckets == 1:
-            problems.append(
-                "ngram_buckets: 1 leaves no row for a bigram beside that of all others; wanted 0, or 2 and more"
-            )
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -302,21 +283,10 @@ class RunConfig(Section):
     objective: Literal["classify", "masked", "replaced", "causal"] = "classify"
     """The training objective: class labels (`train`), or for `pretrain` masked tokens, replaced tokens (ELECTRA), or
     the next token (causal)."""
-    stored_tables: StoredTables = "float16"
-    """How tables of 16 or more columns are stored: float16 like all weights, or int8, half as large."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
-
-    @model_validator(mode="after")
-    def _phrases_fit(self) -> Self:
-        if self.model.phrases and self.text.max_vocabulary**self.model.phrase_length >= 2**63:
-            raise ValueError(
-                f"model.phrase_length: {self.model.phrase_length} out of {self.text.max_vocabulary:,} tokens make more "
-                "phrases than there are keys of 63 bits; wanted fewer, or a smaller text.max_vocabulary"
-            )
-        return self
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:

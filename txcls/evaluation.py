@@ -85,7 +85,7 @@ def evaluate(
         split: which rows.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
         device: "cpu", "cuda", …; None prefers CUDA.
-        without_order: also measure accuracy with word order removed, which takes two or three more passes.
+        without_order: also measure accuracy with word order removed, which takes two more passes.
 
     Raises:
         DataError: the data are missing, have no such split, or have classes unknown to the checkpoint.
@@ -149,7 +149,7 @@ def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluatio
 
 
 def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
-    """A copy with calibration (and out-of-scope rule) refitted on the validation rows; the weights are unchanged.
+    """A copy with calibration (and out-of-scope rule) fitted anew on the validation rows; the weights are unchanged.
 
     Its metrics hold the new validation figures; test figures measured under the old calibration are dropped.
 
@@ -217,23 +217,14 @@ def accuracy_without_order(
     """Accuracy with word order removed; the loss in accuracy is what the model gains from word order.
 
     `words_shuffled`: the words of each text in a random order (seeded). `positions_removed`: texts unchanged, position
-    vectors zero. Bigram vectors encode each token's left neighbour, so that order is gone only with
-    `positions_and_bigrams_removed`, where both are zero. `phrases_removed`: the Transformer alone, with its word order.
-    Entries for parts that the model does not have are left out.
+    vectors zero; left out for a model without them.
     """
-    blind = deepcopy(model)  # the model itself may be shared
     logits = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device)}
-    with torch.no_grad():
-        if model.phrases is not None:
-            phrases, blind.phrases = blind.phrases, None
-            logits["phrases_removed"] = predict_logits(blind, texts, device=device)
-            blind.phrases = phrases
-        if model.config.positions != "none":
+    if model.config.positions != "none":
+        blind = deepcopy(model)  # the model itself may be shared
+        with torch.no_grad():
             blind.embeddings.positional.zero_()
-            logits["positions_removed"] = predict_logits(blind, texts, device=device)
-        if blind.embeddings.ngram is not None:
-            blind.embeddings.ngram.project.weight.zero_()
-            logits["positions_and_bigrams_removed"] = predict_logits(blind, texts, device=device)
+        logits["positions_removed"] = predict_logits(blind, texts, device=device)
     return {
         name: round(float((one.argmax(-1).numpy() == texts.labels).mean()), 6)  # N C
         for name, one in logits.items()

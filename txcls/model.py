@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from txcls.attention_kernel import is_faster_written_out
-from txcls.bigrams_and_phrases import Bigrams, Phrases, bigrams_of
 from txcls.config import ModelConfig
 from txcls.dropout import Dropout
 from txcls.key_value_cache import KeyValueCache
@@ -51,7 +50,6 @@ class Embeddings(nn.Module):
         width = config.d_embedding or config.d_model
         self.token = nn.Embedding(vocab_size, width, padding_idx=PAD)
         self.widen = nn.Identity() if width == config.d_model else nn.Linear(width, config.d_model, bias=False)
-        self.ngram: Bigrams | None = bigrams_of(config, vocab_size)
         if config.positions == "sinusoidal":
             # Not a parameter, since it is never trained, and not saved, since it follows from the config.
             encoding = sinusoidal_encoding(config.max_length, config.d_model)
@@ -59,13 +57,11 @@ class Embeddings(nn.Module):
         elif config.positions == "learned":
             self.positional = nn.Parameter(torch.zeros(config.max_length, config.d_model))
         self.dropout = Dropout(config.dropout)
-        self.tokens, self.ngrams, self.positions, self.out = Tap(), Tap(), Tap(), Tap()
+        self.tokens, self.positions, self.out = Tap(), Tap(), Tap()
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """Ids (B, T) to (B, T, D); `start` is the position of the first one, if a cache holds earlier ones."""
         x = self.tokens(self.widen(self.token(ids)) * self.scale)  # B T D
-        if self.ngram is not None:
-            x = x + self.ngrams(self.ngram(ids))  # B T D
         if self.kind != "none":
             # expand: one copy per text, so that a trace can edit the positions of a single text
             x = x + self.positions(self.positional[start : start + ids.shape[1]].expand(x.shape))  # B T D
@@ -262,7 +258,7 @@ class Encoder(nn.Module):
             mask = earlier if mask is None else mask & earlier  # B 1 T T
         return mask
 
-    # The settings that these two depend on are for published models alone: the reference systems and GPT-2.
+    # Except in the reference systems and GPT-2, texts are padded only within batches, and padding is masked.
 
     def pad(self, ids: Tensor) -> Tensor:
         """Ids (B, T) as they are; with `fixed_length`, padded to max_length."""
@@ -305,7 +301,6 @@ class TextClassifier(Encoder):
         self.pool = Pooling(config)
         self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(config.d_model, n_classes)
-        self.phrases = Phrases(config, vocab_size=vocab_size, n_classes=n_classes) if config.phrases else None
         self.pooled, self.logits = Tap(), Tap()
         self._finish()
 
@@ -318,11 +313,8 @@ class TextClassifier(Encoder):
         x = self.read(ids)  # B T D
         real = None if self.config.pool_padding else self.real(self.pad(ids))  # B T
         pooled = self.pooled(self.pool(x, real))  # B D
-        logits = self.head(self.dropout(pooled))  # B C
-        if self.phrases is not None:
-            logits = logits + self.phrases(self.pad(ids))  # B C
-        output: Tensor = self.logits(logits)  # B C
-        return output
+        logits: Tensor = self.logits(self.head(self.dropout(pooled)))  # B C
+        return logits
 
 
 class ReplacedTokenDetector(Encoder):

@@ -15,9 +15,7 @@ FEW_CLASSES = 10
 """Up to so many classes a card shows the whole confusion matrix."""
 ORDER = {
     "words_shuffled": "words of each text in random order",
-    "positions_removed": "position vectors removed (bigram vectors and phrases, if any, still encode neighbours)",
-    "positions_and_bigrams_removed": "position and bigram vectors removed",
-    "phrases_removed": "votes of phrases removed: the Transformer alone",
+    "positions_removed": "position vectors removed",
 }
 """What the figures under "order" in metrics.json are, in words."""
 
@@ -333,33 +331,21 @@ def _model_lines(
 ) -> list[str]:
     model, training = config.model, metrics.get("training", {})
     pooled = f" {model.pooling} pooling," if is_classifier else ""
-    bigrams = (
-        f", {model.ngram_buckets:,} {model.ngrams} bigram vectors of width {model.d_ngram}"
-        if model.ngram_buckets
-        else ""
-    )
-    phrases = (
-        f", {model.phrases:,} phrases of up to {model.phrase_length} tokens, whose votes are added to the logits"
-        if model.phrases and is_classifier
-        else ""
-    )
     return [
         "## Model",
         "",
         f"{model.n_layers} layer{'s' * (model.n_layers != 1)}, {model.n_heads} heads, d_model {model.d_model}, "
         f"d_ff {model.d_ff}, {model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
-        f"at most {model.max_length} tokens; {config.text.tokenizer} tokens, vocabulary of {vocab_size:,}"
-        f"{bigrams}{phrases}; {n_parameters:,} parameters, stored as float16{_STORED[config.stored_tables]}.",
+        f"at most {model.max_length} tokens; {config.text.tokenizer} tokens, vocabulary of {vocab_size:,}; "
+        f"{n_parameters:,} parameters, stored as float16.",
         "",
         "## How it was made",
         "",
         *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
-        *_phrase_lines(metrics.get("phrases")),
         "",
     ]
 
 
-_STORED = {"float16": "", "int8": ", wide tables as int8 with a scale per row"}
 _HOW = (
     ("command", "command"),
     ("seed", "seed"),
@@ -369,16 +355,6 @@ _HOW = (
     ("machine", "machine"),
     ("software", "software"),
 )
-
-
-def _phrase_lines(measured: Mapping[str, Any] | None) -> list[str]:
-    if not measured:
-        return []
-    return [
-        f"- votes of phrases: a linear model of {measured['n']:,} phrases, fitted separately to the same training "
-        f"texts; log loss of validation rows {measured['log_loss_without']:.4f} without them, "
-        f"{measured['log_loss_with']:.4f} with them, each at its best temperature"
-    ]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

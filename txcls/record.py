@@ -373,14 +373,6 @@ class _Scope(_Part):
     recall_out: Share
 
 
-class _Phrases(_Part):
-    n: Count
-    strength: Positive
-    scale: Number
-    log_loss_without: Positive
-    log_loss_with: Positive
-
-
 class _Language(_Part):
     loss: Positive
     perplexity: Annotated[float, Field(ge=0.0)] | None = None
@@ -431,7 +423,6 @@ class Record(_Part):
     validation: _Figures = _ABSENT
     test: _Figures = _ABSENT
     scope: dict[str, _Scope] = Field({}, max_length=100)
-    phrases: _Phrases = _ABSENT
     language: _Language = _ABSENT
     heads: _Heads = _ABSENT
     means: _Means = _ABSENT

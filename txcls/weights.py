@@ -1,16 +1,11 @@
-"""How a checkpoint's file stores weights: as float16, or wide tables as int8 where the config says so.
-
-A row of a table as int8 is an integer from -127 to 127 per number and one scale, the largest absolute value divided by
-127 (symmetric absmax quantization by row: Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization", with
-rows as blocks): half the size of float16, with an error of at most half a scale.
-"""
+"""A checkpoint's weights: stored as float16, their shapes read without their values, and models without memory."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txcls.config import RunConfig, StoredTables
+from txcls.config import RunConfig
 from txcls.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -18,65 +13,14 @@ if TYPE_CHECKING:
 
     from txcls.model import Encoder
 
-TABLES = ("embeddings.token.weight", "embeddings.ngram.table.weight", "phrases.table")
-"""Names of the weights that may be stored in eight bits: a row for each token, bigram, phrase."""
-NARROWEST = 16
-"""Columns from which on eight bits pay: narrower rows stay float16, as a scale for each would eat what is saved."""
-LARGEST = 127
-"""Of the integers."""
-SMALLEST_SCALE = 2.0**-14
-"""The smallest number that float16 holds in full precision: what a row's scale is at least."""
-SCALE = ".scale"
-"""What is added to a table's name for the name of its scales."""
 LARGEST_HEADER = 2_000_000
 """Bytes in which a file names its tensors; a hundred layers take a tenth of it."""
 MOST_DIMENSIONS = 8
 
 
-def packed(weights: "Mapping[str, Tensor]", tables: StoredTables) -> "dict[str, Tensor]":
-    """A model's weights as they are written: a table of N rows as (N, D) int8 and its scales (N, 1) float16.
-
-    Storing what `unpacked` gives makes the same bits again, so that a checkpoint may be read and written at will.
-
-    Args:
-        weights: a `state_dict`.
-        tables: "float16" for all that is floating point, or "int8" for wide tables.
-    """
-    found: dict[str, Tensor] = {}
-    for name, tensor in weights.items():
-        values = tensor.detach().cpu()
-        if tables == "int8" and name in TABLES and values.shape[1] >= NARROWEST:
-            found[name], found[name + SCALE] = in_eight_bits(values)
-        else:
-            found[name] = (values.half() if values.is_floating_point() else values).contiguous()
-    return found
-
-
-def in_eight_bits(table: "Tensor") -> "tuple[Tensor, Tensor]":
-    """A table of floats (N, D) as int8 (N, D), and the scale of each row (N, 1) in float16."""
-    import torch
-
-    scale = (table.float().abs().amax(dim=1, keepdim=True) / LARGEST).clamp(min=SMALLEST_SCALE).half()  # N 1
-    integers = (table.float() / scale.float()).round().clamp(-LARGEST, LARGEST)  # N D
-    return integers.to(torch.int8), scale
-
-
-def unpacked(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
-    """What `packed` wrote, with tables in float32 again; other weights, and what is no table with its scales, as is."""
-    import torch
-
-    found = dict(weights)
-    for name in TABLES:
-        table, scale = weights.get(name), weights.get(name + SCALE)
-        if table is None or scale is None or table.dtype != torch.int8:
-            continue
-        if table.dim() == 2 and scale.shape == (len(table), 1):
-            # Arithmetic on the meta device would import torch's compiler, which takes 2 s.
-            found[name] = (
-                torch.empty_like(table, dtype=torch.float32) if table.is_meta else table.float() * scale.float()
-            )
-            del found[name + SCALE]
-    return found
+def as_stored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
+    """A model's `state_dict` as it is written: float16, on the CPU."""
+    return {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
 
 
 def read_shapes(path: Path) -> "dict[str, Tensor]":
@@ -123,9 +67,9 @@ def read_shapes(path: Path) -> "dict[str, Tensor]":
     return found
 
 
-def round_as_stored(model: "nn.Module", tables: StoredTables) -> None:
+def round_as_stored(model: "nn.Module") -> None:
     """Round a model's weights in place to their stored values, so that it is evaluated as it will be used."""
-    model.load_state_dict(unpacked(packed(model.state_dict(), tables)))
+    model.load_state_dict(as_stored(model.state_dict()))
 
 
 @contextmanager

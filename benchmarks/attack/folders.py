@@ -213,8 +213,6 @@ BOMBS: Mapping[str, Callable[[Path], None]] = {
     ),
     "config.json: sinusoids for 100 million tokens": lambda folder: _wide(folder, max_length=100_000_000),
     "config.json: sinusoids for 8,192 tokens of 16,384": lambda folder: _wide(folder, max_length=8192, d_model=16_384),
-    "config.json: a billion bigrams": lambda folder: _wide(folder, ngram_buckets=1_000_000_000, d_ngram=64),
-    "config.json: a billion phrases": lambda folder: _wide(folder, phrases=1_000_000_000),
     "tokenizer.json: 6 million tokens": _many_tokens,
     "tokenizer.json: 100,000 brackets": _written("tokenizer.json", DEEP),
     "labels.json: 5 million classes": _written("labels.json", json.dumps([f"c{n}" for n in range(5_000_000)]).encode()),

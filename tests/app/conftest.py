@@ -44,7 +44,7 @@ def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPat
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """A checkpoint that keeps what `evaluate --heads --explanations` measures."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    classifier = Predictor(make_checkpoint(tmp_path / "mine", ngram_buckets=16, d_ngram=4))
+    classifier = Predictor(make_checkpoint(tmp_path / "mine"))
     rows = LabelledTexts(TEXTS, [0, 1, 2, 3] * 2, classifier.classes)
     means = measure_means(classifier, TEXTS, split="validation")
     effects = {off: ablate_on_rows(classifier, rows, off=off, means=means) for off in ("zero", "mean")}

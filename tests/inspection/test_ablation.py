@@ -29,10 +29,9 @@ MODELS = [
     {},
     {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
     {"pooling": "class_token", "positions": "learned", "causal": True},
-    {"pooling": "mean", "positions": "none", "ngram_buckets": 32, "d_ngram": 4},
+    {"pooling": "mean", "positions": "none"},
     {"fixed_length": True, "mask_padding": False, "pooling": "mean", "output_bias": False},
-    {"phrases": 20, "pooling": "class_token", "positions": "learned"},
-    {"phrases": 20, "fixed_length": True},
+    {"fixed_length": True},
 ]
 SOME = [TEXTS[0], "bank", "zyzzyva", "the bank " * 30]
 
@@ -94,20 +93,11 @@ def test_other_parts_switched_off_equal_a_model_without_them(tmp_path: Path, mod
         network.layers[-1].ff.contract.weight.zero_()
         network.layers[-1].ff.contract.bias.zero_()
 
-    def no_bigrams(network: torch.nn.Module) -> None:
-        network.embeddings.ngram.project.weight.zero_()
-
     def no_positions(network: torch.nn.Module) -> None:
         network.embeddings.positional.zero_()
 
-    def no_votes(network: torch.nn.Module) -> None:
-        network.phrases.table.zero_()
-        network.phrases.bias.zero_()
-
     last = config.n_layers - 1
     cases = [(Change("feed_forward", layer=last), no_feed_forward, True)]
-    cases += [(Change("bigrams"), no_bigrams, config.ngram_buckets > 0)]
-    cases += [(Change("phrases"), no_votes, config.phrases > 0)]
     cases += [(Change("positions"), no_positions, config.positions != "none")]
     for change, by_hand, has_it in cases:
         if not has_it:
@@ -131,36 +121,6 @@ def test_a_token_switched_off_equals_a_zero_row_of_the_embedding(tmp_path: Path)
 
     result = ablate(classifier, TEXTS[1], [[Change("token", index=place)]])
     np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, no_vector), TEXTS[1]), atol=1e-6)
-
-
-def test_a_silent_token_stands_in_no_phrase(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", phrases=20))
-    words = TEXTS[0].split()
-    place = len(words) - 2
-    model = classifier.checkpoint.model
-
-    def votes(text: str) -> torch.Tensor:
-        return model.phrases(torch.tensor([classifier.encoder.encode(text).ids]))[0].detach()
-
-    gone = " ".join([*words[:place], "zyzzyva", *words[place + 1 :]])
-    assert (votes(TEXTS[0]) - votes(gone)).abs().min() > 1e-3 and votes(gone).abs().min() > 1e-3
-    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
-
-    def silent(states: torch.Tensor) -> torch.Tensor:
-        return states * (torch.arange(len(words)) != place)[:, None]
-
-    with trace(record=(), edit={"embeddings.out": silent}), torch.inference_mode():
-        expected = classifier.calibrated(model(ids) - votes(TEXTS[0]) + votes(gone))[0].numpy()
-    token = Change("token", index=place)
-    result = ablate(classifier, TEXTS[0], [[], [token], [token, Change("phrases")], [Change("phrases")]])
-    np.testing.assert_allclose(result.changed[0], result.original)
-    np.testing.assert_allclose(result.changed[1], expected, atol=1e-6)
-    with trace(record=(), edit={"embeddings.out": silent}), torch.inference_mode():
-        alone = classifier.calibrated(model(ids) - votes(TEXTS[0]))[0].numpy()
-    np.testing.assert_allclose(result.changed[2], alone, atol=1e-6)
-    np.testing.assert_allclose(
-        result.changed[3], ablate(classifier, TEXTS[0], [[Change("phrases")]]).changed[0], atol=1e-6
-    )
 
 
 def test_even_attention_equals_a_head_that_asks_nothing(tmp_path: Path) -> None:
@@ -203,7 +163,7 @@ def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", ngram_buckets=32, d_ngram=4, positions=positions))
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions=positions))
     means = measure_means(classifier, [*TEXTS, ""], split="train")
     assert means.n_texts == len(TEXTS)
     traced = [trace_text(classifier, text).values for text in TEXTS]
@@ -218,7 +178,7 @@ def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: 
 
     result = ablate(classifier, TEXTS[0], [[Change("head", "mean", 1, 1)]], means=means)
     np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, constant), TEXTS[0]), atol=1e-6)
-    for part in ("feed_forward", "positions", "bigrams", "token"):
+    for part in ("feed_forward", "positions", "token"):
         assert ablate(classifier, TEXTS[0], [[Change(part, "mean")]], means=means).effect[0]  # type: ignore[arg-type]
 
 

@@ -42,29 +42,6 @@ def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Ten
     return model.head(model.pool(model.norm(states), real))
 
 
-def shared_votes(classifier: Predictor, ids: torch.Tensor) -> torch.Tensor:
-    """What phrases vote, (1, T, C), every phrase's shared by its tokens in equal parts; none where there are none."""
-    phrases = classifier.checkpoint.model.phrases
-    row = ids[0].tolist()
-    votes = torch.zeros(1, len(row), len(classifier.classes))
-    if phrases is None:
-        return votes
-    base = classifier.encoder.vocab_size
-    known = {
-        tuple(one for one in (key // base**2, key // base % base, key % base) if one): vote
-        for key, vote in zip(phrases.known.tolist(), phrases.table.detach(), strict=True)
-        if key < base**3
-    }
-    n = 0
-    for length in (1, 2, 3):
-        for first in range(len(row) - length + 1):
-            vote = known.get(tuple(row[first : first + length]))
-            if vote is not None:
-                votes[0, first : first + length] += vote / length
-                n += 1
-    return votes / max(n, 2) ** 0.5
-
-
 def captums(classifier: Predictor, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
     """(gradient × input, integrated gradients, completeness error), each of all tokens, by Captum."""
     model = classifier.checkpoint.model
@@ -73,26 +50,21 @@ def captums(classifier: Predictor, text: str, target: str, baseline: str):  # ty
     states, start = (model.embeddings(model.pad(one)).detach() for one in (ids, unknown))
     if baseline == "zero":
         start = torch.zeros_like(states)
-    votes = shared_votes(classifier, model.pad(ids))
     winner = classifier.classes.index(str(classifier.predict([text])[0].label))
 
-    def forward(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        logits = after_embeddings(classifier, x, ids.expand(len(x), -1)) + v.sum(1)
-        if model.phrases is not None:
-            logits = logits + model.phrases.bias
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        logits = after_embeddings(classifier, x, ids.expand(len(x), -1))
         if target == "logit":
             return logits[:, winner]
         fitted = classifier.checkpoint.calibration
         likely = torch.exp(-((-torch.softmax(logits.double(), -1).log() / fitted.temperature) ** fitted.power))
         return likely[:, winner] / likely.sum(-1)
 
-    given = (states, votes)
-    products = InputXGradient(forward).attribute(tuple(one.clone().requires_grad_() for one in given))
+    products = InputXGradient(forward).attribute(states.clone().requires_grad_())
     integrated, delta = IntegratedGradients(forward).attribute(
-        given, (start, torch.zeros_like(votes)), n_steps=32, method="gausslegendre", return_convergence_delta=True
+        states, start, n_steps=32, method="gausslegendre", return_convergence_delta=True
     )
-    each = (sum(one[0].sum(-1) for one in parts) for parts in (products, integrated))
-    return *each, float(delta)
+    return products[0].sum(-1), integrated[0].sum(-1), float(delta)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -28,15 +28,14 @@ TEXT = "the goalkeeper saved a late penalty after the report"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("language")
     make_language_model(root / "masked", objective="masked", max_length=16)
-    make_language_model(root / "bigrams", objective="masked", max_length=16, ngram_buckets=50, d_ngram=4)
     make_language_model(root / "words", max_length=16)
     make_language_model(root / "pairs", max_length=40, text=PAIRS)
     return root
 
 
-@pytest.fixture(scope="module", params=["masked", "bigrams"])
-def masked(folder: Path, request: pytest.FixtureRequest) -> TextModel:
-    return TextModel.load(folder / request.param, objective="masked")
+@pytest.fixture(scope="module")
+def masked(folder: Path) -> TextModel:
+    return TextModel.load(folder / "masked", objective="masked")
 
 
 @pytest.fixture(scope="module", params=["words", "pairs"])

@@ -14,7 +14,7 @@ from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 
 
-@pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean", "ngram_buckets": 32, "d_ngram": 4}])
+@pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean"}])
 @pytest.mark.parametrize("text", SOME)
 def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
     tmp_path: Path, model: dict[str, object], text: str
@@ -31,19 +31,6 @@ def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
     assert lens.shares.shape == (len(lens.sources), length)
     np.testing.assert_allclose(lens.shares.sum(axis=0), 1.0, atol=1e-4)
     assert lens.weights.sum() == pytest.approx(1.0, abs=1e-5)
-
-
-def test_phrases_alone_are_a_model_that_has_nothing_else(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", phrases=20))
-
-    def no_head(network: torch.nn.Module) -> None:
-        network.head.weight.zero_()
-        network.head.bias.zero_()
-
-    lens = class_lens(classifier, TEXTS[0])
-    assert lens.phrases is not None
-    np.testing.assert_allclose(lens.phrases, probabilities(altered(classifier, no_head), TEXTS[0]), atol=1e-6)
-    assert class_lens(Predictor(make_checkpoint(tmp_path / "without")), TEXTS[0]).phrases is None
 
 
 def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def test_the_encoder_that_classifiers_start_from_is_kept_in_less_than_ten_megaby
 @pytest.mark.parametrize(
     "objective, changes",
     [
-        ("classify", {"positions": "learned", "ngram_buckets": 11, "d_ngram": 5, "pooling": "attention"}),
-        ("classify", {"phrases": 7, "pooling": "mean"}),
+        ("classify", {"positions": "learned", "pooling": "attention"}),
+        ("classify", {"pooling": "mean"}),
         ("classify", {"positions": "sinusoidal", "norm": "post", "qkv_bias": False, "output_bias": False}),
         ("masked", {"d_embedding": 8, "tie_output": False}),
         ("causal", {"d_embedding": 8, "causal": True}),

@@ -56,7 +56,7 @@ def test_words_are_put_in_another_order() -> None:
 
 def test_in_the_presets_models_order_can_enter_through_positions_alone() -> None:
     model = load_preset("positions").model
-    assert not model.ngram_buckets and not model.causal and model.pooling in ("attention", "mean")
+    assert not model.causal and model.pooling in ("attention", "mean")
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned", "none"])
@@ -99,7 +99,7 @@ def test_shuffling_keeps_the_words_and_repeats_itself(classifier: Predictor) -> 
         shuffle_words(classifier, text, n=0)
 
 
-def test_without_positions_and_bigrams_the_order_of_words_does_not_matter(tmp_path: Path) -> None:
+def test_without_positions_the_order_of_words_does_not_matter(tmp_path: Path) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions="none"))
     result = shuffle_words(classifier, TEXTS[0], n=5)
     expected = {one.label: one.probability for one in result.original.ranked}

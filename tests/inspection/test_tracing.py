@@ -18,8 +18,7 @@ from txcls.predictor import Predictor
         {},
         {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
         {"pooling": "class_token", "positions": "learned", "causal": True},
-        {"pooling": "mean", "positions": "none", "ngram_buckets": 32, "d_ngram": 4},
-        {"phrases": 20},
+        {"pooling": "mean", "positions": "none"},
     ],
 )
 @pytest.mark.parametrize("text", [TEXTS[0], "bank", "zyzzyva", "the bank " * 30])

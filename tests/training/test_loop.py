@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
@@ -254,17 +253,6 @@ def test_averaged_weights_are_the_moving_average() -> None:
         decay = min(0.5, (1 + n) / (10 + n))
         expected = decay * expected + (1 - decay) * n
         torch.testing.assert_close(average.weights["head.bias"], expected)
-
-
-def test_known_bigrams_are_not_averaged() -> None:
-    network = model(ngram_buckets=4, ngrams="frequent", d_ngram=2)
-    bigrams = network.embeddings.ngram
-    assert isinstance(bigrams, FrequentBigrams)
-    bigrams.learn(torch.tensor([[5, 6]]))
-    average = AveragedWeights(network, 0.5)
-    average.update(network)
-    assert torch.equal(average.weights["embeddings.ngram.known"], bigrams.known)
-    network.load_state_dict(average.weights)
 
 
 def test_token_dropout_spares_special_tokens() -> None:

@@ -31,8 +31,8 @@ HeadChange = Literal["off", "uniform", "shuffled"]
 Substitute = Literal["zero", "mean"]
 """What replaces the output of a part that is switched off."""
 
-SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions|bigrams|phrases")
-"""A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or a name."""
+SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
+"""A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
 MOST_SWITCHED = 200
 
 

@@ -55,7 +55,7 @@ def evaluate(
 
 
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
-    """Refit a checkpoint's calibration on the validation rows of its data set; the ranking of classes is unchanged."""
+    """Fit a checkpoint's calibration anew on its data set's validation rows; the ranking of classes is unchanged."""
     from txcls import evaluation as measuring
     from txcls.checkpoint import load_checkpoint, save_checkpoint
 

@@ -29,8 +29,6 @@ class ClassLens:
         shares: (sources, T) projection of each term onto the token's last state, as a share of that state's norm; each
             column sums to 1, and a negative share is opposed to the state.
         weights: (T,) how much each token counts in the text's vector.
-        phrases: (C,) calibrated class probabilities of the phrases' votes alone; None where no phrases vote. They read
-            no state, and are counted in at each of them.
     """
 
     traced: TracedText
@@ -40,7 +38,6 @@ class ClassLens:
     sources: tuple[str, ...]
     shares: Floats
     weights: FloatArray
-    phrases: Floats | None
 
 
 def class_lens(classifier: Predictor, text: str) -> ClassLens:
@@ -66,11 +63,6 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
     real = None if config.pool_padding else model.real(ids)  # 1 T
     with torch.inference_mode():
         logits = model.head(model.pool(model.norm(torch.from_numpy(stack)), real))  # S C
-    alone = None
-    if "phrases.out" in traced.values:
-        added = torch.from_numpy(traced.values["phrases.out"])  # C
-        logits = logits + added  # S C
-        alone = classifier.calibrated(added[None])[0].numpy()
     names, written = _written(classifier, traced)  # sources T D
     last = stack[-1].astype(np.float64)  # T D
     shares = (written * last).sum(axis=-1) / np.maximum((last * last).sum(axis=-1), 1e-12)  # sources T
@@ -82,7 +74,6 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
         sources=names,
         shares=shares,
         weights=readout_weights(traced),
-        phrases=alone,
     )
 
 
@@ -116,7 +107,7 @@ def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...]
 
 
 def _embedded(traced: TracedText) -> tuple[list[str], list[Floats]]:
-    """The start of the residual stream: the vectors of tokens, and of bigrams and positions if the model has them."""
-    kinds = (("tokens", "token vectors"), ("ngrams", "bigram vectors"), ("positions", "position vectors"))
+    """The start of the residual stream: token vectors, and position vectors if the model has them."""
+    kinds = (("tokens", "token vectors"), ("positions", "position vectors"))
     found = [(name, f"embeddings.{tap}") for tap, name in kinds if f"embeddings.{tap}" in traced.values]
     return [name for name, _ in found], [traced.values[tap].astype(np.float64) for _, tap in found]

@@ -147,7 +147,6 @@ def readable(classifier: Predictor, text: str) -> Encoding:
 
 _NOTES = {
     "embeddings.tokens": ("B T D", "a vector for each token"),
-    "embeddings.ngrams": ("B T D", "a vector for each pair of neighbouring tokens, added at the right one"),
     "embeddings.positions": ("B T D", "a vector for each position"),
     "embeddings.out": ("B T D", "their sum: the start of the residual stream"),
     "norm_attn.out": ("B T D", "the residual stream, normalised before (or after) attention"),
@@ -166,8 +165,6 @@ _NOTES = {
     "norm.out": ("B T D", "the residual stream after the final norm"),
     "pool.pattern": ("B T", "weights of the tokens in the text's vector: sum to 1"),
     "pooled": ("B D", "one vector for the whole text"),
-    "phrases.votes": ("B T C", "votes of the known phrases that end at each token"),
-    "phrases.out": ("B C", "their sum, and a bias: what phrases add to the logits"),
     "logits": ("B C", "one logit per class"),
 }
 

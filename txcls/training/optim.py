@@ -72,8 +72,7 @@ class AveragedWeights:
         self.n_updates += 1
         decay = min(self.decay, (1 + self.n_updates) / (10 + self.n_updates))
         current = model.state_dict()
-        names = [name for name, tensor in self.weights.items() if tensor.is_floating_point()]  # not counted bigrams
-        torch._foreach_lerp_([self.weights[name] for name in names], [current[name] for name in names], 1.0 - decay)
+        torch._foreach_lerp_(list(self.weights.values()), [current[name] for name in self.weights], 1.0 - decay)
 
     def state_dict(self) -> dict[str, object]:
         """The state for `load_state_dict`."""

@@ -11,11 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.bigrams_and_phrases import FrequentBigrams
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.model import Embeddings
-from txcls.text.vocabulary import PAD, SPECIAL_TOKENS, UNK
+from txcls.text.vocabulary import SPECIAL_TOKENS
 
 WINDOW = 5
 """Neighbours counted on each side; one at distance k counts 1 / k."""
@@ -51,40 +50,17 @@ def cooccurrence_vectors(texts: TokenisedTexts, *, vocab_size: int, d_model: int
     return vectors
 
 
-def frequent_pairs(texts: TokenisedTexts, n: int) -> NDArray[np.int64]:
-    """The n most frequent pairs of neighbouring tokens (N, 2), or all if there are fewer.
-
-    A text's first token forms a pair with padding, as in the model. Pairs with the unknown token are left out.
-
-    Args:
-        texts: the training texts; labels are not used.
-        n: how many.
-    """
-    right = texts.ids.astype(np.int64)
-    left = np.roll(right, 1)
-    left[texts.offsets[:-1]] = PAD
-    pairs, counts = np.unique(left << 32 | right, return_counts=True)
-    left, right = pairs >> 32, pairs & 0xFFFF_FFFF
-    both = (left != UNK) & (right != UNK)
-    left, right, counts = left[both], right[both], counts[both]
-    most = np.argsort(-counts, kind="stable")[:n]
-    return np.stack((left[most], right[most]), axis=1)
-
-
 def start_embeddings(
     embeddings: Embeddings, texts: TokenisedTexts, config: TrainConfig, *, tell: Callable[[str], None]
 ) -> None:
-    """Set known bigrams and start vectors from the training texts, as configured.
+    """Add start vectors from the training texts to the token embeddings, if so configured.
 
     Args:
         embeddings: changed in place.
         texts: the training texts.
         config: whether there are start vectors.
-        tell: called with a message at each stage.
+        tell: called with a message.
     """
-    if isinstance(embeddings.ngram, FrequentBigrams):
-        tell("counting bigrams")
-        embeddings.ngram.learn(torch.from_numpy(frequent_pairs(texts, len(embeddings.ngram.known))))
     if config.start_vectors == "company":
         tell("computing start vectors from word co-occurrence")
         width = embeddings.token.embedding_dim

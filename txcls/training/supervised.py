@@ -8,24 +8,19 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
-
 from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
-from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset
 from txcls.errors import DataError, TrainingError
-from txcls.evaluation import predict_logits, with_calibration
-from txcls.model import TextClassifier
+from txcls.evaluation import with_calibration
 from txcls.record import labels_problem
-from txcls.training.distributed import here, training_device
+from txcls.training.distributed import training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from
 from txcls.training.loop import HistoryRow, Progress, fit
-from txcls.training.phrases import PhraseVotes, fit_votes, limits
 from txcls.training.prepare import prepare
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 from txcls.weights import round_as_stored
@@ -110,11 +105,8 @@ def train(
         "data": data_facts(dataset, training_rows, validation_rows),
         "training": training_facts(result, config, command, chosen),
     }
-    if config.model.phrases:
-        tell(f"fitting the votes of {config.model.phrases:,} phrases")
-        metrics["phrases"] = _fit_phrases(model, run.texts, held_out, device=chosen)
     tell("fitting the calibration and saving")
-    round_as_stored(model.cpu(), config.stored_tables)
+    round_as_stored(model.cpu())
     history = [asdict(row) for row in result.history]
     checkpoint = Checkpoint(out, config, run.encoder, dataset.classes, model.eval(), metrics=metrics, history=history)
     return finished(with_calibration(checkpoint, dataset, held_out, device="cpu"))
@@ -128,24 +120,3 @@ def _check_classes(dataset: Dataset) -> None:
     """
     if problem := labels_problem(dataset.classes):
         raise DataError(f"{dataset.source}: {problem}; is it the right label column?")
-
-
-def _fit_phrases(
-    model: TextClassifier, texts: TokenisedTexts, held_out: TokenisedTexts, *, device: torch.device
-) -> dict[str, float]:
-    """Fit the votes of a trained model's phrases in place; returns their entry in metrics.json."""
-
-    def votes() -> PhraseVotes:
-        logits = predict_logits(model, held_out, device=device).numpy()  # M C
-        return fit_votes(texts, held_out, logits, **limits(model))
-
-    fitted = here().from_first(votes)
-    fitted.teach(model)
-    alone, together = fitted.log_loss
-    return {
-        "n": len(fitted.phrases),
-        "strength": fitted.strength,
-        "scale": round(fitted.scale, 6),
-        "log_loss_without": round(alone, 6),
-        "log_loss_with": round(together, 6),
-    }

@@ -58,7 +58,7 @@ def test_switches_are_carried_to_another_text_but_silent_tokens_are_not() -> Non
 
 
 def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
-    app = open_page("switchboard", text=TEXT, switched="2.1,1.ff,t2,9.1,bigrams", heads="uniform", off="mean")
+    app = open_page("switchboard", text=TEXT, switched="2.1,1.ff,t2,9.1", heads="uniform", off="mean")
     changes = [
         Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0), Change("token", "zero", index=1),
     ]  # fmt: skip
@@ -83,8 +83,11 @@ def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Pr
     accuracy = 100 * (parts - kept["accuracy"])
     np.testing.assert_allclose(written(app, "chart_accuracy"), accuracy, atol=0.00501)
     assert "8 test texts" in words_of(app) and "8 validation texts" in words_of(app)
-    app.pills(key="switch_extras_mine").set_value(["positions", "bigrams"]).run()
-    assert not app.exception and "With 2 parts changed" in words_of(app)
+    app.toggle(key="switch_positions_mine").set_value(True).run()
+    assert not app.exception and "With 1 part changed" in words_of(app)
+    assert app.query_params["switched"] == "positions"
+    changed = ablate(measured, TEXTS[0], [[Change("positions", "mean")]], means=Means.of(measured)).changed[0]
+    assert after(app) == pytest.approx(sorted(changed), abs=1e-6)
 
 
 def test_what_was_not_measured_is_said_with_the_command() -> None:

@@ -17,8 +17,7 @@ from txcls.predictor import Predictor
 ROOT = Path(__file__).parents[3]
 RECIPES: dict[str, dict[str, object]] = {
     "plain": {},
-    "shipped": {"positions": "learned", "ngram_buckets": 32, "d_ngram": 4},
-    "frequent bigrams": {"ngram_buckets": 24, "ngrams": "frequent", "d_ngram": 4},
+    "learned positions": {"positions": "learned"},
     "one layer, one head, post": {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
     "causal": {"pooling": "class_token", "positions": "none", "causal": True, "activation": "relu"},
     "narrow, scaled": {"d_embedding": 6, "scale_embeddings": True, "pooling": "mean", "activation": "gelu_tanh"},
@@ -26,8 +25,6 @@ RECIPES: dict[str, dict[str, object]] = {
     "padded": {"fixed_length": True, "pooling": "mean"},
     "padding unmasked": {"fixed_length": True, "mask_padding": False, "pooling": "mean"},
     "padding pooled": {"fixed_length": True, "pool_padding": True},
-    "phrases": {"phrases": 20, "pooling": "class_token"},
-    "phrases, padded": {"phrases": 20, "phrase_length": 3, "fixed_length": True},
     "bytes": {"text": {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}, "max_length": 24},
 }
 SOME_TEXTS = (TEXTS[0], "bank", "zyzzyva qwertz", "the bank " * 30)
@@ -104,9 +101,7 @@ def left_sides(step: Step) -> set[str]:
     return {re.sub(r"_(\w|\{[^{}]*\})$", "", side) for side in sides}
 
 
-@pytest.mark.parametrize(
-    "recipe", [name for name, settings in RECIPES.items() if not {"phrases", "ngram_buckets"} & set(settings)]
-)
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_every_symbol_has_one_meaning(tmp_path: Path, recipe: str) -> None:
     """A step defines its own symbol alone, but for a norm's mean and variance and what calibration starts from."""
     shared = {"x": {"sum", "add_attn", "add_ff"}, "y": {"norm_attn", "norm_ff", "norm"}}
@@ -173,8 +168,8 @@ def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before
 def test_what_a_recipe_leaves_out_is_no_step(tmp_path: Path) -> None:
     plain = {step.name for step in walk_through(Predictor(make_checkpoint(tmp_path / "a")), "bank").steps}
     bare = Predictor(make_checkpoint(tmp_path / "b", positions="none", norm="post", pooling="first"))
-    assert {"positions", "norm", "pool_weights"} <= plain and "bigrams" not in plain
-    assert not {"positions", "norm", "bigrams", "pool_weights"} & {s.name for s in walk_through(bare, "bank").steps}
+    left_out = {"positions", "norm", "pool_weights"}
+    assert left_out <= plain and not left_out & {step.name for step in walk_through(bare, "bank").steps}
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

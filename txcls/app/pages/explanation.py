@@ -54,13 +54,13 @@ def main() -> None:
     read = layout.read_text(opened, "its words are scored by five attribution methods.")
     if read is not None:
         if read.is_answered:
-            _one_text(opened, phrases_vote=read.classifier.checkpoint.config.model.phrases > 0)
+            _one_text(opened)
         _many_texts(opened, read.classifier)
         _literature()
     layout.close_page(opened, LINKS)
 
 
-def _one_text(opened: layout.Page, *, phrases_vote: bool) -> None:
+def _one_text(opened: layout.Page) -> None:
     controls = st.container(horizontal=True, gap="medium")
     target: Any = controls.segmented_control(
         "Target: the winning class's …", list(TARGETS), format_func=TARGETS.__getitem__, default="logit",
@@ -93,11 +93,6 @@ def _one_text(opened: layout.Page, *, phrases_vote: bool) -> None:
         f"the baseline and {here} for this text; the scores should sum to the difference, {apart}. With 32 steps they "
         f"miss it by **{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
     )
-    if phrases_vote:
-        st.caption(
-            "In this model phrases vote beside the Transformer. Gradients count a phrase's votes too, shared by its "
-            "words in equal parts; attention and rollout know nothing of them."
-        )
     with st.expander("All scores"):
         st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
     agree, gone = st.columns(2, gap="large")

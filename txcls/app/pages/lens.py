@@ -55,12 +55,6 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
             for state, row in zip(lens.states, lens.probabilities, strict=True)
         )
         st.html(f'<div class="txcls-steps"><div>after</div><div>predicted class</div><div></div>{cells}</div>')
-        if lens.phrases is not None:
-            winner = int(lens.phrases.argmax())
-            st.markdown(
-                f"Phrases alone say **{layout.plain(classes[winner])}**, {percent(float(lens.phrases[winner]))}. Their "
-                "votes read no state: they are the same after every block, and are counted in at each line above."
-            )
         st.info(
             "**Approximate**, except for the last row, which is the model's prediction. The class head was trained on "
             "the last state only: applied to earlier ones, it shows what it can read from them, not what the model "

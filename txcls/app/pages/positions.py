@@ -52,16 +52,6 @@ def main() -> None:
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     _encoding(opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens)
-    if model.ngram_buckets:
-        st.caption(
-            f"**{layout.plain(opened.view.checkpoint)}** also adds a vector for each pair of neighbouring words, so "
-            "that some of their order gets in beside the positions."
-        )
-    if model.phrases:
-        st.caption(
-            f"**{layout.plain(opened.view.checkpoint)}** also lets phrases of up to {model.phrase_length} words vote, "
-            "so that the order of neighbours counts beside the positions."
-        )
     st.subheader("Does word order matter for this prediction?", anchor=False)
     if prediction is None:
         layout.invite("its words are shuffled and classified again.")
@@ -217,9 +207,8 @@ def _compare_models(opened: layout.Page) -> None:
         st.code(TRAIN.strip(), language="sh")
         return
     st.markdown(
-        "Trained in the same way on the same AG News texts, without bigram vectors: positions are their only source of "
-        "word order. **Drag the words into another order** and see which predictions change; with the keyboard, "
-        "Shift and an arrow key move the focused word."
+        "Trained in the same way on the same AG News texts. **Drag the words into another order** and see which "
+        "predictions change; with the keyboard, Shift and an arrow key move the focused word."
     )
     words = opened.view.text.split()[:MOST_WORDS]
     typed = " ".join(words)

@@ -1,7 +1,7 @@
 """Ablation: switch heads, feed-forward blocks and embeddings off, and see how the prediction changes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
 LINKS = (pages.STEPS, pages.ATTENTION, pages.EXPLANATION, pages.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
-EXTRAS: dict[Literal["positions", "bigrams", "phrases"], str] = {
-    "positions": "position vectors",
-    "bigrams": "bigram vectors",
-    "phrases": "votes of phrases",
-}
+POSITIONS = "positions"
+"""The position vectors, as a part that is switched."""
 Place = tuple[int, int]
 
 
@@ -120,33 +117,25 @@ def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
 def _switches(
     opened: layout.Page, classifier: "Predictor", *, off: Any, how: Any
 ) -> tuple[dict[Place, str], tuple[Change, ...]]:
-    """Boxes that select parts without a mouse; returns a badge for each changed cell of the board, and all changes."""
+    """Controls that need no mouse; returns a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
     tokens = compute.patterns(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
-    has = {
-        "positions": config.positions != "none",
-        "bigrams": config.ngram_buckets > 0,
-        "phrases": config.phrases > 0,
-    }
-    extras = [name for name in EXTRAS if has[name]]
+    has_positions = config.positions != "none"
     switched = opened.view.switched
-    keys = [_parts_key(opened.source), f"switch_extras_{opened.source.name}", _tokens_key(opened.source, tokens)]
+    keys = (_parts_key(opened.source), f"switch_positions_{opened.source.name}", _tokens_key(opened.source, tokens))
     chosen = [place for place in places if _as_switch(place) in switched]
-    gone = [name for name in extras if name in switched]
+    without_positions = has_positions and POSITIONS in switched
     silent = [place for place in range(len(tokens)) if _as_switch(place) in switched]
-    follow: dict[str, Any] = {"on_change": _choose, "args": (keys,)}
-    for key, values in zip(keys, (chosen, gone, silent), strict=True):
-        st.session_state[key] = values
+    follow: dict[str, Any] = {"on_change": _choose, "args": keys}
+    for key, value in zip(keys, (chosen, without_positions, silent), strict=True):
+        st.session_state[key] = value
     st.multiselect(
         "Changed heads and feed-forward blocks (FF)", places, format_func=_part, key=keys[0],
         placeholder="none: click the board, or choose here", **follow,
     )  # fmt: skip
-    if extras:
-        st.pills(
-            "Embeddings and votes switched off" if config.phrases else "Embeddings switched off", extras,
-            format_func=EXTRAS.__getitem__, selection_mode="multi", key=keys[1], **follow,
-        )  # fmt: skip
+    if has_positions:
+        st.toggle("Position vectors off", key=keys[1], **follow)
     st.multiselect(
         "Tokens ablated before the first layer", range(len(tokens)),
         format_func=lambda place: f"{place + 1} · {layout.plain(label(tokens[place].text))}", key=keys[2],
@@ -156,7 +145,8 @@ def _switches(
         Change("feed_forward", off, layer) if head == FEED_FORWARD else Change("head", how, layer, head)
         for layer, head in chosen
     ]
-    changes += [Change(name, off) for name in gone]
+    if without_positions:
+        changes.append(Change("positions", off))
     changes += [Change("token", off, index=place) for place in silent]
     if changes:
         st.button("Switch everything back on", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
@@ -164,16 +154,17 @@ def _switches(
     return badges, tuple(changes)
 
 
-def _choose(keys: list[str]) -> None:
-    """Copy the values of the three boxes into the view."""
-    chosen = [one for key in keys for one in st.session_state.get(key) or ()]
-    state.change_view(switched=tuple(map(_as_switch, chosen)))
+def _choose(parts: str, positions: str, tokens: str) -> None:
+    """Copy the values of the three controls, given by their keys, into the view."""
+    values = st.session_state
+    switched = [_as_switch(part) for key in (parts, tokens) for part in values.get(key) or ()]
+    if values.get(positions):
+        switched.append(POSITIONS)
+    state.change_view(switched=tuple(switched))
 
 
-def _as_switch(part: Place | int | str) -> str:
-    """A part as written in the link: a cell of the board, the position of a token, or the name of an embedding."""
-    if isinstance(part, str):
-        return part
+def _as_switch(part: Place | int) -> str:
+    """A part as written in the link: a cell of the board, or the position of a token."""
     if isinstance(part, int):
         return f"t{part + 1}"
     layer, head = part

@@ -18,22 +18,19 @@ from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
 from txcls.text.given import given_texts
 
-Part = Literal["head", "feed_forward", "positions", "bigrams", "phrases", "token"]
+Part = Literal["head", "feed_forward", "positions", "token"]
 How = Literal["zero", "mean", "uniform", "shuffled"]
 Off = Literal["zero", "mean"]
-
-PHRASES = "phrases.out"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """One part of the model, and what replaces it.
 
-    `part` is a head of a layer (`layer`, `index`), the feed-forward block of a layer (`layer`), the vectors of
-    positions or of bigrams, the votes of phrases, or the input of the first layer for one token (`index`), with its
-    part in phrases. `how` replaces its output by zeros ("zero") or by its mean ("mean", which needs `Means`); a head
-    may also attend to all unmasked keys evenly ("uniform"), or have the weights of each query shuffled among its
-    unmasked keys ("shuffled").
+    `part` is a head of a layer (`layer`, `index`), the feed-forward block of a layer (`layer`), the position vectors,
+    or the input of the first layer for one token (`index`). `how` replaces its output by zeros ("zero") or by its mean
+    ("mean", which needs `Means`); a head may also attend to all unmasked keys evenly ("uniform"), or have the weights
+    of each query shuffled among its unmasked keys ("shuffled").
 
     Raises:
         ValueError: "uniform" or "shuffled" for a part that is not a head.
@@ -56,18 +53,12 @@ class Change:
             return f"layers.{self.layer}.attn.{'scores' if self.how in ('uniform', 'shuffled') else 'z'}"
         if self.part == "feed_forward":
             return f"layers.{self.layer}.ff_out"
-        return {
-            "positions": "embeddings.positions",
-            "bigrams": "embeddings.ngrams",
-            "phrases": PHRASES,
-            "token": "embeddings.out",
-        }[self.part]
+        return "embeddings.positions" if self.part == "positions" else "embeddings.out"
 
 
 @dataclass(frozen=True)
 class Means:
-    """The mean output of each part over the tokens of `n_texts` texts, of phrases over the texts themselves: tap name
-    to (H, E), (D,) or (C,)."""
+    """The mean output of each part over the tokens of `n_texts` texts: tap name to (H, E) or (D,)."""
 
     taps: Mapping[str, NDArray[np.float32]]
     n_texts: int
@@ -94,12 +85,8 @@ def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
     """The taps whose mean may replace a part, with the shape of one token's values there."""
     config = classifier.checkpoint.config.model
     shapes: dict[str, tuple[int, ...]] = {"embeddings.out": (config.d_model,)}
-    if config.ngram_buckets:
-        shapes["embeddings.ngrams"] = (config.d_model,)
     if config.positions != "none":
         shapes["embeddings.positions"] = (config.d_model,)
-    if config.phrases:
-        shapes[PHRASES] = (len(classifier.classes),)
     for layer in range(config.n_layers):
         shapes[f"layers.{layer}.attn.z"] = (config.n_heads, config.d_head)
         shapes[f"layers.{layer}.ff_out"] = (config.d_model,)
@@ -107,7 +94,7 @@ def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
 
 
 def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) -> Means:
-    """The mean output of each part over all tokens of these texts (of phrases: over the texts).
+    """The mean output of each part over all tokens of these texts.
 
     Args:
         classifier: nothing in it is changed.
@@ -127,13 +114,12 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
         with trace(record=names) as opened:
             classifier.logits(torch.tensor([encoding.ids]))
         for name in names:
-            value = opened[name][0].detach().double()  # H T E, T D, or C
-            sums[name] = sums.get(name, 0.0) + (value if name == PHRASES else value.sum(dim=-2))
+            value = opened[name][0].detach().double()  # H T E or T D
+            sums[name] = sums.get(name, 0.0) + value.sum(dim=-2)
         n_texts, n_tokens = n_texts + 1, n_tokens + value.shape[-2]
     if not n_texts:
         raise ValueError("got no text that holds a token; the mean needs at least one")
-    means = {name: total / (n_texts if name == PHRASES else n_tokens) for name, total in sums.items()}
-    return Means({name: mean.float().numpy() for name, mean in means.items()}, n_texts, split)
+    return Means({name: (total / n_tokens).float().numpy() for name, total in sums.items()}, n_texts, split)
 
 
 def each_part(config: ModelConfig, *, heads: How, off: Off) -> list[Change]:
@@ -185,7 +171,7 @@ def _apply(
 ) -> Tensor:
     """The value at a tap, (B, …), with the changes made."""
     changed = value.clone()
-    mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E, D or C
+    mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E or D
     for row, change in todo:
         if change.part == "head" and change.how in ("uniform", "shuffled"):
             scores = value[row, change.index]  # T T

@@ -9,19 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from txcls.errors import shown
 from txcls.inspection.ablation.changes import Change, How, Means, Off, check_change, each_part, edits_of
 from txcls.inspection.tracing import readable, texts_together
-from txcls.model import TextClassifier
 from txcls.predictor import Predictor
-from txcls.tap import Edit, trace
-from txcls.text.vocabulary import UNK
+from txcls.tap import trace
 
 Floats = NDArray[np.float64]
-
-VOTES = "phrases.votes"
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +73,7 @@ def ablate(
         seed: of shuffled patterns; how a head is shuffled does not depend on the other changes.
 
     Raises:
-        TraceError: the text holds no token to read, or the model has no such part (positions, bigrams, phrases).
+        TraceError: the text holds no token to read, or the model has no position vectors to change.
         ValueError: there is no such layer, head or token, or no `means` for a change to the mean.
     """
     ids = readable(classifier, text).ids
@@ -106,11 +101,7 @@ def _ablate_together(
     row_of_ids = torch.tensor([ids])  # 1 T
     rows = [(row, change) for row, setting in enumerate(settings, start=1) for change in setting]
     config = classifier.checkpoint.config.model
-    edits = edits_of(rows, config, length=length, means=means, seed=seed)
-    silent = [(row, change.index) for row, change in rows if change.part == "token"]
-    if config.phrases and silent:
-        edits[VOTES] = _without_phrases(classifier, row_of_ids, silent)
-    with trace(record=(), edit=edits):
+    with trace(record=(), edit=edits_of(rows, config, length=length, means=means, seed=seed)):
         logits = classifier.logits(row_of_ids.expand(1 + len(settings), -1))  # 1+n C
     probabilities: Floats = classifier.calibrated(logits).numpy()
     return probabilities
@@ -160,23 +151,3 @@ def ablate_each(
         heads=result.effect[:split].reshape(config.n_layers, config.n_heads),
         feed_forward=result.effect[split:],
     )
-
-
-def _without_phrases(classifier: Predictor, ids: Tensor, silent: Sequence[tuple[int, int]]) -> Edit:
-    """The edit of the votes that takes phrases with a silent token out of them, by (row, place)."""
-    model = classifier.checkpoint.model
-    assert isinstance(model, TextClassifier) and model.phrases is not None
-    rows = sorted({row for row, _ in silent})
-    changed = ids.repeat(len(rows), 1)  # rows T
-    for row, place in silent:
-        if place < ids.shape[1]:  # else it is padding, which is in no phrase
-            changed[rows.index(row), place] = UNK
-    with torch.inference_mode():
-        votes = model.phrases.by_token(model.pad(changed))  # rows T C
-
-    def edit(value: Tensor) -> Tensor:
-        replaced = value.clone()
-        replaced[rows] = votes
-        return replaced
-
-    return edit

@@ -3,7 +3,6 @@ one out."""
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -13,9 +12,7 @@ from torch import Tensor
 
 from txcls.errors import shown
 from txcls.inspection.attention import attention_rollout, readout_weights
-from txcls.inspection.phrases import votes_by_token
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
-from txcls.model import TextClassifier
 from txcls.pause import may_pause
 from txcls.predictor import Predictor
 from txcls.tap import trace
@@ -60,25 +57,20 @@ class IntegratedGradients:
 class TargetFunction:
     """The target of one text, the winning class's logit or probability, as a function of the first layer's input.
 
-    `given` holds that input by tap, (T, D); where phrases vote, also their votes, (T, C), each phrase's shared by its
-    tokens in equal parts.
+    `given` (T, D) is that input for the text.
     """
 
     def __init__(self, classifier: Predictor, traced: TracedText, target: Target) -> None:
         self.classifier, self.traced, self.target = classifier, traced, target
         self.ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
         self.index = classifier.classes.index(str(traced.prediction.label))
-        self.given = {"embeddings.out": torch.from_numpy(traced.values["embeddings.out"])}  # T D
-        model = classifier.checkpoint.model
-        assert isinstance(model, TextClassifier)
-        if model.phrases is not None:
-            self.given["phrases.votes"] = torch.from_numpy(votes_by_token(model.phrases, self.ids[0].tolist()))  # T C
+        self.given = torch.from_numpy(traced.values["embeddings.out"])  # T D
 
     def of_logits(self, logits: Tensor) -> Tensor:
         """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
         exact = logits.double()  # B C
         if self.target == "probability":
-            # `txcls.metrics.calibrated_probabilities` in torch, for its gradient.
+            # `txcls.calibration.calibrated_probabilities` in torch, for its gradient.
             calibration = self.classifier.checkpoint.calibration
             surprisal = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
             exact = (-((surprisal / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
@@ -90,49 +82,40 @@ class TargetFunction:
         values: Floats = self.of_logits(logits_without(self.classifier, ids, removed)).numpy()
         return values
 
-    def of_points(self, points: Mapping[str, Tensor]) -> Tensor:
-        """The target (S,) at S points: by tap, (S, T, D) or (S, T, C) instead of what is `given`."""
-        n = len(points["embeddings.out"])
-        edits = {tap: partial(_put, values) for tap, values in points.items()}
-        with trace(record=(), edit=edits):
-            logits = self.classifier.checkpoint.model(self.ids.expand(n, -1))  # S C
+    def of_points(self, points: Tensor) -> Tensor:
+        """The target (S,) with each of S points (S, T, D) as the first layer's input."""
+        with trace(record=(), edit={"embeddings.out": lambda _: points}):
+            logits = self.classifier.checkpoint.model(self.ids.expand(len(points), -1))  # S C
         return self.of_logits(logits)
 
-    def gradient(self, points: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The target's gradient at S points, by tap; the points of a long text take several passes."""
-        some = texts_together(self.ids.shape[1])
-        found: dict[str, list[Tensor]] = {tap: [] for tap in points}
-        for first in range(0, len(points["embeddings.out"]), some):
+    def gradient(self, points: Tensor) -> Tensor:
+        """The target's gradient (S, T, D) at S points; the points of a long text take several passes."""
+        slopes = []
+        for some in points.split(texts_together(self.ids.shape[1])):
             may_pause()
             with torch.enable_grad():
-                leaves = {tap: values[first : first + some].detach().requires_grad_() for tap, values in points.items()}
-                target = self.of_points(leaves).sum()
-                # Gradients of the points only: parameters are shared by all threads and must not collect any.
-                for tap, slope in zip(leaves, torch.autograd.grad(target, list(leaves.values())), strict=True):
-                    found[tap].append(slope)
-        return {tap: torch.cat(slopes) for tap, slopes in found.items()}
+                leaves = some.detach().requires_grad_()
+                # The gradient of the points only: parameters are shared by all threads and must not collect any.
+                [slope] = torch.autograd.grad(self.of_points(leaves).sum(), leaves)
+                slopes.append(slope)
+        return torch.cat(slopes)
 
-    def baseline(self, kind: Baseline) -> dict[str, Tensor]:
-        """The baseline, by tap; no phrase is known there."""
-        start = {tap: torch.zeros_like(values) for tap, values in self.given.items()}
-        if kind == "unknown":
-            words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
-            with trace(record=["embeddings.out"]) as opened:
-                self.classifier.logits(torch.where(words, UNK, self.ids))
-            start["embeddings.out"] = opened["embeddings.out"][0].clone()  # T D
-        return start
-
-
-def _put(values: Tensor, _: Tensor) -> Tensor:
-    return values
+    def baseline(self, kind: Baseline) -> Tensor:
+        """The baseline, (T, D)."""
+        if kind == "zero":
+            return torch.zeros_like(self.given)
+        words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
+        with trace(record=["embeddings.out"]) as opened:
+            self.classifier.logits(torch.where(words, UNK, self.ids))
+        return opened["embeddings.out"][0].clone()  # T D
 
 
 def gradient_x_input(classifier: Predictor, text: str, *, target: Target = "logit") -> Floats:
     """Score of each token, (T,): the first layer's input for it, times the gradient of the target with respect to that.
 
     Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's logit, or its calibrated
-    probability, whose gradient vanishes where the model is certain. The input is the sum of the vectors of token,
-    bigram and position. Where phrases vote, so do their votes count, a phrase's shared by its tokens evenly.
+    probability, whose gradient vanishes where the model is certain. The input is the sum of the vectors of token and
+    position.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -141,10 +124,8 @@ def gradient_x_input(classifier: Predictor, text: str, *, target: Target = "logi
 
 
 def _gradient_x_input(asked: TargetFunction) -> Floats:
-    slopes = asked.gradient({tap: values[None] for tap, values in asked.given.items()})
-    scores = np.zeros(len(asked.traced.tokens))  # T
-    for tap, values in asked.given.items():
-        scores += (slopes[tap][0] * values).double().sum(dim=-1).numpy()
+    slope = asked.gradient(asked.given[None])[0]  # T D
+    scores: Floats = (slope * asked.given).double().sum(dim=-1).numpy()  # T
     return scores
 
 
@@ -165,8 +146,7 @@ def integrated_gradients(
         classifier: nothing in it is changed.
         text: at least one token long.
         target: the winning class's logit, or its calibrated probability.
-        baseline: what the first layer reads there: as many unknown words ("unknown"), or zeros ("zero"); no phrase
-            votes in either.
+        baseline: what the first layer reads there: as many unknown words ("unknown"), or zeros ("zero").
         steps: points on the line.
 
     Raises:
@@ -181,15 +161,12 @@ def _integrated_gradients(asked: TargetFunction, baseline: Baseline, steps: int)
         raise ValueError(f"got steps = {steps}; wanted at least 1")
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
-    start = asked.baseline(baseline)
-    slopes = asked.gradient({tap: start[tap] + at * (end - start[tap]) for tap, end in asked.given.items()})  # S T …
-    scores = torch.zeros(len(asked.traced.tokens), dtype=torch.float64)  # T
-    for tap, end in asked.given.items():
-        mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes[tap].double())  # T D, or T C
-        scores += (mean * (end - start[tap]).double()).sum(dim=-1)  # T
+    start, end = asked.baseline(baseline), asked.given  # T D each
+    slopes = asked.gradient(start + at * (end - start))  # S T D
+    mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes.double())  # T D
+    scores = (mean * (end - start).double()).sum(dim=-1)  # T
     with torch.no_grad():
-        both = asked.of_points({tap: torch.stack([end, start[tap]]) for tap, end in asked.given.items()})
-    value, baseline_value = both.tolist()
+        value, baseline_value = asked.of_points(torch.stack([end, start])).tolist()
     return IntegratedGradients(scores.numpy(), value, baseline_value)
 
 

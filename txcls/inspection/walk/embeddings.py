@@ -7,7 +7,6 @@ import numpy as np
 from torch import nn
 
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, lookup, number, total
-from txcls.inspection.walk.bigrams import bigram_vectors
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
 from txcls.inspection.walk.questions import Question, ask_largest
 from txcls.inspection.walk.source_code import Source, snippet
@@ -20,8 +19,6 @@ TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 def embedding_steps(run: ForwardPass) -> list[Step]:
     """The vectors that are added up, and their sum."""
     parts = [_token_vectors(run)]
-    if run.model.embeddings.ngram is not None:
-        parts.append(bigram_vectors(run))
     if run.config.positions == "learned":
         parts.append(_learned_positions(run))
     elif run.config.positions == "sinusoidal":

@@ -21,7 +21,7 @@ class ForwardPass:
         ids: their T ids.
         tokens, model_dims, head_dims, classes, text: the axes of matrices.
         focus: the token that questions are about: the one with the largest pooling weight, else the middle one.
-        who: that token as a phrase.
+        who: that token with its number, for sentences.
     """
 
     def __init__(self, classifier: Predictor, traced: TracedText) -> None:

@@ -30,7 +30,7 @@ def _logits(run: ForwardPass, before: Step) -> Step:
         "Each class has a trained vector. Its dot product with the vector of the text, plus a bias, is the logit of "
         "the class: any number from minus to plus infinity.",
         r"\ell_c = W_c \cdot t + b_c",
-        (snippet(TextClassifier.forward, "logits = self.head"),),
+        (snippet(TextClassifier.forward, "self.logits(self.head"),),
         symbol=r"\ell",
         rows=run.classes,
         columns=run.text,

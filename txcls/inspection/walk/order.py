@@ -8,7 +8,6 @@ from txcls.inspection.walk.block import block_steps, norm_step
 from txcls.inspection.walk.embeddings import embedding_steps
 from txcls.inspection.walk.forward_pass import ForwardPass
 from txcls.inspection.walk.head import head_steps
-from txcls.inspection.walk.phrases import phrase_votes, with_votes
 from txcls.inspection.walk.pooling import pooling_steps
 from txcls.inspection.walk.source_code import snippet
 from txcls.inspection.walk.step import Step
@@ -61,10 +60,8 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     if run.config.norm == "pre":
         steps.append(_final_norm(run, steps[-1]))
     steps += pooling_steps(run, steps[-1])
-    head = head_steps(run, steps[-1])
-    if run.config.phrases:
-        head = [phrase_votes(run), with_votes(head[0], run), *head[1:]]
-    return Walk(run.traced, tuple(steps + head), _sizes(run), run.focus)
+    steps += head_steps(run, steps[-1])
+    return Walk(run.traced, tuple(steps), _sizes(run), run.focus)
 
 
 def _final_norm(run: ForwardPass, before: Step) -> Step:
