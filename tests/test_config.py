@@ -1,6 +1,8 @@
 """Settings: what is refused, how it is said, and that nothing is lost on the way to JSON and back."""
 
+import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,19 @@ def test_an_unknown_preset_names_those_there_are() -> None:
         load_preset("agnews")
     with pytest.raises(ConfigError, match="cannot read preset file"):
         load_preset("nowhere.toml")
+
+
+@pytest.mark.parametrize("section", ["data", "model", "train"])
+def test_settings_only_for_the_reference_systems_are_changed_by_them_alone(section: str) -> None:
+    kind = type(getattr(config(), section))
+    _, marked = inspect.getsource(kind).split("    # Only for the reference systems")
+    names = re.findall(r"^    (\w+): ", marked, flags=re.MULTILINE)
+    assert names and set(names) <= set(kind.model_fields)
+    others = [name for name in preset_names() if not name.startswith(("reference_", "gpt"))]
+    for preset in (config(), *map(load_preset, others)):
+        values = getattr(preset, section)
+        changed = [name for name in names if getattr(values, name) != kind.model_fields[name].default]
+        assert not changed, f"{preset.name} sets {changed}"
 
 
 def test_every_field_is_documented() -> None:

@@ -62,10 +62,6 @@ class ModelConfig(Section):
     """How positions enter: fixed sines and cosines, a trained vector per position, or not at all."""
     scale_embeddings: bool = False
     """Multiply token embeddings by sqrt(d_model), as in Attention Is All You Need, section 3.4."""
-    norm: Literal["pre", "post"] = "pre"
-    """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
-    activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
-    """The feed-forward network's non-linearity; `gelu_tanh` is the approximation that GPT-2 was trained with."""
     causal: bool = False
     """Let each token attend only to itself and to earlier ones."""
     pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
@@ -80,8 +76,12 @@ class ModelConfig(Section):
     init: Literal["xavier", "normal", "default"] = "xavier"
     """Initialisation of matrices: Xavier uniform, normal with standard deviation 0.02, or torch's defaults."""
 
-    # For published models alone: the reference systems (presets reference_*.toml) and GPT-2
+    # Only for the reference systems (presets reference_*.toml) and GPT-2 (presets gpt*.toml, and `import`)
 
+    norm: Literal["pre", "post"] = "pre"
+    """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
+    activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
+    """The feed-forward network's non-linearity; `gelu_tanh` is the approximation that GPT-2 was trained with."""
     qkv_bias: bool = True
     """Biases in the query, key and value projections."""
     output_bias: bool = True
@@ -127,8 +127,8 @@ class TextConfig(Section):
     cleaning: tuple[CleaningStep, ...] = ("html_entities", "html_tags", "urls", "lowercase", "whitespace")
     """Cleaning steps by name, in the order they run (txcls.text.cleaning says what each does)."""
     tokenizer: Literal["word", "whitespace", "basic_english", "bpe"] = "word"
-    """NLTK's Penn Treebank word tokens, words separated by white space or by a few marks, or sub-words by byte-pair
-    encoding learned from the training texts."""
+    """NLTK's Penn Treebank word tokens, or sub-words by byte-pair encoding learned from the training texts. Only for
+    the reference systems: words separated by white space, or by a few marks (`basic_english`)."""
     max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
     """Largest V, the four special tokens included; the most frequent tokens are kept, at most a million words or
     400,000 byte pairs."""
@@ -160,8 +160,6 @@ class DataConfig(Section):
     split: Literal["standard", "date"] = "standard"
     """The data set's own split, or (`huffpost`) by date: the newest tenth is the test split, the newest of the rest the
     validation split."""
-    joiner: str = Field(" ", max_length=20)
-    """For `huffpost`: the string between headline and description; it does not change the split."""
     remove: tuple[PostPart, ...] = ()
     """For `20news`: parts of a post to remove because they reveal the group."""
     unit: Literal["lines", "paragraphs", "documents"] = "lines"
@@ -171,6 +169,11 @@ class DataConfig(Section):
     split."""
     split_seed: int = Field(0, ge=0)
     """Seed of that split, independent of the training seed, so that runs with different seeds use the same rows."""
+
+    # Only for the reference systems
+
+    joiner: str = Field(" ", max_length=20)
+    """For `huffpost`: the string between headline and description; it does not change the split."""
 
     @model_validator(mode="after")
     def _no_part_twice(self) -> Self:
@@ -203,8 +206,6 @@ class TrainConfig(Section):
     for 500."""
     batch_size: int = Field(64, ge=1, le=65536)
     """Rows per optimiser step; texts of similar length share a batch."""
-    optimizer: Literal["adamw", "adam"] = "adamw"
-    """AdamW (decoupled weight decay, none on norms, biases and position embeddings) or plain Adam."""
     learning_rate: float = Field(1e-3, gt=0.0, le=10.0)
     """Peak learning rate."""
     layer_decay: float = Field(1.0, gt=0.0, le=1.0)
@@ -212,16 +213,12 @@ class TrainConfig(Section):
     2018); below 1, lower layers, whose pre-trained features are more general, change less."""
     weight_decay: float = Field(0.01, ge=0.0, le=10.0)
     """AdamW's decay of weight matrices."""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """After warm-up: cosine decay to zero at the last step, or constant."""
     warmup_fraction: Fraction = 0.1
     """Share of all steps with linear warm-up from zero."""
     gradient_clip: float = Field(1.0, ge=0.0)
     """Largest gradient norm of a step; 0 for no clipping."""
     label_smoothing: Fraction = 0.0
     """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
-    class_weights: Literal["none", "inverse"] = "none"
-    """`inverse` weights classes by 1 / count, normalised to sum to the number of classes."""
     masked_share: Fraction = 0.15
     """Pre-training on masked or replaced tokens: the share of the tokens that are masked or replaced."""
     token_dropout: Fraction = 0.0
@@ -241,6 +238,15 @@ class TrainConfig(Section):
     save_every_seconds: float = Field(60.0, ge=0.0)
     """How often the state for `--resume` is saved, besides after each epoch; less often if saving would take more than
     2 % of the time. 0 saves after every step."""
+
+    # Only for the reference systems
+
+    optimizer: Literal["adamw", "adam"] = "adamw"
+    """AdamW (decoupled weight decay, none on norms, biases and position embeddings) or plain Adam."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """After warm-up: cosine decay to zero at the last step, or constant."""
+    class_weights: Literal["none", "inverse"] = "none"
+    """`inverse` weights classes by 1 / count, normalised to sum to the number of classes."""
 
     @model_validator(mode="after")
     def _validations_are_few(self) -> Self:
