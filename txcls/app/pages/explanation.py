@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from txcls.app import compute, layout, pages
 from txcls.errors import TxclsError
 from txcls.figures import correlation_map, deletion_lines, minus, visible
-from txcls.inspection.attribution import METHODS, SIGNED, ExplanationAverages
+from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
@@ -71,7 +71,16 @@ def _one_text(opened: layout.Page) -> None:
         required=True, key="explain_baseline", persist_state="session",
     )  # fmt: skip
     found = compute.explain(opened.source, opened.view.text, target=target, baseline=baseline)
-    explained = found.explanation
+    _scores(opened.view.text, found.explanation)
+    agree, gone = st.columns(2, gap="large")
+    with agree:
+        _agreement(opened, found.correlations)
+    with gone:
+        _deletion(opened, found.curves, winner=found.explanation.label)
+
+
+def _scores(text: str, explained: Explanation) -> None:
+    """The words coloured by every method, and their numbers."""
     label = layout.plain(explained.label)
     st.subheader(f"Which words led to {label}?", anchor=False)
     st.html(
@@ -80,70 +89,67 @@ def _one_text(opened: layout.Page) -> None:
         f'<span style="background: rgba({AGAINST}, 0.7)">blue</span>evidence against it. '
         "Colours are scaled to each method's largest score; hover for numbers.</p>"
     )
-    ways = "".join(_way(opened.view.text, name, explained.words, explained.scores[name]) for name in METHODS)
+    ways = "".join(_way(text, name, explained.words, explained.scores[name]) for name in METHODS)
     st.html(f'<div class="txcls-ways">{ways}</div>')
     integrated = explained.integrated
+    start = "the same number of unknown words" if explained.baseline == "unknown" else "zero vectors"
     there, here, apart = (
         minus(f"{value:.4f}")
         for value in (integrated.baseline_value, integrated.value, integrated.value - integrated.baseline_value)
     )
     st.caption(
-        f"Target of the last three: the {TARGETS[target]} of {label}. Baseline of integrated gradients: "
-        f"{'the same number of unknown words' if baseline == 'unknown' else 'zero vectors'}. The target is {there} for "
-        f"the baseline and {here} for this text; the scores should sum to the difference, {apart}. With 32 steps they "
-        f"miss it by **{integrated.completeness_error:.4f}** (completeness error)." + _elsewhere(explained.elsewhere)
+        f"Target of the last three: the {TARGETS[explained.target]} of {label}. Baseline of integrated gradients: "
+        f"{start}. The target is {there} for the baseline and {here} for this text; the scores should sum to the "
+        f"difference, {apart}. With 32 steps they miss it by **{integrated.completeness_error:.4f}** (completeness "
+        "error)." + _elsewhere(explained.elsewhere)
     )
     with st.expander("All scores"):
         st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
-    agree, gone = st.columns(2, gap="large")
+
+
+def _agreement(opened: layout.Page, correlations: NDArray[np.float64]) -> None:
+    st.subheader("Do they agree?", anchor=False)
+    st.markdown(
+        "Spearman's rank correlation of absolute scores over the words: 1 for the same ranking, 0 for unrelated "
+        "ones. Words with scores near zero count as much as the others, so two methods that single out the same "
+        "word can still correlate weakly."
+    )
+    if np.isnan(correlations).all():
+        st.info("With a single word, or equal scores for all words, there is nothing to rank.")
     names = list(METHODS.values())
-    with agree:
-        st.subheader("Do they agree?", anchor=False)
-        st.markdown(
-            "Spearman's rank correlation of absolute scores over the words: 1 for the same ranking, 0 for unrelated "
-            "ones. Words with scores near zero count as much as the others, so two methods that single out the same "
-            "word can still correlate weakly."
-        )
-        if np.isnan(found.correlations).all():
-            st.info("With a single word, or equal scores for all words, there is nothing to rank.")
-        layout.chart(
-            correlation_map(names, found.correlations),
-            key="chart_correlations",
-            alt="Rank correlations of five attribution methods: "
-            + "; ".join(
-                f"{names[0]} and {names[place]} " + minus(f"{found.correlations[0, place]:.2f}")
-                for place in range(1, len(names))
-            ),
-            file_name=f"{opened.view.checkpoint}-correlations",
-        )
-    with gone:
-        st.subheader("What happens when words are deleted?", anchor=False)
-        st.markdown(
-            "Words are deleted one after the other, highest score first. If the scores find the words that matter, the "
-            "probability falls early and the area under the curve is small."
-        )
-        layout.chart(
-            deletion_lines(
-                names,
-                found.curves.shares,
-                [found.curves.curves[name] for name in METHODS],
-                found.curves.random,
-                winner=explained.label,
-            ),
-            key="chart_deletion",
-            alt=f"Lines of the probability of {explained.label[:40]} while words are deleted, ordered by "
-            + ", ".join(names)
-            + " and at random",
-            file_name=f"{opened.view.checkpoint}-deletion",
-        )
-    rows = [(METHODS[name], f"{found.curves.areas[name]:.3f}") for name in METHODS]
-    rows.append((f"random, mean of {len(found.curves.random)} orders", f"{found.curves.random_area:.3f}"))
-    with gone:
-        st.html(f'<div class="txcls-table">{_table(("order", "area under the curve"), rows)}</div>')
-        st.caption(
-            "The remaining words close up, and a single unknown word replaces the empty text. Such shortened texts are "
-            "unlike the training texts, which affects all methods. The grey band spans the random orders."
-        )
+    layout.chart(
+        correlation_map(names, correlations),
+        key="chart_correlations",
+        alt="Rank correlations of five attribution methods: "
+        + "; ".join(
+            f"{names[0]} and {names[place]} " + minus(f"{correlations[0, place]:.2f}") for place in range(1, len(names))
+        ),
+        file_name=f"{opened.view.checkpoint}-correlations",
+    )
+
+
+def _deletion(opened: layout.Page, found: DeletionCurves, *, winner: str) -> None:
+    st.subheader("What happens when words are deleted?", anchor=False)
+    st.markdown(
+        "Words are deleted one after the other, highest score first. If the scores find the words that matter, the "
+        "probability falls early and the area under the curve is small."
+    )
+    names = list(METHODS.values())
+    layout.chart(
+        deletion_lines(names, found.shares, [found.curves[name] for name in METHODS], found.random, winner=winner),
+        key="chart_deletion",
+        alt=f"Lines of the probability of {winner[:40]} while words are deleted, ordered by "
+        + ", ".join(names)
+        + " and at random",
+        file_name=f"{opened.view.checkpoint}-deletion",
+    )
+    rows = [(METHODS[name], f"{found.areas[name]:.3f}") for name in METHODS]
+    rows.append((f"random, mean of {len(found.random)} orders", f"{found.random_area:.3f}"))
+    st.html(f'<div class="txcls-table">{_table(("order", "area under the curve"), rows)}</div>')
+    st.caption(
+        "The remaining words close up, and a single unknown word replaces the empty text. Such shortened texts are "
+        "unlike the training texts, which affects all methods. The grey band spans the random orders."
+    )
 
 
 def _elsewhere(elsewhere: dict[str, float] | Any) -> str:
