@@ -231,19 +231,30 @@ def test_a_saved_classifier_is_the_same_under_its_new_name(made: txcls.Classifie
     again = txcls.load(folder)
     assert again.name == "copy" and "copy" in (folder / "README.md").read_text("utf-8")
     np.testing.assert_array_equal(again.probabilities(TEXTS), made.probabilities(TEXTS))
-    with pytest.raises(CheckpointError, match=r"exists; replace it with overwrite=True"):
+    with pytest.raises(CheckpointError, match=r"exists; choose another folder, or replace it with overwrite=True"):
         made.save(folder)
     made.save(str(folder), overwrite=True)
     assert load_checkpoint(folder).name == "copy"
+
+
+def test_no_name_lists_the_names_that_there_are() -> None:
+    with pytest.raises(CheckpointError, match="no checkpoint folder ''; known names: "):
+        txcls.load("")
 
 
 def test_saving_never_replaces_what_is_no_checkpoint(made: txcls.Classifier, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.txt").write_text("meow")
     (tmp_path / "file").write_text("text")
-    for name in ("photos", "file"):
-        with pytest.raises(CheckpointError, match="holds no checkpoint; choose another folder"):
+    for name, why in (
+        ("photos", "holds other files, which would be deleted"),
+        ("file", "a file with that name exists"),
+    ):
+        with pytest.raises(CheckpointError, match=why):
             made.save(tmp_path / name, overwrite=True)
+    (tmp_path / "empty").mkdir()
+    made.save(tmp_path / "empty", overwrite=True)
+    assert load_checkpoint(tmp_path / "empty").name == "empty"
     assert (tmp_path / "photos" / "cat.txt").read_text() == "meow"
 
 

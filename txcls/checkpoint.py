@@ -78,7 +78,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
             f"got {shown(path_or_name, limit=40)} ({type(path_or_name).__name__}); wanted a checkpoint's name or path, "
             "a str or Path"
         )
-    candidates = (Path(path_or_name), checkpoint_root() / path_or_name)
+    candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
     for attempt in range(2):
         for candidate in candidates:
             with suppress(OSError, ValueError):  # a name too long, or with a NUL byte
@@ -88,6 +88,17 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
                     settle(candidate.parent)  # it may be being replaced now, or a kill may have left it half replaced
     known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
     raise CheckpointError(one_line(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}"))
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Refuse a folder whose files are not those of a checkpoint: a checkpoint that replaces it would delete them.
+
+    Raises:
+        CheckpointError: it is such a folder.
+    """
+    is_checkpoint = all((folder / name).is_file() for name in ("config.json", "labels.json"))
+    if folder.is_dir() and not is_checkpoint and any(folder.iterdir()):
+        raise CheckpointError(f"{folder} holds other files, which would be deleted; choose another folder")
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> Path:
@@ -104,7 +115,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
 
     Raises:
         CheckpointError: the folder cannot be written, or the disk is full; an older checkpoint there is unchanged. Or
-            neither `path` nor `checkpoint.path` names a folder.
+            it holds other files; or neither `path` nor `checkpoint.path` names a folder.
     """
     import torch
     from safetensors import SafetensorError
@@ -114,6 +125,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
     if target is None:
         raise CheckpointError(f"{checkpoint.name} has not been saved before; name the folder to save it in")
     checkpoint = replace(checkpoint, path=target)
+    refuse_other_files(target)
     try:
         with new_folder(target) as temporary:
             weights = as_stored(checkpoint.model.state_dict())

@@ -227,14 +227,12 @@ class Classifier(Predictor):
             overwrite: replace the checkpoint that is there.
 
         Raises:
-            CheckpointError: something is there already, or the folder cannot be written.
+            CheckpointError: something is there already (with `overwrite`: something that is no checkpoint), or the
+                folder cannot be written.
         """
         folder = Path(path)
-        if folder.exists() and not (overwrite and (folder / "config.json").is_file()):
-            way = (
-                "holds no checkpoint; choose another folder" if overwrite else "exists; replace it with overwrite=True"
-            )
-            raise CheckpointError(f"{folder} {way}")
+        if folder.exists() and not overwrite:
+            raise CheckpointError(f"{folder} exists; choose another folder, or replace it with overwrite=True")
         return save_checkpoint(self.checkpoint, folder)
 
     def __repr__(self) -> str:

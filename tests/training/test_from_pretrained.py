@@ -63,7 +63,7 @@ def test_a_setting_asked_for_that_is_taken_over_is_refused(other: Checkpoint, as
         settings_from(other, config, assignments=["train.epochs=9", assignment])
 
 
-def test_settings_of_ones_own_or_equal_to_those_taken_over_may_be_token_outcome(other: Checkpoint) -> None:
+def test_settings_of_ones_own_or_equal_to_those_taken_over_may_be_asked_for(other: Checkpoint) -> None:
     asked = ["model.d_model=24", "model.dropout=0.4", "train.epochs=9", "data.split_seed=1"]
     config = run_config("classify").with_settings(asked)
     taken = settings_from(other, config, assignments=asked)

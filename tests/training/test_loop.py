@@ -222,7 +222,7 @@ def test_few_rows_are_read_more_often_until_there_are_enough_steps(min_steps: in
     assert result.history[-1].learning_rate < 1e-3, "the schedule ends with the last of them"
 
 
-def test_the_last_weights_are_kept_where_token_outcome() -> None:
+def test_the_last_weights_are_kept_where_asked_for() -> None:
     network, last = model(), {}
 
     def keep(progress: Progress) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.training.test_loop import TRAIN, VALIDATION, config, model
 from txcls.config import RunConfig, load_preset
-from txcls.errors import TrainingError, TxclsError
+from txcls.errors import CheckpointError, TrainingError, TxclsError
 from txcls.folders import alone
 from txcls.training import fit, pretrain, train
 from txcls.training.run_folder import state_file
@@ -32,7 +32,7 @@ def test_a_second_training_into_one_folder_is_refused(tmp_path: Path, quick: Run
 
 
 @pytest.mark.parametrize("run", [train, pretrain])
-def test_a_stopped_training_is_replaced_only_where_that_is_token_outcome(
+def test_a_stopped_training_is_replaced_only_where_that_is_asked_for(
     tmp_path: Path, quick: RunConfig, run: object
 ) -> None:
     state = state_file(tmp_path / "out")
@@ -47,12 +47,20 @@ def test_a_stopped_training_is_replaced_only_where_that_is_token_outcome(
     assert [entry.name for entry in state.parent.iterdir()] == ["state.pt"], "and the lock is gone"
 
 
-def test_a_stopped_training_is_replaced_where_that_is_token_outcome(tmp_path: Path, quick: RunConfig) -> None:
+def test_a_stopped_training_is_replaced_where_that_is_asked_for(tmp_path: Path, quick: RunConfig) -> None:
     state = state_file(tmp_path / "out")
     state.parent.mkdir()
     state.write_bytes(b"hours of work")
     made = train(quick, out=tmp_path / "out", overwrite=True, max_steps=1)
     assert made.path.is_dir() and not state.parent.exists()
+
+
+def test_a_folder_of_other_files_is_never_replaced(tmp_path: Path, quick: RunConfig) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="holds other files, which would be deleted; choose another folder"):
+        train(quick, out=tmp_path / "photos", overwrite=True, max_steps=1)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["photos"]
 
 
 def test_a_training_that_fails_leaves_no_lock(tmp_path: Path, quick: RunConfig) -> None:

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
-from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint import Checkpoint, load_checkpoint, refuse_other_files, save_checkpoint
 from txcls.errors import TrainingError
 from txcls.folders import alone, reason
 from txcls.training.distributed import here
@@ -21,9 +21,16 @@ def state_file(out: Path) -> Path:
 
 
 def check_writable(out: Path) -> None:
-    """Fail before training, not after it, if the checkpoint could not be written."""
+    """Fail before training, not after it, if the checkpoint could not be written.
+
+    Raises:
+        TrainingError, CheckpointError: see their messages.
+    """
     if here().rank:
         return  # only the first process writes
+    if out.exists() and not out.is_dir():
+        raise TrainingError(f"{out} is a file; choose another folder with --out")
+    refuse_other_files(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         probe = out.parent / f".{out.name}-probe"
@@ -33,8 +40,6 @@ def check_writable(out: Path) -> None:
         raise TrainingError(
             f"cannot write to {out.parent}: {error.strerror}; choose another folder with --out"
         ) from None
-    if out.exists() and not out.is_dir():
-        raise TrainingError(f"{out} is a file; choose another folder with --out")
 
 
 def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
