@@ -114,8 +114,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
         The folder.
 
     Raises:
-        CheckpointError: the folder cannot be written, or the disk is full; an older checkpoint there is unchanged. Or
-            it holds other files; or neither `path` nor `checkpoint.path` names a folder.
+        CheckpointError: neither `path` nor `checkpoint.path` names a folder, the folder holds other files or cannot be
+            written, or the disk is full; an older checkpoint there is unchanged.
     """
     import torch
     from safetensors import SafetensorError
