@@ -111,19 +111,18 @@ def score_file(
     if spreadsheet_safe and (is_json(suffix) or suffix == ".parquet"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
     survey = table.survey(text_column=text_column, typed=suffix == ".parquet")
-    columns = tuple(dict.fromkeys((*survey.columns, LABEL, PROBABILITY)))
     plan = _Plan(
         input_bytes=source.stat().st_size,
         input_sha256=_sha256([source]),
         checkpoint_sha256=_sha256(saved / name for name in FILES[:4]),
         rows=survey.rows,
         text_column=survey.text_column,
-        columns=columns,
+        columns=tuple(dict.fromkeys((*survey.columns, LABEL, PROBABILITY))),
         part_rows=PART_ROWS,
         precision=precision,
         spreadsheet_safe=spreadsheet_safe,
     )
-    form = _Form(suffix, columns, survey.schema, spreadsheet_safe)
+    form = _Form(suffix, plan.columns, survey.schema, spreadsheet_safe)
     _begin(folder, plan, resume=resume)
     files = [folder / f"{number:08}" for number in range(-(-survey.rows // PART_ROWS))]
 
@@ -137,7 +136,6 @@ def score_file(
         if on_progress is not None:
             on_progress(progress())
         for number, rows in table.parts(PART_ROWS, wanted=is_missing):
-            texts = [row[survey.text_column] for row in rows]
             for start in range(0, len(rows), CHUNK_ROWS):
                 if stop_requested():
                     state = progress()
@@ -145,9 +143,7 @@ def score_file(
                         f"stopped after {state.done:,} of {state.rows:,} rows, which are kept in {folder}; "
                         "continue with --resume"
                     )
-                found = _labels(classifier, texts[start : start + CHUNK_ROWS], precision)
-                for row, (label, probability) in zip(rows[start : start + CHUNK_ROWS], found, strict=True):
-                    row[LABEL], row[PROBABILITY] = label, probability
+                _add_labels(classifier, rows[start : start + CHUNK_ROWS], survey.text_column, precision)
             with _written(files[number]) as file:
                 form.write(rows, file)
             if on_progress is not None:
@@ -195,6 +191,13 @@ class BatchClassifier:
         labels = np.array([label for label, _ in found], dtype=object)  # N
         probabilities = np.array([np.nan if one is None else one for _, one in found], dtype=np.float64)  # N
         return {**batch, LABEL: labels, PROBABILITY: probabilities}
+
+
+def _add_labels(classifier: Predictor, rows: Sequence[Row], text_column: str, precision: Precision) -> None:
+    """Add the columns of the label and its probability to the rows."""
+    found = _labels(classifier, [row[text_column] for row in rows], precision)
+    for row, (label, probability) in zip(rows, found, strict=True):
+        row[LABEL], row[PROBABILITY] = label, probability
 
 
 def _labels(classifier: Predictor, texts: Sequence[str], precision: Precision) -> list[tuple[str, float | None]]:

@@ -52,36 +52,44 @@ def predict(
     An interrupted run on a file is continued with --resume. For several processes or machines, see
     examples/ray_predict.py.
     """
-    from txcls.predictor import Predictor
-
     if input_file is not None and texts:
         raise DataError("got both TEXT and --input; give one of them")
-    if output is not None and input_file is None:
-        raise DataError("got --output without --input FILE; to save results for typed texts, redirect standard output")
     if output is not None and as_json:
         raise DataError("got both --output and --json; give one of them")
-    if resume and output is None:
-        raise DataError("got --resume without --input FILE --output FILE; only such runs can be resumed")
-    if spreadsheet_safe and output is None:
-        raise DataError("got --spreadsheet-safe without --input FILE --output FILE; it applies to output files only")
-    if precision != "float32" and output is None:
-        raise DataError(f"got --precision {precision} without --input FILE --output FILE; it applies to files only")
-    if input_file is not None:
+    if output is None:
+        for option, given, why in (
+            ("--resume", resume, "only such runs can be resumed"),
+            ("--spreadsheet-safe", spreadsheet_safe, "it applies to output files only"),
+            (f"--precision {precision}", precision != "float32", "it applies to files only"),
+        ):
+            if given:
+                raise DataError(f"got {option} without --input FILE --output FILE; {why}")
+    if input_file is None:
         if output is not None:
-            _predict_file(
-                checkpoint,
-                input_file,
-                output,
-                text_column=text_column,
-                precision=precision,
-                spreadsheet_safe=spreadsheet_safe,
-                resume=resume,
+            raise DataError(
+                "got --output without --input FILE; to save results for typed texts, redirect standard output"
             )
-        elif as_json:
-            _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
-        else:
-            raise DataError("--input needs --output FILE (or --json, to print one object per row)")
-        return
+        _print_texts(checkpoint, texts, top_k=top_k, as_json=as_json)
+    elif output is not None:
+        _predict_file(
+            checkpoint,
+            input_file,
+            output,
+            text_column=text_column,
+            precision=precision,
+            spreadsheet_safe=spreadsheet_safe,
+            resume=resume,
+        )
+    elif as_json:
+        _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
+    else:
+        raise DataError("--input needs --output FILE (or --json, to print one object per row)")
+
+
+def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:
+    """Print the predictions for typed texts, or for the lines of standard input."""
+    from txcls.predictor import Predictor
+
     if not texts:
         if sys.stdin.isatty():
             raise DataError("no text given; add it in quotes, pipe lines in, or name a file with --input")

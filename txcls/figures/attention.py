@@ -17,6 +17,7 @@ from txcls.figures.style import (
     FRAME,
     OKABE_ITO,
     TOKENS,
+    add_click_targets,
     categories,
     label,
     line_across,
@@ -74,16 +75,12 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
                 hoverinfo="skip",
             )
     places = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
-    figure.add_scatter(
+    add_click_targets(
+        figure,
         x=[head * step + 0.5 for _, head in places],
         y=[layer * step + 0.5 for layer, _ in places],
         customdata=places,
         text=[f"Layer {layer + 1}, head {head + 1}<br>click to enlarge" for layer, head in places],
-        mode="markers",
-        marker={"symbol": "square", "size": 40, "opacity": 0},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        hovertemplate="%{text}<extra></extra>",
     )
     if selected is not None:
         layer, head = selected
@@ -232,26 +229,7 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         ],
     )
     span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
-    turn = np.linspace(0.0, np.pi, 25)
-    edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
-    for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
-        for low, high in pairwise(edges):
-            chosen = (arcs.weights >= low) & (arcs.weights < high) & ((arcs.keys > arcs.queries) == later)
-            if not chosen.any():
-                continue
-            start, end = arcs.queries[chosen].astype(float), arcs.keys[chosen].astype(float)
-            middle, radius = (start + end) / 2, (end - start) / 2
-            x = middle[:, None] - radius[:, None] * np.cos(turn)
-            y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(turn)
-            break_ = np.full((len(x), 1), np.nan)
-            figure.add_scatter(
-                x=np.hstack([x, break_]).ravel().astype(np.float32),
-                y=np.hstack([y, break_]).ravel().astype(np.float32),
-                mode="lines",
-                line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
-                opacity=float(np.clip(0.35 + (low + high) / 2, 0.45, 0.95)),
-                hoverinfo="skip",
-            )
+    _add_arcs(figure, arcs, span)
     if len(arcs.weights):
         apex = np.sign(arcs.keys - arcs.queries) * np.sqrt(np.abs(arcs.keys - arcs.queries) / span)
         figure.add_scatter(
@@ -274,6 +252,30 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
     )
     return figure
+
+
+def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
+    """One line per direction and range of weights; an arc between tokens `span` apart is 1 high, lower ones as sqrt."""
+    turn = np.linspace(0.0, np.pi, 25)
+    edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
+    for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
+        for low, high in pairwise(edges):
+            chosen = (arcs.weights >= low) & (arcs.weights < high) & ((arcs.keys > arcs.queries) == later)
+            if not chosen.any():
+                continue
+            start, end = arcs.queries[chosen].astype(float), arcs.keys[chosen].astype(float)
+            middle, radius = (start + end) / 2, (end - start) / 2
+            x = middle[:, None] - radius[:, None] * np.cos(turn)
+            y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(turn)
+            break_ = np.full((len(x), 1), np.nan)
+            figure.add_scatter(
+                x=np.hstack([x, break_]).ravel().astype(np.float32),
+                y=np.hstack([y, break_]).ravel().astype(np.float32),
+                mode="lines",
+                line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
+                opacity=float(np.clip(0.35 + (low + high) / 2, 0.45, 0.95)),
+                hoverinfo="skip",
+            )
 
 
 def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:

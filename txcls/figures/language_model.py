@@ -43,26 +43,10 @@ def token_bars(
             the others.
         true: index of the token in the text, which is framed.
     """
-    n_other, p_other = other
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
     top = next(scale for scale in SCALES if scale >= min(max(*probabilities, *(filtered or (0.0,))), 1.0))
-    # No bar for the others: the total of many thousands would dwarf the rest.
-    others = {"text": f"{n_other:,} others: {percent(p_other)} in total", "font": {"size": 15}}
-    figure = new_figure(
-        height=76 + (42 if filtered is None else 50) * (len(names) + 1),
-        right=160 if true is not None else 84,
-        x={"range": [0, top], "tickformat": ".0%" if top > 0.1 else ".1~%", "nticks": 6, "title": "probability"},
-        y={
-            "range": [len(names) + 0.5, -0.5],
-            "tickvals": rows,
-            "ticktext": names,
-            "tickfont": {"size": 17},
-            "showgrid": False,
-        },
-        annotations=[{"x": 0, "y": len(names), "showarrow": False, "xanchor": "left", **others}],
-        **(legend_above(y=1.0) if filtered is not None else {}),
-    )
+    figure = _ranked_rows(names, other=other, top=top, two_bars=filtered is not None, marks_true=true is not None)
     shared: dict[str, object] = {
         "orientation": "h",
         "textposition": "outside",
@@ -94,6 +78,29 @@ def token_bars(
             **shared,
         )
     return figure
+
+
+def _ranked_rows(
+    names: Sequence[str], *, other: tuple[int, float], top: float, two_bars: bool, marks_true: bool
+) -> go.Figure:
+    """The figure of `token_bars` without bars: a row per name, and the total of all others as text below."""
+    n_other, p_other = other
+    # No bar for the others: the total of many thousands would dwarf the rest.
+    others = {"text": f"{n_other:,} others: {percent(p_other)} in total", "font": {"size": 15}}
+    return new_figure(
+        height=76 + (50 if two_bars else 42) * (len(names) + 1),
+        right=160 if marks_true else 84,
+        x={"range": [0, top], "tickformat": ".0%" if top > 0.1 else ".1~%", "nticks": 6, "title": "probability"},
+        y={
+            "range": [len(names) + 0.5, -0.5],
+            "tickvals": np.arange(len(names)),
+            "ticktext": names,
+            "tickfont": {"size": 17},
+            "showgrid": False,
+        },
+        annotations=[{"x": 0, "y": len(names), "showarrow": False, "xanchor": "left", **others}],
+        **(legend_above(y=1.0) if two_bars else {}),
+    )
 
 
 def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:

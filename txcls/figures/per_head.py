@@ -7,7 +7,16 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Settings, flat_colour_bar, minus, new_figure
+from txcls.figures.style import (
+    DIVERGING,
+    FRAME,
+    SEQUENTIAL,
+    Settings,
+    add_click_targets,
+    flat_colour_bar,
+    minus,
+    new_figure,
+)
 
 BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Ends of the colour scale of differences: few, so that colours can be compared between texts."""
@@ -141,16 +150,12 @@ def _heads(
         f"layer {layer + 1}, " + ("feed-forward" if head == FEED_FORWARD else f"head {head + 1}")
         for layer, head in numbers
     ]
-    figure.add_scatter(
+    add_click_targets(
+        figure,
         x=[centres[column] for _, column in places],
         y=[layer for layer, _ in places],
         customdata=numbers,
         text=[f"<b>{part}</b><br>{hover(float(cells[place]))}" for part, place in zip(parts, places, strict=True)],
-        mode="markers",
-        marker={"symbol": "square", "size": 34, "opacity": 0},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        hovertemplate="%{text}<extra></extra>",
     )
     return figure
 

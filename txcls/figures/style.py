@@ -138,6 +138,34 @@ def names_over_bars(names: Sequence[str], *, by: float) -> list[dict[str, Any]]:
     return [{"y": row - by, "text": name, **shared} for row, name in enumerate(names)]
 
 
+def add_click_targets(
+    figure: go.Figure,
+    *,
+    x: Sequence[float],
+    y: Sequence[float],
+    customdata: Sequence[tuple[int, int]],
+    text: Sequence[str],
+) -> None:
+    """Invisible markers over the cells of a heat map: plotly reports clicks on markers alone.
+
+    Args:
+        x, y: the cells' centres.
+        customdata: what a click reports, per cell.
+        text: what hovering shows, per cell.
+    """
+    figure.add_scatter(
+        x=x,
+        y=y,
+        customdata=customdata,
+        text=text,
+        mode="markers",
+        marker={"symbol": "square", "size": 40, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
 def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: int = 8, **layout: object) -> go.Figure:
     """A figure without data: the common font and margins, two axes, and further settings of the layout.
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from txcls.app import compute, layout, pages
 from txcls.app.components.word_order import draggable_words
@@ -36,6 +37,7 @@ python -m txcls train positions --out checkpoints/positions_sinusoidal
 python -m txcls train positions --set model.positions=learned --out checkpoints/positions_learned
 python -m txcls train positions --set model.positions=none --out checkpoints/positions_none
 """
+Floats = NDArray[np.floating]
 MOST_WORDS = 100
 SHOWN_DIMENSIONS = 8
 
@@ -66,9 +68,7 @@ def main() -> None:
 
 
 def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> None:
-    from txcls.inspection.positions import position_products
-
-    name = layout.plain(opened.view.checkpoint)
+    """The formula or the learned vectors: as a heat map, by dimension, and their dot products."""
     text, controls = st.columns([3, 2], gap="large")
     with text:
         st.markdown(
@@ -76,98 +76,95 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
             "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
         )
         st.latex(FORMULA)
-    own = False
     with controls:
-        if kind == "learned":
-            shown = st.segmented_control(
-                "Encoding",
-                ["learned", "formula"],
-                default="learned",
-                required=True,
-                key="pe_kind",
-            )
-            own = shown == "learned"
+        learned = kind == "learned" and (
+            st.segmented_control("Encoding", ["learned", "formula"], default="learned", required=True, key="pe_kind")
+            == "learned"
+        )
         length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
         width = st.slider(
-            "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=own
+            "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=learned
         )
-    if own:
+    if learned:
         length = min(length, max_length)
-        values = compute.positions(opened.source, length=length).values
-        bound = None
-        mark = f"✓ This is what **{name}** adds: it **learned** a vector for each of its {max_length} positions."
-        reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
-        if reached < length:
-            mark += f" Those from {reached} on are still zero: no training text was that long."
+        values, bound = np.asarray(compute.positions(opened.source, length=length).values), None
     else:
-        values = compute.sinusoids(length, width)
-        bound = 1.0
-        if kind == "none":
-            mark = f"**{name}** uses no position encoding; this is the formula."
-        elif kind == "learned":
-            mark = f"This is the formula; **{name}** learned its positions instead."
-        elif width == d_model:
-            mark = f"✓ This is what **{name}** adds to its tokens: the formula with d_model = {d_model}."
-        else:
-            mark = f"This is the formula with d_model = {width}; **{name}** uses it with d_model = **{d_model}**."
-    is_own = mark.startswith("✓")
-    used = n_tokens if is_own else None
+        values, bound = compute.sinusoids(length, width), 1.0
+    is_added = learned or (kind == "sinusoidal" and width == d_model)
+    used = n_tokens if is_added else None
+    name = layout.plain(opened.view.checkpoint)
+    mark = _whose(name, kind, values, learned=learned, d_model=d_model, max_length=max_length)
     if used:
         mark += f" The frame marks the {min(used, length)} positions of the text above."
-    if is_own and length > max_length:
+    if is_added and length > max_length:
         mark += f" It has {max_length} positions at most."
     st.markdown(mark)
-    values = np.asarray(values)
-    n_positions, n_dimensions = values.shape
     layout.chart(
         position_heatmap(values, bound=bound, used=used),
         key="chart_positions",
-        alt=f"Heat map of the position encoding, {n_positions} positions by {n_dimensions} dimensions"
-        + ("" if own else ": high frequencies in the first dimensions, lower ones to the right"),
-        file_name=f"positions-{n_positions}x{n_dimensions}",
+        alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
+        + ("" if learned else ": high frequencies in the first dimensions, lower ones to the right"),
+        file_name=f"positions-{len(values)}x{values.shape[1]}",
     )
     curves, products = st.columns(2, gap="large")
     with curves:
-        st.subheader("Single dimensions over positions", anchor=False)
-        chosen = st.multiselect(
-            "Dimensions",
-            range(n_dimensions),
-            default=[
-                d
-                for d in (
-                    n_dimensions // 8 // 2 * 2,
-                    n_dimensions // 8 // 2 * 2 + 1,
-                    n_dimensions // 4,
-                    n_dimensions // 2,
-                )
-                if d < n_dimensions
-            ],
-            max_selections=8,
-            key=f"pe_dimensions_{n_dimensions}",
-        )
-        layout.chart(
-            position_curves(values, chosen, bound=bound),
-            key="chart_curves",
-            alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
-            file_name="position-curves",
-        )
+        _curves(values, bound=bound)
     with products:
-        st.subheader("Similarity of two positions", anchor=False)
-        st.markdown(
-            "The dot product of their vectors."
-            + (
-                ""
-                if own
-                else " It depends only on the distance, hence the stripes, and is largest for a position with itself."
-            )
-        )
-        layout.chart(
-            position_products_map(position_products(values), used=used),
-            key="chart_products",
-            alt=f"Heat map of dot products between {n_positions} positions"
-            + ("" if own else ": bright diagonal, the same along every stripe"),
-            file_name="position-products",
-        )
+        _products(values, learned=learned, used=used)
+
+
+def _whose(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
+    """One sentence: whether the model adds the vectors that are shown to its tokens."""
+    width = values.shape[1]
+    if learned:
+        mark = f"✓ This is what **{name}** adds: it **learned** a vector for each of its {max_length} positions."
+        reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
+        if reached < len(values):
+            mark += f" Those from {reached} on are still zero: no training text was that long."
+        return mark
+    if kind == "none":
+        return f"**{name}** uses no position encoding; this is the formula."
+    if kind == "learned":
+        return f"This is the formula; **{name}** learned its positions instead."
+    if width == d_model:
+        return f"✓ This is what **{name}** adds to its tokens: the formula with d_model = {d_model}."
+    return f"This is the formula with d_model = {width}; **{name}** uses it with d_model = **{d_model}**."
+
+
+def _curves(values: Floats, *, bound: float | None) -> None:
+    """Chosen dimensions as curves over positions."""
+    n = values.shape[1]
+    st.subheader("Single dimensions over positions", anchor=False)
+    shown_at_first = (n // 8 // 2 * 2, n // 8 // 2 * 2 + 1, n // 4, n // 2)
+    chosen = st.multiselect(
+        "Dimensions",
+        range(n),
+        default=[dimension for dimension in shown_at_first if dimension < n],
+        max_selections=8,
+        key=f"pe_dimensions_{n}",
+    )
+    layout.chart(
+        position_curves(values, chosen, bound=bound),
+        key="chart_curves",
+        alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
+        file_name="position-curves",
+    )
+
+
+def _products(values: Floats, *, learned: bool, used: int | None) -> None:
+    """The dot product of every two positions."""
+    from txcls.inspection.positions import position_products
+
+    st.subheader("Similarity of two positions", anchor=False)
+    of_formula = " It depends only on the distance, hence the stripes, and is largest for a position with itself."
+    st.markdown("The dot product of their vectors." + ("" if learned else of_formula))
+    layout.chart(
+        position_products_map(position_products(values), used=used),
+        key="chart_products",
+        alt=f"Heat map of dot products between {len(values)} positions"
+        + ("" if learned else ": bright diagonal, the same along every stripe"),
+        file_name="position-products",
+    )
 
 
 def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
