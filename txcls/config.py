@@ -222,7 +222,8 @@ class TrainConfig(Section):
     masked_share: Fraction = 0.15
     """Pre-training on masked or replaced tokens: the share of the tokens that are masked or replaced."""
     token_dropout: Fraction = 0.0
-    """Probability that a training token is replaced by the unknown token, drawn anew in each epoch."""
+    """Probability that a training token is replaced by the unknown token, or by the mask token where tokens are
+    sub-words, drawn anew in each epoch."""
     ema_decay: Fraction = 0.0
     """Decay per step of the moving average of the weights, which is what is validated and kept; 0 for no average."""
     validations_per_epoch: int = Field(1, ge=1, le=100)

@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.config import ModelConfig, TrainConfig
+from txcls.config import ModelConfig, TrainConfig, load_preset
 from txcls.data.batches import TokenisedTexts
+from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
 from txcls.evaluation import predict_logits
 from txcls.model import TextClassifier
+from txcls.text.vocabulary import MASK, UNK
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import drop_tokens
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
+from txcls.training.prepare import prepare
 
 VOCAB = 40
 
@@ -258,10 +261,19 @@ def test_averaged_weights_are_the_moving_average() -> None:
 def test_token_dropout_spares_special_tokens() -> None:
     torch.manual_seed(0)
     ids = torch.arange(20).repeat(500, 1)
-    dropped = drop_tokens(ids, 0.3)
-    assert torch.equal(dropped[:, :4], ids[:, :4])
-    changed = dropped[:, 4:] != ids[:, 4:]
-    assert changed.float().mean().item() == pytest.approx(0.3, abs=0.02) and (dropped[:, 4:][changed] == 1).all()
+    for by in (UNK, MASK):
+        dropped = drop_tokens(ids, 0.3, dropped=by)
+        assert torch.equal(dropped[:, :4], ids[:, :4])
+        changed = dropped[:, 4:] != ids[:, 4:]
+        assert changed.float().mean().item() == pytest.approx(0.3, abs=0.02) and (dropped[:, 4:][changed] == by).all()
+
+
+@pytest.mark.parametrize("tokenizer, dropped", [("word", UNK), ("bpe", MASK)])
+def test_dropped_words_become_unknown_and_dropped_subwords_masked(tokenizer: str, dropped: int) -> None:
+    config = load_preset("sample").with_settings([f"text.tokenizer={tokenizer}", "text.max_vocabulary=400"])
+    rows = LabelledTexts(["a parcel is late", "no parcel came"] * 4, [0, 1] * 4, ("late", "lost"))
+    prepared = prepare(config, rows, rows, init=None, cache=None, tell=lambda message: None)
+    assert prepared.objective.dropped == dropped
 
 
 def test_a_full_disk_is_said_and_leaves_the_state_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,19 +47,25 @@ class Objective(Protocol):
 
 
 class Classify:
-    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured."""
+    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured.
 
-    def __init__(self, config: TrainConfig, class_weights: Tensor) -> None:
-        self.config, self.class_weights = config, class_weights
+    Args:
+        config: of training.
+        class_weights: (C,).
+        dropped: the id that takes the place of dropped tokens.
+    """
+
+    def __init__(self, config: TrainConfig, class_weights: Tensor, *, dropped: int = UNK) -> None:
+        self.config, self.class_weights, self.dropped = config, class_weights, dropped
 
     @classmethod
-    def of(cls, texts: TokenisedTexts, *, n_classes: int, config: TrainConfig) -> Self:
+    def of(cls, texts: TokenisedTexts, *, n_classes: int, config: TrainConfig, dropped: int = UNK) -> Self:
         """The objective for these training texts, with class weights computed from their labels."""
-        return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config))
+        return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config), dropped=dropped)
 
     def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
-        dropped = drop_tokens(ids, self.config.token_dropout)
-        logits = model(dropped).float()  # B C
+        kept = drop_tokens(ids, self.config.token_dropout, dropped=self.dropped)
+        logits = model(kept).float()  # B C
         weights = self.class_weights.to(ids.device)
         loss = F.cross_entropy(logits, labels, weight=weights, label_smoothing=self.config.label_smoothing)
         right = (logits.detach().argmax(-1) == labels).sum()
@@ -133,12 +139,12 @@ def _token_outcome(scores: Tensor, targets: Tensor) -> Outcome:
     return Outcome(F.cross_entropy(scores, targets), right, len(targets), len(targets))
 
 
-def drop_tokens(ids: Tensor, probability: float) -> Tensor:
-    """Replace each ordinary token of `ids` (B, T) by the unknown token with that probability (word dropout)."""
+def drop_tokens(ids: Tensor, probability: float, *, dropped: int = UNK) -> Tensor:
+    """Replace each ordinary token of `ids` (B, T) by the token `dropped` with that probability (word dropout)."""
     if not probability:
         return ids
-    dropped = (torch.rand(ids.shape, device=ids.device) < probability) & (ids >= len(SPECIAL_TOKENS))  # B T
-    return ids.masked_fill(dropped, UNK)  # B T
+    chosen = (torch.rand(ids.shape, device=ids.device) < probability) & (ids >= len(SPECIAL_TOKENS))  # B T
+    return ids.masked_fill(chosen, dropped)  # B T
 
 
 def mask_tokens(
