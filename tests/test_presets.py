@@ -14,7 +14,7 @@ from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
 from txcls.text.encoder import TextEncoder
-from txcls.training.from_pretrained import check_unread, encoder_from, start_from
+from txcls.training.from_pretrained import OWN_SETTINGS, check_unread, encoder_from, start_from
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -73,11 +73,19 @@ def test_what_a_classifier_holds_out_was_not_read_by_the_encoder(
         check_unread(made, open_dataset(config.data, path=published_data / name), by_date)
 
 
-def test_the_news_classifier_can_start_from_the_masked_model_made_for_it(tmp_path: Path) -> None:
-    masked, news = load_preset("masked_lm"), load_preset("ag_news")
-    encoder = TextEncoder.fit(TEXTS, masked.text, max_length=masked.model.max_length, class_token=True)
-    network = LanguageModel(masked.model, vocab_size=encoder.vocab_size)
-    made = Checkpoint(tmp_path / "masked", masked, encoder, (), network)
+@pytest.mark.parametrize("name", ["ag_news", "huffpost", "imdb", "clinc150"])
+def test_a_classifier_without_the_encoder_has_its_form_so_that_the_two_starts_can_be_compared(name: str) -> None:
+    encoder, config = load_preset("encoder"), load_preset(name)
+    started = config.model_copy(update={"text": encoder.text, "model": encoder.model})
+    own = {setting: getattr(config.model, setting) for setting in (*OWN_SETTINGS, "token_bias")}
+    assert config == started.model_copy(update={"model": encoder.model.model_copy(update=own)})
+
+
+def test_a_classifier_starts_with_the_encoders_weights() -> None:
+    preset, news = load_preset("encoder"), load_preset("ag_news")
+    text = TextEncoder.fit(TEXTS, preset.text, max_length=preset.model.max_length)
+    network = LanguageModel(preset.model, vocab_size=text.vocab_size)
+    made = Checkpoint(Path("encoder"), preset, text, (), network)
     ours = TextClassifier(news.model, vocab_size=encoder_from(made, news).vocab_size, n_classes=4)
     start_from(ours, made)
     for name, weight in network.state_dict().items():
