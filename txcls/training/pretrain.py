@@ -78,7 +78,7 @@ def pretrain(
     )
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     with here().one_before_others():
-        train, held_out = (_windows(encoder, part) for part in (texts.training, texts.validation))
+        train, held_out = (windows(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
     model, objective = _task(config, encoder.vocab_size, train)
     start_embeddings(model.embeddings, train, config.train, tell=tell)
@@ -113,6 +113,14 @@ def pretrain(
     return finished(checkpoint)
 
 
+def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
+    """The ids of texts, those longer than the model reads split into windows."""
+    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
+    first = CLS if encoder.class_token else None
+    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
+    return TokenisedTexts.encode(whole, rows, cache=cache_folder() / "tokens").windows(encoder.max_length, first=first)
+
+
 def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[Encoder, Objective]:
     """A model with its initial weights, and its training objective."""
     share = config.train.masked_share
@@ -128,14 +136,6 @@ def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[En
         counts = np.bincount(train.ids, minlength=vocab_size) + 1.0  # V
         language_model.bias.data.copy_(torch.from_numpy(np.log(counts / counts.sum())))
     return model, objective
-
-
-def _windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
-    """The ids of texts, long ones split into windows."""
-    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
-    first = CLS if encoder.class_token else None
-    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
-    return TokenisedTexts.encode(whole, rows, cache=cache_folder() / "tokens").windows(encoder.max_length, first=first)
 
 
 def _figures(config: RunConfig, best: HistoryRow) -> dict[str, float]:
