@@ -249,6 +249,7 @@ def test_saving_never_replaces_what_is_no_checkpoint(made: txcls.Classifier, tmp
     for name, why in (
         ("photos", "holds other files, which would be deleted"),
         ("file", "a file with that name exists"),
+        ("n" * 300, "File name too long"),
     ):
         with pytest.raises(CheckpointError, match=why):
             made.save(tmp_path / name, overwrite=True)

@@ -95,6 +95,7 @@ def refuse_other_files(folder: Path) -> None:
 
     Raises:
         CheckpointError: it is such a folder.
+        OSError: it cannot be read.
     """
     is_checkpoint = all((folder / name).is_file() for name in ("config.json", "labels.json"))
     if folder.is_dir() and not is_checkpoint and any(folder.iterdir()):
@@ -125,8 +126,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
     if target is None:
         raise CheckpointError(f"{checkpoint.name} has not been saved before; name the folder to save it in")
     checkpoint = replace(checkpoint, path=target)
-    refuse_other_files(target)
     try:
+        refuse_other_files(target)
         with new_folder(target) as temporary:
             weights = as_stored(checkpoint.model.state_dict())
             if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:

@@ -10,6 +10,7 @@ What it does inside is in `txcls.inspection`, one module per question; `txcls.fi
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -231,8 +232,9 @@ class Classifier(Predictor):
                 folder cannot be written.
         """
         folder = Path(path)
-        if folder.exists() and not overwrite:
-            raise CheckpointError(f"{folder} exists; choose another folder, or replace it with overwrite=True")
+        with suppress(OSError):  # a name too long, which saving reports
+            if folder.exists() and not overwrite:
+                raise CheckpointError(f"{folder} exists; choose another folder, or replace it with overwrite=True")
         return save_checkpoint(self.checkpoint, folder)
 
     def __repr__(self) -> str:

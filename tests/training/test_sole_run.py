@@ -12,7 +12,7 @@ from txcls.config import RunConfig, load_preset
 from txcls.errors import CheckpointError, TrainingError, TxclsError
 from txcls.folders import alone
 from txcls.training import fit, pretrain, train
-from txcls.training.run_folder import state_file
+from txcls.training.run_folder import check_writable, state_file
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -61,6 +61,11 @@ def test_a_folder_of_other_files_is_never_replaced(tmp_path: Path, quick: RunCon
     with pytest.raises(CheckpointError, match="holds other files, which would be deleted; choose another folder"):
         train(quick, out=tmp_path / "photos", overwrite=True, max_steps=1)
     assert [entry.name for entry in tmp_path.iterdir()] == ["photos"]
+
+
+def test_a_folder_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="File name too long; choose another folder with --out"):
+        check_writable(tmp_path / ("n" * 300))
 
 
 def test_a_training_that_fails_leaves_no_lock(tmp_path: Path, quick: RunConfig) -> None:

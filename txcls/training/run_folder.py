@@ -28,10 +28,10 @@ def check_writable(out: Path) -> None:
     """
     if here().rank:
         return  # only the first process writes
-    if out.exists() and not out.is_dir():
-        raise TrainingError(f"{out} is a file; choose another folder with --out")
-    refuse_other_files(out)
     try:
+        if out.exists() and not out.is_dir():
+            raise TrainingError(f"{out} is a file; choose another folder with --out")
+        refuse_other_files(out)
         out.parent.mkdir(parents=True, exist_ok=True)
         probe = out.parent / f".{out.name}-probe"
         probe.touch()
