@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float32]
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
 PRESETS: dict[compute.Objective, tuple[str, str]] = {
-    "masked": ("masked_news", "fills in blanks"),
+    "masked": ("encoder", "fills in blanks"),
     "causal": ("lm", "continues texts"),
 }
 MOST_MAPPED = 128
