@@ -69,6 +69,9 @@ def test_scope_scores_by_hand() -> None:
     np.testing.assert_allclose(scope_scores(logits, calibration=Calibration(), score="max_probability"), [0.75, 0.5])
     np.testing.assert_allclose(scope_scores(logits, calibration=sharp, score="max_probability"), [0.9, 0.5])
     np.testing.assert_allclose(scope_scores(logits, calibration=flat, score="energy"), [np.log(4.0), 2.0 + np.log(2.0)])
+    three = np.array([[1.0, 2.0, 6.0], [-7.0, -5.0, 3.0], [4.0, 4.0, 4.0]])
+    by_hand = [3 / np.sqrt(14 / 3), 6 / np.sqrt(56 / 3), 0.0]  # the second is the first times 2, moved by 9
+    np.testing.assert_allclose(scope_scores(three, calibration=flat, score="standard_score"), by_hand)
 
 
 @given(st.integers(0, 1000), st.floats(0.05, 0.95))

@@ -105,14 +105,16 @@ def test_no_text_raises(classifier: Predictor, text: str) -> None:
     assert prediction.label is None or prediction.label in CLASSES
 
 
-@pytest.mark.parametrize("score", ["energy", "max_probability"])
+@pytest.mark.parametrize("score", ["energy", "max_probability", "standard_score"])
 def test_texts_below_the_threshold_are_out_of_scope(
-    classifier: Predictor, score: Literal["energy", "max_probability"]
+    classifier: Predictor, score: Literal["energy", "max_probability", "standard_score"]
 ) -> None:
     assert classifier.predict([TEXTS[0]])[0].out_of_scope is None, "this checkpoint has no rule"
     logits = classifier.logits(torch.tensor([classifier.encoder.encode(TEXTS[0]).ids]))
     if score == "energy":
         value = float(torch.logsumexp(logits, -1))
+    elif score == "standard_score":
+        value = float((logits.max() - logits.mean()) / logits.std(correction=0))
     else:
         value = float(calibrated(logits[0]).max())
     for threshold, expected in ((value - 0.01, False), (value + 0.01, True)):

@@ -84,12 +84,19 @@ def scope_scores(logits: Floats, *, calibration: Calibration, score: str) -> Flo
     """In-scope scores (N,) of logits (N, C); higher means more like a text of the known classes.
 
     "max_probability" is the highest calibrated probability (Hendrycks & Gimpel 2017), "energy" the log sum exp of the
-    logits, the negative free energy of Liu et al. 2020.
+    logits, the negative free energy of Liu et al. 2020. "standard_score" is how many standard deviations the highest
+    logit lies above the mean of the text's logits. It leaves the length of the pooled vector out and keeps its
+    direction, close to the cosine with the winner's row of the head (Zhang & Xiang 2023, "MaxCosine").
     """
     if score == "energy":
         highest = logits.max(axis=1).astype(np.float64)  # N
         energy: Floats = highest + np.log(np.exp(logits - highest[:, None]).sum(axis=1))
         return energy
+    if score == "standard_score":
+        centred = logits.astype(np.float64) - logits.mean(axis=1, keepdims=True, dtype=np.float64)  # N C
+        deviation = centred.std(axis=1)  # N
+        above: Floats = centred.max(axis=1) / np.where(deviation > 0, deviation, 1.0)  # all logits alike: 0
+        return above
     confidence: Floats = calibrated_probabilities(logits, calibration).max(axis=1)
     return confidence
 

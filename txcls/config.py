@@ -17,6 +17,7 @@ from txcls.errors import ConfigError
 CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
 PostPart = Literal["headers", "signatures", "quotes"]
 Precision = Literal["auto", "float32", "bfloat16"]
+ScopeScore = Literal["max_probability", "energy", "standard_score"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 MOST_SINUSOIDS = 2**23
@@ -274,8 +275,9 @@ class Calibration(Section):
 class ScopeRule(Section):
     """When a text is out of scope; fitted on validation rows, stored in a checkpoint's config.json."""
 
-    score: Literal["max_probability", "energy"]
-    """The score: the highest calibrated probability, or log sum exp of the logits (Liu et al. 2020, "energy")."""
+    score: ScopeScore
+    """The score: the highest calibrated probability, log sum exp of the logits (Liu et al. 2020, "energy"), or how many
+    standard deviations the highest logit lies above the mean of all (after Zhang & Xiang 2023)."""
     threshold: float
     """Texts with a lower score are out of scope."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from txcls.calibration import calibrated_probabilities, fit_calibration, scope_scores, scope_threshold
 from txcls.checkpoint import Checkpoint
-from txcls.config import Calibration, ScopeRule
+from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
@@ -285,11 +285,11 @@ def _out_of_scope_logits(
 
 
 def _fit_scope(inside: Any, labels: Any, outside: Any, calibration: Calibration) -> ScopeRule:
-    """The score with the higher AUROC between in-scope (N, C) and out-of-scope (M, C) logits, and its threshold."""
+    """The score with the highest AUROC between in-scope (N, C) and out-of-scope (M, C) logits, and its threshold."""
     right = inside.argmax(axis=1) == labels  # N
     scores = {
         kind: tuple(scope_scores(logits, calibration=calibration, score=kind) for logits in (inside, outside))
-        for kind in ("max_probability", "energy")
+        for kind in get_args(ScopeScore)
     }
     kind = max(scores, key=lambda name: auroc(*scores[name]))
     own, others = scores[kind]
