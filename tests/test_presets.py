@@ -12,7 +12,7 @@ from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import TrainingError
-from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
+from txcls.model import LanguageModel, TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.from_pretrained import OWN_SETTINGS, check_unread, encoder_from, start_from
 
@@ -65,7 +65,7 @@ def test_what_a_classifier_holds_out_was_not_read_by_the_encoder(
 ) -> None:
     preset = load_preset("encoder")
     text = TextEncoder.fit(TEXTS, preset.text, max_length=preset.model.max_length)
-    made = Checkpoint(tmp_path, preset, text, (), ReplacedTokenDetector(preset.model, vocab_size=text.vocab_size))
+    made = Checkpoint(tmp_path, preset, text, (), LanguageModel(preset.model, vocab_size=text.vocab_size))
     config = load_preset(name)
     check_unread(made, open_dataset(config.data, path=published_data / name), config)
     by_date = config.with_settings(["data.split=date"])

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 class Checkpoint:
     """Everything needed to use a model, and the record of how it was made.
 
-    `model` is a `TextClassifier` where the objective is "classify", a `ReplacedTokenDetector` where it is "replaced",
-    and a `LanguageModel` otherwise; only a classifier has `classes`. `path` is its folder, None until it is saved.
+    `model` is a `TextClassifier` where the objective is "classify", and a `LanguageModel` otherwise; only a classifier
+    has `classes`. `path` is its folder, None until it is saved.
     """
 
     path: Path | None

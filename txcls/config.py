@@ -221,7 +221,7 @@ class TrainConfig(Section):
     label_smoothing: Fraction = 0.0
     """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
     masked_share: Fraction = 0.15
-    """Pre-training on masked or replaced tokens: the share of the tokens that are masked or replaced."""
+    """Pre-training on masked tokens: the share of the tokens that are to be predicted."""
     token_dropout: Fraction = 0.0
     """Probability that a training token is replaced by the unknown token, or by the mask token where tokens are
     sub-words, drawn anew in each epoch."""
@@ -289,9 +289,8 @@ class RunConfig(Section):
     """Name of the preset, and of the checkpoint folder unless `--out` says otherwise."""
     title: str = ""
     """What it classifies, in a few words, for display."""
-    objective: Literal["classify", "masked", "replaced", "causal"] = "classify"
-    """The training objective: class labels (`train`), or for `pretrain` masked tokens, replaced tokens (ELECTRA), or
-    the next token (causal)."""
+    objective: Literal["classify", "masked", "causal"] = "classify"
+    """The training objective: class labels (`train`), or for `pretrain` masked tokens or the next token (causal)."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()
@@ -299,11 +298,6 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:
-        if self.objective == "replaced" and self.train.monitor == "accuracy":
-            raise ValueError(
-                "train.monitor: accuracy falls during replaced-token training, because the generator improves; "
-                "wanted last or loss"
-            )
         if (self.objective == "causal") != self.model.causal and self.objective != "classify":
             raise ValueError(
                 f"objective: {self.objective} needs model.causal = {str(self.objective == 'causal').lower()}, "

@@ -317,32 +317,6 @@ class TextClassifier(Encoder):
         return logits
 
 
-class ReplacedTokenDetector(Encoder):
-    """Token ids (B, T) to one logit per token, (B, T): was it replaced by a plausible other token? (ELECTRA)
-
-    txcls/training/replaced_tokens.py makes the replacements and trains it.
-
-    Args:
-        config: sizes and options; those of pooling are not used.
-        vocab_size: V.
-    """
-
-    def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
-        super().__init__(config, vocab_size=vocab_size)
-        self.replaced = nn.Linear(config.d_model, 1)
-        self.logits = Tap()
-        self._finish()
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Logits (B, T) of ids (B, T), above zero where a token is more likely replaced than original.
-
-        Raises:
-            ValueError: the rows are longer than the config's max_length.
-        """
-        logits: Tensor = self.logits(self.replaced(self.read(ids)).squeeze(-1))  # B T
-        return logits
-
-
 class LanguageModel(Encoder):
     """Token ids (B, T) to logits over the vocabulary at every position, (B, T, V).
 

@@ -82,7 +82,7 @@ def group_name(one: Mapping[str, Any], form: str) -> str:
     return f"over {form.format(over)}" + (f" to {form.format(up_to)}" if up_to is not None else "")
 
 
-_TASKS = {"classify": "text-classification", "masked": "fill-mask", "causal": "text-generation", "replaced": None}
+_TASKS = {"classify": "text-classification", "masked": "fill-mask", "causal": "text-generation"}
 
 
 def _metadata(name: str, config: RunConfig, metrics: Mapping[str, Any], *, is_classifier: bool) -> "ModelCardData":
@@ -148,7 +148,6 @@ def _pretrained_lines(name: str, config: RunConfig, metrics: Mapping[str, Any]) 
     kind = {
         "masked": "A masked language model trained from scratch with txcls",
         "causal": "A causal language model trained from scratch with txcls",
-        "replaced": "An encoder pre-trained from scratch with txcls by replaced-token detection (ELECTRA)",
     }[config.objective]
     return [
         f"# {name}: {config.title or config.data.dataset}",
@@ -158,7 +157,7 @@ def _pretrained_lines(name: str, config: RunConfig, metrics: Mapping[str, Any]) 
         *_data_lines(metrics.get("data", {}), ("title", "terms"), counted="texts"),
         "## Results",
         "",
-        *(f"- {what}: {figures[key]:.4f}" for what, key in _RESULTS[config.objective] if key in figures),
+        *(f"- {what}: {figures[key]:.4f}" for what, key in _LANGUAGE if key in figures),
         "",
     ]
 
@@ -168,11 +167,6 @@ _LANGUAGE = (
     ("perplexity, its exponential", "perplexity"),
     ("token accuracy", "accuracy"),
 )
-_DETECTION = (
-    ("validation loss, generator and detector", "loss"),
-    ("share of tokens correctly judged original or replaced", "accuracy"),
-)
-_RESULTS = {"masked": _LANGUAGE, "causal": _LANGUAGE, "replaced": _DETECTION}
 
 
 def _data_lines(data: Mapping[str, Any], texts: Sequence[str], *, counted: str) -> list[str]:

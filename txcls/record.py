@@ -375,8 +375,7 @@ class _Scope(_Part):
 
 class _Language(_Part):
     loss: Positive
-    perplexity: Annotated[float, Field(ge=0.0)] | None = None
-    """For language models; the loss of replaced-token detection is not a log-probability of tokens."""
+    perplexity: Annotated[float, Field(ge=0.0)]
     accuracy: Share
 
 

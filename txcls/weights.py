@@ -106,10 +106,9 @@ def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) 
         vocab_size: V.
         n_classes: C; only used by classifiers.
     """
-    from txcls.model import LanguageModel, ReplacedTokenDetector, TextClassifier
+    from txcls.model import LanguageModel, TextClassifier
 
     with shapes_only():
         if config.objective == "classify":
             return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
-        kind = ReplacedTokenDetector if config.objective == "replaced" else LanguageModel
-        return kind(config.model, vocab_size=vocab_size)
+        return LanguageModel(config.model, vocab_size=vocab_size)

@@ -1,6 +1,6 @@
 """Pre-training on the unlabelled training texts of one or several data sets.
 
-    python -m txcls pretrain encoder                   # masked or replaced tokens
+    python -m txcls pretrain encoder                   # masked tokens
     python -m txcls train ag_news --init encoder       # a classifier that starts from it
     python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
@@ -24,14 +24,13 @@ from txcls.data.cache import cache_folder
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
-from txcls.model import Encoder, LanguageModel
+from txcls.model import LanguageModel
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import CLS
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import training_facts
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
-from txcls.training.replaced_tokens import DetectorWithGenerator, DetectReplaced
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 from txcls.training.start_vectors import start_embeddings
 
@@ -57,8 +56,7 @@ def pretrain(
     """Pre-train a model and save it as the checkpoint folder `out`; arguments as those of `train`.
 
     Texts longer than the model's max_length are split into windows. Language models report the loss per predicted token
-    and its exponential, the perplexity; those of masked and causal models are not comparable. Replaced-token detection
-    reports its loss and the share of tokens judged correctly.
+    and its exponential, the perplexity; those of masked and causal models are not comparable.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
@@ -105,11 +103,10 @@ def pretrain(
             "validation_rows": len(texts.validation),
         },
         "training": training_facts(result, config, command, chosen),
-        "language": _figures(config, result.best),
+        "language": _figures(result.best),
     }
     history = [asdict(row) for row in result.history]
-    made = model.without_generator() if isinstance(model, DetectorWithGenerator) else model.cpu()
-    checkpoint = Checkpoint(out, config, encoder, (), made.eval(), metrics=metrics, history=history)
+    checkpoint = Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history)
     return finished(checkpoint)
 
 
@@ -121,26 +118,19 @@ def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
     return TokenisedTexts.encode(whole, rows, cache=cache_folder() / "tokens").windows(encoder.max_length, first=first)
 
 
-def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[Encoder, Objective]:
+def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[LanguageModel, Objective]:
     """A model with its initial weights, and its training objective."""
     share = config.train.masked_share
-    model: Encoder
-    objective: Objective
-    if config.objective == "replaced":
-        detector = DetectorWithGenerator(config.model, vocab_size=vocab_size)
-        model, language_model, objective = detector, detector.generator, DetectReplaced(share=share)
-    else:
-        model = language_model = LanguageModel(config.model, vocab_size=vocab_size)
-        objective = FillMasked(vocab_size, share=share) if config.objective == "masked" else PredictNext()
-    if language_model.bias is not None:
+    model = LanguageModel(config.model, vocab_size=vocab_size)
+    objective = FillMasked(vocab_size, share=share) if config.objective == "masked" else PredictNext()
+    if model.bias is not None:
         counts = np.bincount(train.ids, minlength=vocab_size) + 1.0  # V
-        language_model.bias.data.copy_(torch.from_numpy(np.log(counts / counts.sum())))
+        model.bias.data.copy_(torch.from_numpy(np.log(counts / counts.sum())))
     return model, objective
 
 
-def _figures(config: RunConfig, best: HistoryRow) -> dict[str, float]:
+def _figures(best: HistoryRow) -> dict[str, float]:
     """The figures of the kept weights on held-out texts."""
-    figures = {"loss": round(best.validation_loss, 6), "accuracy": round(best.validation_accuracy, 6)}
-    if config.objective != "replaced":
-        figures["perplexity"] = round(math.exp(min(best.validation_loss, 700.0)), 4)
-    return figures
+    perplexity = math.exp(min(best.validation_loss, 700.0))
+    figures = {"loss": best.validation_loss, "accuracy": best.validation_accuracy}
+    return {**{name: round(value, 6) for name, value in figures.items()}, "perplexity": round(perplexity, 4)}
