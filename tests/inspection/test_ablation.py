@@ -21,6 +21,7 @@ from txcls.inspection.ablation import (
     measure_means,
 )
 from txcls.inspection.ablation.changes import edits_of
+from txcls.inspection.ablation.on_test_rows import sampled
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.tap import trace
@@ -249,3 +250,17 @@ def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Predictor) -> N
         assert AccuracyEffects.of(with_metrics(classifier, {"heads": {off: 3}}), off=off) is None
     with pytest.raises(ValueError, match="no rows"):
         ablate_on_rows(classifier, LabelledTexts([], [], CLASSES))
+
+
+def test_of_many_rows_the_same_random_ones_are_read(tmp_path: Path) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
+    texts = [f"{TEXTS[n % len(TEXTS)]} {n}" for n in range(200)]
+    rows = LabelledTexts(texts, [n % len(CLASSES) for n in range(200)], CLASSES)
+    each = [len(classifier.encoder.encode(text).ids) for text in texts]
+    assert sampled(classifier, rows, most_tokens=sum(each)) is rows
+    some, again = (sampled(classifier, rows, most_tokens=sum(each) // 4) for _ in range(2))
+    assert some.texts == again.texts and len(some) in (49, 50) and len(set(some.texts)) == len(some)
+    assert some.texts != texts[: len(some)], "not the first ones, which may be of one class"
+    label = dict(zip(texts, rows.labels, strict=True))
+    assert [label[text] for text in some.texts] == list(some.labels)
+    assert len(sampled(classifier, rows, most_tokens=1)) == 1

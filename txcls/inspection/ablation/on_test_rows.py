@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 MEAN_TEXTS = 1000
 """Validation texts over which the means are taken, so that they do not come from the test texts they are used on."""
+MOST_TOKENS = 800_000
+"""Tokens of the test rows that `measure_heads` reads, some thirty times over: of more rows a random sample is taken."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,9 @@ def ablate_on_rows(
 def measure_heads(
     classifier: Predictor, *, data_path: Path | None = None, on_stage: Callable[[str], None] | None = None
 ) -> tuple[Means, dict[Off, AccuracyEffects]]:
-    """The accuracy on all test rows with each head and each feed-forward block set to zero, and to its mean.
+    """The accuracy on test rows with each head and each feed-forward block set to zero, and to its mean.
+
+    Where all test rows together have more than `MOST_TOKENS`, a sample of them is read, the same one every time.
 
     Args:
         classifier: nothing in it is changed.
@@ -134,12 +138,21 @@ def measure_heads(
     tell("averaging the output of each part over validation texts")
     validation = training_and_validation(dataset, checkpoint.config.data)[1].texts
     means = measure_means(classifier, random_texts(validation, n=MEAN_TEXTS), split="validation")
-    rows = in_classes_of(dataset.load("test"), checkpoint)
+    rows = sampled(classifier, in_classes_of(dataset.load("test"), checkpoint), most_tokens=MOST_TOKENS)
     effects: dict[Off, AccuracyEffects] = {}
     for off in ("zero", "mean"):
         tell(f"classifying {len(rows):,} test rows without each part ({off})")
         effects[off] = ablate_on_rows(classifier, rows, off=off, means=means, split="test")
     return means, effects
+
+
+def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int) -> LabelledTexts:
+    """All rows, or, where they have more tokens than that, as many of them, at random but always the same, as have."""
+    n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
+    if n_tokens <= most_tokens:
+        return rows
+    n = max(1, len(rows) * most_tokens // n_tokens)
+    return rows.subset(np.sort(np.random.default_rng(0).choice(len(rows), n, replace=False)).tolist())
 
 
 def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, AccuracyEffects]) -> Checkpoint:
