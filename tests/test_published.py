@@ -114,7 +114,7 @@ def test_readme_has_the_figures_of_the_cards() -> None:
 
 SHOWN = ("ag_news", "huffpost", "clinc150", "imdb")
 """The columns of README's table."""
-GOALS = {"ag_news": 0.92, "huffpost": 0.67, "clinc150": 0.925, "imdb": 0.885}
+GOALS = {"ag_news": 0.92, "huffpost": 0.67, "clinc150": 0.925, "imdb": 0.88}
 """Test accuracy that a shipped classifier must reach when it is measured again; all but `imdb`'s on all test rows."""
 
 
