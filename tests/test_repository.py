@@ -114,4 +114,4 @@ def test_the_readmes_python_runs_as_it_stands(readme):
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     printed = ran.stdout.splitlines()
-    assert printed[0].startswith("Business [('Business', 0.") and "torch.Size([1, 128])" in printed
+    assert printed[0].startswith("Business [('Business', 0.") and "torch.Size([1, 192])" in printed
