@@ -50,11 +50,12 @@ def test_help_imports_what_typer_imports_and_the_command_line_alone() -> None:
     assert "txcls.cli.predict" in own
 
 
-def test_a_prediction_imports_torch_and_nothing_else_that_is_slow() -> None:
+@pytest.mark.parametrize("name, slow", [("positions_sinusoidal", {"torch"}), ("ag_news", {"torch", "tokenizers"})])
+def test_a_prediction_imports_torch_and_nothing_else_that_is_slow(name: str, slow: set[str]) -> None:
     modules = modules_after(
-        "import txcls; c = txcls.load('ag_news'); c('Rovers land.'); c.probabilities(['Rovers land.'])"
+        f"import txcls; c = txcls.load({name!r}); c('Rovers land.'); c.probabilities(['Rovers land.'])"
     )
-    assert packages(modules) & SLOW_TO_IMPORT == {"torch"}
+    assert packages(modules) & SLOW_TO_IMPORT == slow
     assert not [module for module in modules if module.startswith(("txcls.training", "txcls.inspection", "txcls.cli"))]
 
 
