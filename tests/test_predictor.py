@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import CLASSES, FITTED, TEXTS
-from txcls.config import ScopeRule
+from txcls.config import ScopeRule, ScopeScore
 from txcls.predictor import Predictor
 
 STRANGE = [
@@ -105,10 +105,8 @@ def test_no_text_raises(classifier: Predictor, text: str) -> None:
     assert prediction.label is None or prediction.label in CLASSES
 
 
-@pytest.mark.parametrize("score", ["energy", "max_probability", "standard_score"])
-def test_texts_below_the_threshold_are_out_of_scope(
-    classifier: Predictor, score: Literal["energy", "max_probability", "standard_score"]
-) -> None:
+@pytest.mark.parametrize("score", get_args(ScopeScore))
+def test_texts_below_the_threshold_are_out_of_scope(classifier: Predictor, score: ScopeScore) -> None:
     assert classifier.predict([TEXTS[0]])[0].out_of_scope is None, "this checkpoint has no rule"
     logits = classifier.logits(torch.tensor([classifier.encoder.encode(TEXTS[0]).ids]))
     if score == "energy":

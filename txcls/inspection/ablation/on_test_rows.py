@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 MEAN_TEXTS = 1000
 """Validation texts over which the means are taken, so that they do not come from the test texts they are used on."""
 MOST_TOKENS = 800_000
-"""Tokens of the test rows that `measure_heads` reads, some thirty times over: of more rows a random sample is taken."""
+"""The most tokens of test rows that `measure_heads` reads in one pass; it makes about thirty. A random sample replaces
+more."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def measure_heads(
 
 
 def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int) -> LabelledTexts:
-    """All rows, or, where they have more tokens than that, as many of them, at random but always the same, as have."""
+    """All rows, or a fixed random sample of about `most_tokens` tokens where they have more."""
     n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
     if n_tokens <= most_tokens:
         return rows
