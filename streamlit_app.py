@@ -5,7 +5,8 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app import layout
+from txcls.app import compute, layout
+from txcls.app.components.phone_menu import close_menu_on_phones
 from txcls.app.components.scrollers import scroll_by_keyboard
 from txcls.app.memory import give_back_freed_memory
 from txcls.app.pages import PAGES
@@ -18,6 +19,8 @@ page = st.navigation(
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
 scroll_by_keyboard()
+close_menu_on_phones(page.title)
+compute.import_what_computes()  # pages import parts of it themselves, which two threads must not do at once
 try:
     page.run()
 except BusyError as busy:

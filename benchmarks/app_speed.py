@@ -19,7 +19,7 @@ from benchmarks._side_by_side import machine
 from benchmarks.inspection_speed import N_TOKENS, text_of
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve
-from txcls.app.examples import EXAMPLES
+from txcls.data.examples import EXAMPLES
 from txcls.predictor import Predictor
 
 if TYPE_CHECKING:

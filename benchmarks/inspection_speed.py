@@ -7,19 +7,23 @@ Processor time is what counts where other work goes on beside.
 """
 
 import argparse
+import json
 import statistics
 import sys
 import time
 from collections.abc import Callable
 
 from benchmarks._side_by_side import machine
-from txcls.app.examples import EXAMPLES
+from txcls.app.components.training_film import film_data
+from txcls.data.examples import EXAMPLES, REPORTS
 from txcls.inspection.ablation import ablate_each
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.attribution import deletion_curves, explain, integrated_gradients
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
+from txcls.inspection.training_film import training_film
+from txcls.listing import list_checkpoints
 from txcls.predictor import Predictor
 
 AIM_MS = 300
@@ -39,6 +43,13 @@ def attention_page(classifier: Predictor, text: str) -> None:
     attention_rollout(traced.attention)
     head_statistics(traced.attention)
     query_key(traced, layer=0, head=0, query=0, key=0)
+
+
+def film_page(classifier: Predictor) -> str:
+    """What the browser is sent for the film of a match report."""
+    film = training_film(classifier, REPORTS[0].text)
+    tokens = [token.text for token in film.tokens]
+    return json.dumps(film_data(film, classifier.classes, model="", tokens=tokens, at=0))
 
 
 def milliseconds(work: Callable[[], object], repeats: int) -> tuple[list[float], list[float]]:
@@ -65,12 +76,16 @@ def main() -> int:
         "attention page": (lambda: attention_page(classifier, text), AIM_MS),
         "all-heads ablation": (lambda: ablate_each(classifier, text), AIM_MS),
         "integrated gradients, 32 steps": (lambda: integrated_gradients(classifier, text), AIM_MS),
-        "all five attributions": (lambda: explain(classifier, text), None),
+        "all attributions": (lambda: explain(classifier, text), None),
         "deletion curves, 5 orders and 10 random": (lambda: deletion_curves(classifier, text, scores), None),
         "class lens": (lambda: class_lens(classifier, text), None),
         "flip search, its first result": (lambda: next(search_flips(classifier, text)), AIM_FLIP_MS),
         "flip search, to its end": (lambda: list(search_flips(classifier, text)), None),
     }
+    if any(one.name == "who_won" and one.has_snapshots for one in list_checkpoints().classifiers):
+        filmed = Predictor.load("who_won")
+        size = len(film_page(filmed)) / 1000
+        work[f"training film of who_won, {size:.0f} kB"] = lambda: film_page(filmed), AIM_MS
     print(machine())
     what = f"{len(classifier.encoder.encode(text).tokens)} tokens, ms"
     print(f"\n{what:<45}{'median':>8}{'worst':>8}{'of processor':>14}{'aim':>6}")

@@ -1,6 +1,6 @@
 """The linear models that a practitioner would try first, on the rows of the shipped checkpoints and beside them.
 
-    python -m benchmarks.linear_peers [ag_news huffpost clinc150 imdb]
+    python -m benchmarks.linear_peers [ag_news huffpost clinc150 imdb who_won]
 
 TF-IDF of single tokens and pairs (sublinear), then a linear support vector machine; for CLINC150 also with character
 n-grams. A stronger one besides: n-grams of up to three words, weighted by their naive Bayes log-count ratio, then
@@ -32,11 +32,14 @@ from benchmarks._side_by_side import machine
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation
+from txcls.data.types import SplitName
 from txcls.evaluation import in_classes_of
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 
-SETS = ("ag_news", "huffpost", "clinc150", "imdb")
+SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won")
+ASKED: tuple[SplitName, ...] = ("test", "new")
+"""The rows that the models are asked for; `new` where a set has texts of a kind that training never shows."""
 SPELLED = ("clinc150",)
 """Sets whose queries are so few that character n-grams help."""
 READINGS = ("words", "words and signs")
@@ -82,13 +85,14 @@ class Rows:
     known: LabelledTexts
     """What the chosen one learns: all training rows, with those held out for validation."""
     test: LabelledTexts
+    """What it is asked for."""
 
     @classmethod
-    def of(cls, dataset: Dataset, config: RunConfig) -> Self:
-        """The rows of this set."""
+    def of(cls, dataset: Dataset, config: RunConfig, split: SplitName) -> Self:
+        """The rows of this set, those of `split` as `test`."""
         training, validation = training_and_validation(dataset, config.data)
         known = training if dataset.has_validation else dataset.load("train")
-        return cls(training, validation, known, dataset.load("test"))
+        return cls(training, validation, known, dataset.load(split))
 
 
 def support_vectors(rows: Rows, config: RunConfig, *, characters: bool) -> tuple[NDArray[np.int_], str]:
@@ -179,15 +183,14 @@ def bayes_regression(rows: Rows, config: RunConfig, *, n_classes: int) -> tuple[
     return BayesRegression.over(rows.known, rows.test, config).predict(n_classes, best), f"C {best:g}"
 
 
-def compare(name: str) -> None:
-    """One set: the checkpoint's accuracy on test rows, each linear model's, and how often one alone is right."""
+def compare(name: str, dataset: Dataset, split: SplitName) -> None:
+    """One set: the checkpoint's accuracy on a split, each linear model's, and how often one alone is right."""
     config = load_preset(name)
-    dataset = open_dataset(config.data)
     classifier = Predictor.load(name)
-    rows = Rows.of(dataset, config)
+    rows = Rows.of(dataset, config, split)
     test = in_classes_of(rows.test, classifier.checkpoint)
     own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N
-    print(f"\n{name}, {len(test):,} test rows: checkpoint {own.mean():.2%}")
+    print(f"\n{name}, {len(test):,} {split} rows: checkpoint {own.mean():.2%}")
     models = {"tokens and pairs": partial(support_vectors, rows, config, characters=False)}
     if name in SPELLED:
         models["tokens, pairs and characters"] = partial(support_vectors, rows, config, characters=True)
@@ -215,7 +218,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(machine())
     for name in options.sets or SETS:
         if is_available(name):
-            compare(name)
+            dataset = open_dataset(load_preset(name).data)
+            for split in ASKED:
+                if split in dataset.splits:
+                    compare(name, dataset, split)
         else:
             print(f"\n{name} is not on this machine (`txcls data list`)")
     return 0

@@ -27,7 +27,7 @@ from benchmarks._side_by_side import machine
 from benchmarks.attack._row import HOSTED, Memory, percentile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
-from txcls.app.examples import EXAMPLES
+from txcls.data.examples import EXAMPLES
 
 AIM_SECONDS = 10.0
 AIM_BARS, AIM_PAGE, AIM_MB, AIM_GROWTH_MB = 2.0, 5.0, 900.0, 30.0

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 # One thread: the models here are tiny, and threads that wait for a busy core cost more than they bring. Set before
@@ -15,7 +16,9 @@ from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.model import LanguageModel, TextClassifier
 from txcls.predictor import Predictor
+from txcls.snapshots import SnapshotRow, Snapshots
 from txcls.text.encoder import TextEncoder
+from txcls.weights import as_stored
 
 TEXTS = (
     "the striker scored twice before half time",
@@ -28,6 +31,7 @@ TEXTS = (
     "voters went to the polls on sunday",
 )
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
+SNAPSHOT_ROWS = (SnapshotRow(0, 1.4, 0.25), SnapshotRow(3, 1.0, 0.5, 1.2, 0.375), SnapshotRow(9, 0.5, 0.75, 0.8, 0.625))
 FITTED = Calibration(temperature=1.5, power=1.25)
 
 
@@ -73,6 +77,17 @@ def make_checkpoint(
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)
+
+
+def with_snapshots(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint with states that end at its weights, saved."""
+    end = as_stored(checkpoint.model.state_dict())
+    states = [
+        (row, {name: weights / (len(SNAPSHOT_ROWS) - n) for name, weights in end.items()})
+        for n, row in enumerate(SNAPSHOT_ROWS)
+    ]
+    save_checkpoint(replace(checkpoint, snapshots=Snapshots.of(states)))
+    return load_checkpoint(checkpoint.path)
 
 
 def make_language_model(

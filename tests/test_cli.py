@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls import cli
+from txcls.checkpoint import load_checkpoint
 
 QUICK = [
     "--set",
@@ -100,10 +101,28 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     assert "test" not in record and record["validation"] == written["validation"]
 
 
+def test_states_along_the_training_are_kept_on_request(tmp_path: Path, run: Callable[..., Ran]) -> None:
+    ran = run("train", "sample", "--out", "mine", "--snapshots", "4", *QUICK)
+    assert ran.code == 0, ran.err
+    made = load_checkpoint(tmp_path / "mine")
+    assert made.snapshots is not None and len(made.snapshots) == 4 and made.config.train.snapshots == 4
+    assert made.snapshots.rows[-1].step == made.metrics["training"]["steps"]
+    for wrong, problem in (
+        ("1", "wanted 0, or 2"),
+        ("-1", "greater than or equal to 0"),
+        ("201", "less than or equal"),
+    ):
+        refused = run("train", "sample", "--out", "other", "--snapshots", wrong, *QUICK)
+        assert refused.code == 2 and problem in refused.err, refused.err
+    refused = run("pretrain", "encoder", "--out", "other", "--set", "train.snapshots=4")
+    assert refused.code == 2 and "only classifiers keep them, and objective is masked" in refused.err
+
+
 @pytest.mark.slow
 def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
     """SIGKILL in the middle, then --resume: the result is that of a run that was left alone."""
     arguments = ["train", "sample", *QUICK, "--set", "train.epochs=12", "--set", "train.save_every_seconds=0.0"]
+    arguments += ["--snapshots", "5"]
     whole = txcls(*arguments, "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
     environment = {
@@ -121,8 +140,9 @@ def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
     assert process.wait() == -signal.SIGKILL, "it was to be killed before its end"
     resumed = txcls(*arguments, "--out", "cut", "--resume", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
-    assert weights[0] == weights[1]
+    for file in ("model.safetensors", "snapshots.safetensors"):
+        weights = [(tmp_path / name / file).read_bytes() for name in ("whole", "cut")]
+        assert weights[0] == weights[1], file
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -242,7 +262,10 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "input missing": (["predict", "tiny", "--input", "no.csv", "--output", "x.csv"], "no.csv"),
         "input strange": (["predict", "tiny", "--input", "file.txt", "--output", "x.csv"], "file.txt"),
         "empty inspect": (["inspect", "tiny", ""], "no word in this text"),
-        "bad split": (["evaluate", "tiny", "--split", "train"], "got split 'train'; wanted test or validation"),
+        "bad split": (
+            ["evaluate", "tiny", "--split", "train"],
+            "got split 'train'; wanted one of validation, test, new",
+        ),
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
         "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
         "train a language model": (["train", "lm", "--out", "x"], "use `pretrain lm`"),
@@ -340,10 +363,14 @@ def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tm
     assert heads["heads"]["accuracy"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[index]
     kept = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
     assert kept["heads"] == heads["heads"] and kept["explanations"] == explanations["explanations"]
+    assert kept["atlas"] == heads["atlas"] and len(kept["atlas"]["heads"]) == 4
     assert kept["explanations"]["n"] == 3 and len(kept["means"]["taps"]["layers.1.attn.z"]) == 2
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
     assert f"| layer 2, head 1 | {kept['heads']['zero']['heads'][1][0]:.2%} |" in card
-    assert "layer 2, head 1" in run("evaluate", "tiny", "--heads").out
+    shown = run("evaluate", "tiny", "--heads").out
+    assert "layer 2, head 1" in shown
+    for head in kept["atlas"]["heads"]:
+        assert head["story"]["clauses"][0]["query"] in shown and head["story"]["verdict"] in shown
     assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
 
 

@@ -1,13 +1,20 @@
 """What cards say of a split's rows: groups by hand, and the order of words taken away as an edited trace takes it."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+from tests.conftest import make_checkpoint
+from txcls.checkpoint import load_checkpoint, save_checkpoint
 from txcls.config import Calibration, ModelConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.evaluation import accuracy_without_order, measure, shuffle_words
+from txcls.data.who_won import TEAMS, reports_of
+from txcls.errors import DataError
+from txcls.evaluation import accuracy_without_order, evaluate, measure, shuffle_words, with_evaluation
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.encoder import TextEncoder
@@ -86,3 +93,17 @@ def test_shuffling_keeps_every_word_and_moves_most(tokenizer: str, class_token: 
     assert moved > 0.9 * len(texts)
     again = shuffle_words(texts, encoder)
     np.testing.assert_array_equal(again.ids, shuffled.ids)
+
+
+def test_texts_of_a_kind_that_training_never_shows_are_measured_and_kept(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny", classes=TEAMS, max_length=40)
+    with pytest.raises(DataError, match="no new split"):
+        evaluate(replace(made, classes=CLASSES), split="new")
+    data = made.config.data.model_copy(update={"dataset": "who_won"})
+    checkpoint = replace(made, config=made.config.model_copy(update={"data": data}))
+    evaluation = evaluate(checkpoint, split="new", without_order=False)
+    assert evaluation.metrics.n == len(reports_of("new"))
+    save_checkpoint(with_evaluation(checkpoint, split="new", evaluation=evaluation))
+    again = load_checkpoint(tmp_path / "tiny")
+    assert again.metrics["new"]["accuracy"] == pytest.approx(evaluation.metrics.accuracy, abs=1e-6)
+    assert f"| new | {evaluation.metrics.n:,} | " in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")

@@ -46,6 +46,12 @@ def test_certainty_lies_in_the_last_bin() -> None:
     assert bins[-1].n == 1 and expected_calibration_error(bins) == 0.0
 
 
+def test_the_log_loss_of_certainty_is_plain_zero() -> None:
+    for certain in (1.0, np.nextafter(np.float32(1), np.float32(2))):
+        found = evaluate_probabilities(np.array([[certain, 0.0]]), np.array([0]), classes=("a", "b"))
+        assert str(found.log_loss) == "0.0"
+
+
 def test_accuracy_by_groups_by_hand() -> None:
     right = np.array([True, False, True, True, False])
     groups = accuracy_by(np.array([0.0, 0.1, 0.05, 7.0, 0.01]), right, upper=(0.0, 0.05, 0.2, 1.0))

@@ -59,6 +59,9 @@ def test_a_classifiers_card_shows_its_settings_and_figures() -> None:
         "vocabulary of 99; 1,234 parameters, stored as float16.",
     ):
         assert line in text
+    assert "--split new" not in text and "`txcls evaluate tiny --split new` the new ones." in card(
+        metrics={"test": FIGURES, "new": FIGURES}
+    )
     assert "out of scope" not in text and "softmax(logits / 1.500)" in card(calibration=Calibration(temperature=1.5))
 
 

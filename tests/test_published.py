@@ -14,8 +14,13 @@ import torch
 from txcls.checkpoint import load_checkpoint, save_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
+from txcls.data.examples import EXAMPLES, REPORTS
 from txcls.data.texts import open_texts
+from txcls.data.types import LabelledTexts
+from txcls.data.who_won import TEAMS, first_reports, roles_in
 from txcls.evaluation import evaluate, in_classes_of, predict_logits
+from txcls.inspection.ablation import Change, ablate
+from txcls.inspection.stories import HeadAtlas, TokenStatistics, measure_story
 from txcls.predictor import Predictor
 from txcls.training.objectives import FillMasked, PredictNext
 from txcls.training.pretrain import windows
@@ -163,3 +168,62 @@ def test_a_tenth_of_the_reviews_agrees_with_the_imdb_card(published_data: Path) 
     share = (right == np.asarray(some.labels)).mean()
     wanted = checkpoint.metrics["test"]["accuracy"]
     assert abs(share - wanted) < 3 * math.sqrt(wanted * (1 - wanted) / len(some)) and wanted >= GOALS["imdb"]
+
+
+WHO_WON = {
+    ("who_won", "test"): (0.995, 1.0),
+    ("who_won", "new"): (0.97, 1.0),
+    ("who_won_learned", "test"): (0.995, 1.0),
+    ("who_won_none", "test"): (0.0, 0.45),
+}
+"""Least and largest accuracy of the models of match reports: positions decide."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, split", WHO_WON)
+def test_positions_decide_who_won(name: str, split: str) -> None:
+    checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
+    measured, recorded = evaluate(checkpoint, split=split, without_order=False).metrics, checkpoint.metrics[split]
+    least, most = WHO_WON[name, split]
+    assert measured.n == recorded["n"] and least <= measured.accuracy <= most
+    assert measured.accuracy == pytest.approx(recorded["accuracy"], abs=2.5 / measured.n)
+
+
+def test_stories_confirmed_in_the_card_of_who_won_hold_on_combinations_that_training_never_shows() -> None:
+    """The card's verdicts are of test texts, whose combinations training shows too; here a little less comes back."""
+    classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
+    atlas = HeadAtlas.of(classifier)
+    assert atlas is not None and atlas.confirmed_share >= 0.5
+    shown = [(one.text, TEAMS.index(one.winner)) for one in first_reports("train", 2000)]
+    rows = LabelledTexts([text for text, _ in shown], [label for _, label in shown], TEAMS)
+    trained_on = TokenisedTexts.encode(classifier.encoder, rows)
+    statistics = TokenStatistics.of(trained_on, n_classes=len(TEAMS), vocab_size=classifier.encoder.vocab_size)
+    new = first_reports("new", 400)
+    texts = statistics.read(
+        classifier.encoder,
+        [one.text for one in new],
+        [TEAMS.index(one.winner) for one in new],
+        roles=[roles_in(one) for one in new],
+    )
+    confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
+    assert confirmed
+    for story in confirmed:
+        again = measure_story(classifier, texts, story)
+        assert again.accuracy - again.even > 0.03 and again.share >= 0.7 and again.control_share <= 0.3, story
+
+
+def test_the_first_report_of_the_examples_has_another_winner_without_the_head_that_is_worth_most() -> None:
+    classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
+    atlas = HeadAtlas.of(classifier)
+    assert atlas is not None
+    best = max(atlas.heads, key=lambda one: one.worth["uniform"]).story
+    assert best.verdict == "confirmed"
+    without = ablate(classifier, REPORTS[0].text, [[Change("head", "zero", best.story.layer, best.story.head)]])
+    assert classifier.classes[without.winner] == "Wanderers"
+    assert classifier.classes[int(without.changed[0].argmax())] == "County"
+
+
+def test_the_first_text_of_the_app_is_near_a_boundary() -> None:
+    """It would teach little otherwise: nothing that a visitor switches off would change a certain answer."""
+    [prediction] = Predictor.load(ROOT / "checkpoints" / "ag_news").predict([EXAMPLES[0].text])
+    assert prediction.ranked[0].probability < 0.8 and prediction.unknown_share == 0.0

@@ -1,5 +1,6 @@
 """What the repository says about itself agrees with what it holds."""
 
+import json
 import re
 import subprocess
 import sys
@@ -114,4 +115,5 @@ def test_the_readmes_python_runs_as_it_stands(readme):
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     printed = ran.stdout.splitlines()
-    assert printed[0].startswith("Business [('Business', 0.") and "torch.Size([1, 192])" in printed
+    width = json.loads((ROOT / "checkpoints/ag_news/config.json").read_text("utf-8"))["model"]["d_model"]
+    assert printed[0].startswith("Business [('Business', 0.") and f"torch.Size([1, {width}])" in printed

@@ -50,7 +50,7 @@ def test_help_imports_what_typer_imports_and_the_command_line_alone() -> None:
     assert "txcls.cli.predict" in own
 
 
-@pytest.mark.parametrize("name, slow", [("positions_sinusoidal", {"torch"}), ("ag_news", {"torch", "tokenizers"})])
+@pytest.mark.parametrize("name, slow", [("who_won", {"torch"}), ("ag_news", {"torch", "tokenizers"})])
 def test_a_prediction_imports_torch_and_nothing_else_that_is_slow(name: str, slow: set[str]) -> None:
     modules = modules_after(
         f"import txcls; c = txcls.load({name!r}); c('Rovers land.'); c.probabilities(['Rovers land.'])"

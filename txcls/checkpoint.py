@@ -4,6 +4,8 @@ model.safetensors   weights (see weights.py)     config.json    every setting of
 tokenizer.json      text to ids                  labels.json    class names in the order of the logits
 metrics.json        figures, and how it was made history.jsonl  one row per validation during training
 README.md           the model card (see model_card.py)
+
+Some hold states along the training too, in snapshots.safetensors (see snapshots.py).
 """
 
 import json
@@ -16,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError, shown
-from txcls.folders import FILES, checkpoint_root, new_folder, reading, reason, settle
+from txcls.folders import FILES, SNAPSHOTS, checkpoint_root, new_folder, reading, reason, settle
 from txcls.listing import checkpoint_names
 from txcls.model_card import model_card
 from txcls.record import (
     FORMAT_VERSION,
+    MEASURED_SPLITS,
     MOST_CLASSES_OF_A_MATRIX,
     checked_config,
     one_line,
@@ -30,6 +33,7 @@ from txcls.record import (
     read_metrics,
     write_json,
 )
+from txcls.snapshots import Snapshots, load_snapshots, save_snapshots
 from txcls.text.encoder import TextEncoder
 from txcls.weights import as_stored, build_without_memory, read_shapes
 
@@ -42,7 +46,8 @@ class Checkpoint:
     """Everything needed to use a model, and the record of how it was made.
 
     `model` is a `TextClassifier` where the objective is "classify", and a `LanguageModel` otherwise; only a classifier
-    has `classes`. `path` is its folder, None until it is saved.
+    has `classes`. `path` is its folder, None until it is saved. `snapshots` are the states along its training, None if
+    they were not kept.
     """
 
     path: Path | None
@@ -54,6 +59,7 @@ class Checkpoint:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
     scope: ScopeRule | None = None
+    snapshots: Snapshots | None = None
 
     @property
     def name(self) -> str:
@@ -133,6 +139,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
             if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
                 raise CheckpointError(f"weights {', '.join(worst)} are not finite in float16; nothing was saved")
             save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
+            if checkpoint.snapshots is not None:
+                save_snapshots(checkpoint.snapshots, temporary / SNAPSHOTS)
             write_json(
                 temporary / "config.json",
                 {
@@ -174,7 +182,7 @@ def _card(checkpoint: Checkpoint) -> str:
 def _written(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """The metrics without confusion matrices of so many classes that metrics.json would be too large to read back."""
     written = dict(metrics)
-    for split in ("validation", "test"):
+    for split in MEASURED_SPLITS:
         if len(metrics.get(split, {}).get("confusion", ())) > MOST_CLASSES_OF_A_MATRIX:
             written[split] = {key: value for key, value in metrics[split].items() if key != "confusion"}
     return written
@@ -204,7 +212,7 @@ def _load(path: Path) -> Checkpoint:
     classes = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
     history = read_history(path / "history.jsonl")
-    for split in ("validation", "test"):
+    for split in MEASURED_SPLITS:
         n = len(metrics.get(split, {}).get("confusion", classes))
         if n != len(classes):
             raise CheckpointError(
@@ -222,8 +230,9 @@ def _load(path: Path) -> Checkpoint:
         raise CheckpointError(f"{path / 'tokenizer.json'}: tokens: wanted the list of all tokens, got {tokens!r:.50}")
     model = _model_on_meta(path, config, vocab_size=len(tokens), n_classes=len(classes))
     encoder = _encoder(path / "tokenizer.json", tokenizer)
+    snapshots = load_snapshots(path / SNAPSHOTS, model.state_dict())
     _fill(model, path / "model.safetensors")
-    return Checkpoint(path, config, encoder, classes, model, calibration, metrics, history, scope)
+    return Checkpoint(path, config, encoder, classes, model, calibration, metrics, history, scope, snapshots)
 
 
 def _encoder(path: Path, values: dict[str, Any]) -> TextEncoder:

@@ -104,7 +104,7 @@ class Classifier(Predictor):
         *,
         method: str | None = None,
         target: "Target" = "logit",
-        baseline: "Baseline" = "unknown",
+        baseline: "Baseline" = "blank",
     ) -> "Explanation":
         """Score the words of one text for the class that wins.
 
@@ -113,20 +113,20 @@ class Classifier(Predictor):
 
         Args:
             text: with at least one word.
-            method: "attention", "rollout", "gradient", "integrated" or "leave_one_out"; None for all five. The last
-                three are signed: positive scores speak for the class.
+            method: "attention", "rollout", "pooling" (if the model pools by attention), "gradient", "integrated" or
+                "leave_one_out"; None for all. The last three are signed: positive scores speak for the class.
             target: what they explain: the winner's "logit" or its "probability".
-            baseline: where integrated gradients start: from "unknown" words or from "zero" vectors.
+            baseline: where integrated gradients start: from "blank" tokens (mask tokens where the text is read in
+                sub-words, else unknown words) or from "zero" vectors.
 
         Raises:
             TraceError: the text has no word.
             ValueError: there is no such method or target.
             TypeError: the text is not a string.
         """
-        from txcls.inspection.attribution import METHODS, explain
+        from txcls.inspection.attribution import explain
 
-        methods = tuple(METHODS) if method is None else (method,)
-        return explain(self, text, target=target, baseline=baseline, methods=methods)
+        return explain(self, text, target=target, baseline=baseline, methods=None if method is None else (method,))
 
     def ablate(
         self,

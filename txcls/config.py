@@ -20,6 +20,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 ScopeScore = Literal["max_probability", "energy", "standard_score"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
+MOST_SNAPSHOTS = 200
 MOST_SINUSOIDS = 2**23
 """Largest table of sinusoidal positions, T times D: a few bytes of settings must not ask for gigabytes."""
 
@@ -240,6 +241,10 @@ class TrainConfig(Section):
     save_every_seconds: float = Field(60.0, ge=0.0)
     """How often the state for `--resume` is saved, besides after each epoch; less often if saving would take more than
     2 % of the time. 0 saves after every step."""
+    snapshots: int = Field(0, ge=0, le=MOST_SNAPSHOTS)
+    """Classifiers: how many states of the weights along the way to keep in the checkpoint, for the page Training film:
+    the initial one, the last one, and more of the early steps than of the late ones (txcls/snapshots.py). Each takes
+    two bytes per parameter, and one validation. 0 for none."""
 
     # Only for the reference systems
 
@@ -254,6 +259,12 @@ class TrainConfig(Section):
     def _validations_are_few(self) -> Self:
         if (n := self.epochs * self.validations_per_epoch) > 100_000:
             raise ValueError(f"validations_per_epoch: {n:,} validations in all epochs; wanted at most 100,000")
+        return self
+
+    @model_validator(mode="after")
+    def _first_and_last_are_kept(self) -> Self:
+        if self.snapshots == 1:
+            raise ValueError("snapshots: 1 is too few: the first and the last state are always kept; wanted 0, or 2")
         return self
 
 
@@ -298,6 +309,8 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:
+        if self.objective != "classify" and self.train.snapshots:
+            raise ValueError(f"train.snapshots: only classifiers keep them, and objective is {self.objective}")
         if (self.objective == "causal") != self.model.causal and self.objective != "classify":
             raise ValueError(
                 f"objective: {self.objective} needs model.causal = {str(self.objective == 'causal').lower()}, "

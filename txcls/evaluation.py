@@ -26,6 +26,7 @@ from txcls.device import choose_device
 from txcls.errors import CheckpointError, DataError
 from txcls.metrics import Metrics, Slice, accuracy_by, auroc, evaluate_probabilities
 from txcls.model import TextClassifier
+from txcls.record import MEASURED_SPLITS
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
 
@@ -78,11 +79,11 @@ def evaluate(
     device: str | None = None,
     without_order: bool = True,
 ) -> Evaluation:
-    """Measure a checkpoint on the "test" or the "validation" rows of its data set.
+    """Measure a checkpoint on the "test", the "validation" or the "new" rows of its data set.
 
     Args:
         checkpoint: a classifier.
-        split: which rows.
+        split: which rows; "new" where the data set has texts of a kind that training never shows.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
         device: "cpu", "cuda", …; None prefers CUDA.
         without_order: also measure accuracy with word order removed, which takes two more passes.
@@ -93,15 +94,18 @@ def evaluate(
         TrainingError: the device cannot be used.
     """
     model = _classifier_of(checkpoint)
-    if split not in ("test", "validation"):
-        raise DataError(f"got split {split!r}; wanted test or validation")
+    if split not in MEASURED_SPLITS:
+        raise DataError(f"got split {split!r}; wanted one of {', '.join(MEASURED_SPLITS)}")
     dataset = open_dataset(checkpoint.config.data, path=data_path)
-    rows = dataset.load("test") if split == "test" else training_and_validation(dataset, checkpoint.config.data)[1]
+    if split == "validation":
+        rows = training_and_validation(dataset, checkpoint.config.data)[1]
+    else:
+        rows = dataset.load("test" if split == "test" else "new")
     chosen = choose_device(device)
     tokenised = _tokenised(rows, checkpoint)
     measured, logits = _measured(checkpoint, tokenised, device=chosen, without_order=without_order)
     oos: SplitName = "oos_test" if split == "test" else "oos_validation"
-    if checkpoint.scope is not None and oos in dataset.splits:
+    if checkpoint.scope is not None and split != "new" and oos in dataset.splits:
         outside = _out_of_scope_logits(model, dataset, oos, checkpoint.encoder, device=chosen)  # M C
         scope = _scope_figures(logits, tokenised.labels, outside, checkpoint.calibration, checkpoint.scope)
         measured = replace(measured, scope=scope)
@@ -151,7 +155,7 @@ def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluatio
 def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
     """A copy with calibration (and out-of-scope rule) fitted anew on the validation rows; the weights are unchanged.
 
-    Its metrics hold the new validation figures; test figures measured under the old calibration are dropped.
+    Its metrics hold the new validation figures; figures of other rows measured under the old calibration are dropped.
 
     Raises:
         DataError, CheckpointError, TrainingError: as for `evaluate`.
@@ -161,7 +165,7 @@ def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: 
     rows = training_and_validation(dataset, checkpoint.config.data)[1]
     chosen = choose_device(device)
     model.to(chosen)
-    kept = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "scope")}
+    kept = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "new", "scope")}
     fitted = with_calibration(replace(checkpoint, metrics=kept), dataset, _tokenised(rows, checkpoint), device=chosen)
     model.cpu()
     return fitted

@@ -26,6 +26,8 @@ if sys.platform != "win32":
 
 FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
 """The files of a checkpoint, besides its README.md."""
+SNAPSHOTS = "snapshots.safetensors"
+"""A file that only some checkpoints have: states along the training."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 """The files of a published GPT-2."""
 LONGEST_WAIT = 10.0
@@ -33,7 +35,7 @@ LONGEST_WAIT = 10.0
 A_WHILE = 3600.0
 """Age in seconds after which an unfinished save counts as killed where there are no locks to tell."""
 
-_WATCHED = tuple(dict.fromkeys((*FILES, *GPT2_FILES, "README.md")))
+_WATCHED = tuple(dict.fromkeys((*FILES, SNAPSHOTS, *GPT2_FILES, "README.md")))
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<state>saving|saved|old)-[0-9a-f]{16}", re.DOTALL)
 
 

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from txcls.errors import CheckpointError
-from txcls.folders import FILES, GPT2_FILES, checkpoint_root, fingerprint, is_hidden, names_in, reading, reason, settle
+from txcls.folders import (
+    FILES,
+    GPT2_FILES,
+    SNAPSHOTS,
+    checkpoint_root,
+    fingerprint,
+    is_hidden,
+    names_in,
+    reading,
+    reason,
+    settle,
+)
 from txcls.record import checked_config, one_line, read_history, read_json, read_labels, read_metrics
 
 LONGEST_REASON = 300
@@ -19,7 +30,8 @@ class Summary:
     """A checkpoint's name, purpose and main figure.
 
     `accuracy` is on the test rows, or else on the validation rows, None if neither was measured; `perplexity` is a
-    language model's on validation texts.
+    language model's on validation texts. `has_snapshots` tells whether states along its training are kept,
+    `has_atlas` whether its heads' stories are.
     """
 
     name: str
@@ -29,6 +41,8 @@ class Summary:
     accuracy: float | None = None
     objective: str = "classify"
     perplexity: float | None = None
+    has_snapshots: bool = False
+    has_atlas: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +148,8 @@ def _summary(path: Path) -> Summary:
         accuracy=figures.get("accuracy"),
         objective=config.objective,
         perplexity=metrics.get("language", {}).get("perplexity"),
+        has_snapshots=(path / SNAPSHOTS).is_file(),
+        has_atlas="atlas" in metrics,
     )
 
 

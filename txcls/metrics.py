@@ -142,13 +142,13 @@ def evaluate_probabilities(probabilities: Floats, labels: Integers, *, classes: 
     precision, recall, f1, support = precision_recall_fscore_support(labels, predicted, labels=every, zero_division=0.0)
     present = support > 0  # a class without rows has no recall, and would only lower the mean
     bins = reliability_bins(probabilities, labels)
-    true_probability = np.clip(probabilities[np.arange(len(labels)), labels].astype(np.float64), 1e-12, None)
+    true_probability = np.clip(probabilities[np.arange(len(labels)), labels].astype(np.float64), 1e-12, 1.0)
     return Metrics(
         n=len(labels),
         accuracy=float((predicted == labels).mean()),
         macro_f1=float(f1[present].mean()),
         ece=expected_calibration_error(bins),
-        log_loss=float(-np.log(true_probability).mean()),
+        log_loss=float(np.log(1 / true_probability).mean()),
         per_class=tuple(
             ClassMetrics(label, float(p), float(r), float(f), int(s))
             for label, p, r, f, s in zip(classes, precision, recall, f1, support, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from txcls.config import Calibration, RunConfig, ScopeRule
+from txcls.record import MEASURED_SPLITS
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -98,7 +99,7 @@ def _metadata(name: str, config: RunConfig, metrics: Mapping[str, Any], *, is_cl
             metric_type=kind,
             metric_value=metrics[split][key],
         )
-        for split in ("validation", "test")
+        for split in MEASURED_SPLITS
         if is_classifier and split in metrics
         for kind, key in (("accuracy", "accuracy"), ("f1", "macro_f1"))
     ]
@@ -133,13 +134,15 @@ def _classifier_lines(
         "",
         "| split | rows | accuracy | macro-F1 | calibration error (15 bins) | log loss |",
         "|---|---|---|---|---|---|",
-        *(_result_row(split, metrics[split]) for split in ("validation", "test") if split in metrics),
+        *(_result_row(split, metrics[split]) for split in MEASURED_SPLITS if split in metrics),
         "",
+        *_new_lines(name, metrics),
         _calibration_line(calibration),
         "",
         *_scope_lines(scope, metrics.get("scope", {})),
         *_detail_lines(classes, metrics),
         *_head_lines(metrics.get("heads")),
+        *_story_lines(metrics.get("atlas")),
     ]
 
 
@@ -170,7 +173,7 @@ _LANGUAGE = (
 
 
 def _data_lines(data: Mapping[str, Any], texts: Sequence[str], *, counted: str) -> list[str]:
-    counts = ((split, data.get(f"{split}_rows")) for split in ("train", "validation", "test"))
+    counts = ((split, data.get(f"{split}_rows")) for split in ("train", *MEASURED_SPLITS))
     return [
         "## Data",
         "",
@@ -197,6 +200,14 @@ def _result_row(split: str, figures: Mapping[str, Any]) -> str:
         f"| {split} | {figures['n']:,} | {figures['accuracy']:.2%} | {figures['macro_f1']:.4f} "
         f"| {figures['ece']:.4f} | {figures['log_loss']:.4f} |"
     )
+
+
+def _new_lines(name: str, metrics: Mapping[str, Any]) -> list[str]:
+    """How to measure the rows again, where one of them is of texts that training never shows."""
+    if "new" not in metrics:
+        return []
+    again = f"`txcls evaluate {name}` measures the test rows again, `txcls evaluate {name} --split new` the new ones."
+    return [again, ""]
 
 
 def _calibration_line(calibration: Calibration) -> str:
@@ -317,6 +328,32 @@ def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
         lines.append(f"| layer {layer + 1}, feed-forward | {' | '.join(f'{accuracy:.2%}' for accuracy in both)} |")
     if "all_heads" in zero:
         lines.append(f"| all heads | {zero['all_heads']:.2%} | {mean['all_heads']:.2%} |")
+    return [*lines, ""]
+
+
+def _story_lines(atlas: Mapping[str, Any] | None) -> list[str]:
+    if not atlas:
+        return []
+    lines = [
+        "## Stories of heads",
+        "",
+        f"For each head, which keys its queries attend to: found on {atlas['n_found']:,} validation texts, tested on "
+        f"{atlas['n_told']:,} {atlas['split']} texts (`evaluate --heads`). Worth: percentage points of accuracy lost "
+        "with even weights. Brought back: the share of what the story's queries lose with even weights that all weight "
+        "on the story's keys brings back, and that as many other keys bring back.",
+        "",
+        "| head | worth | story | brought back | by other keys | verdict |",
+        "|---|---|---|---|---|---|",
+    ]
+    for head in atlas["heads"]:
+        story = head["story"]
+        clauses = "; ".join(f"{clause['query']} → {clause['key']}" for clause in story["clauses"])
+        shares = ("–" if story[name] is None else f"{story[name]:.2f}" for name in ("share", "control_share"))
+        place = f"layer {story['layer'] + 1}, head {story['head'] + 1}"
+        worth = f"{100 * head['worth']['uniform']:.1f}"
+        lines.append(f"| {' | '.join((place, worth, clauses, *shares, story['verdict']))} |")
+    if atlas["confirmed_share"] is not None:
+        lines += ["", f"Confirmed stories carry {atlas['confirmed_share']:.0%} of what the heads' weights are worth."]
     return [*lines, ""]
 
 

@@ -20,7 +20,7 @@ from txcls.data.batches import batches_by_length
 from txcls.device import autocast_dtype
 from txcls.errors import CheckpointError, shown
 from txcls.pause import may_pause
-from txcls.text.encoder import Encoding, TextEncoder, Token
+from txcls.text.encoder import Encoding, TextEncoder, Token, unknown_share
 from txcls.text.given import given_texts
 from txcls.threads import map_in_threads
 
@@ -65,6 +65,11 @@ class Prediction:
     def probability(self) -> float | None:
         """The calibrated probability of `label`; None for a text without words."""
         return self.ranked[0].probability if self.ranked else None
+
+    @property
+    def unknown_share(self) -> float:
+        """The share of the text's letters in words that the model does not know (`txcls.text.encoder`)."""
+        return unknown_share(self.text, self.tokens)
 
     def __repr__(self) -> str:
         """One line: label, probability, the beginning of the text, and what to know about how it was read."""

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
@@ -50,6 +50,8 @@ MOST_CONTAINERS = {
     "vocab.json": 1_000_000,
 }
 """Most lists and objects among them, which are slowest to parse; tokens may contain brackets themselves."""
+MEASURED_SPLITS = ("validation", "test", "new")
+"""Splits whose figures metrics.json may hold."""
 MOST_CLASSES = 10_000
 MOST_LABEL_CHARACTERS = 1_000_000
 """Of all class names together."""
@@ -57,6 +59,8 @@ MOST_CLASSES_OF_A_MATRIX = 600
 """Most classes for which metrics.json keeps the whole confusion matrix."""
 MOST_ROWS = 100_000
 """Of history.jsonl."""
+MOST_SNAPSHOT_CHARACTERS = 100_000
+"""Of the rows in the header of snapshots.safetensors."""
 _DEEPEST = 8
 _LONGEST = 1000
 
@@ -210,6 +214,26 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def read_snapshot_rows(text: str | None, *, source: str) -> list[dict[str, Any]]:
+    """The validated rows in the header of snapshots.safetensors.
+
+    Raises:
+        CheckpointError: they are missing, too many, or a field is invalid; the row is named.
+    """
+    if text is None:
+        raise CheckpointError(f"{source}: snapshots: missing in the header")
+    if len(text) > MOST_SNAPSHOT_CHARACTERS:
+        raise CheckpointError(f"{source}: snapshots: more than {MOST_SNAPSHOT_CHARACTERS:,} characters in the header")
+    rows = _parsed(text, list, where=f"{source}: snapshots")
+    for number, row in enumerate(rows, start=1):
+        where = f"{source}: snapshots: row {number}"
+        if not isinstance(row, dict):
+            raise CheckpointError(f"{where}: wanted a JSON object, got {_short(row)}")
+        _check(SnapshotLine, row, where=where)
+    known = SnapshotLine.model_fields
+    return [{name: value for name, value in row.items() if name in known} for row in rows]
+
+
 def _check(kind: "type[_Part]", values: Mapping[str, Any], *, where: str) -> None:
     try:
         kind.model_validate(values)
@@ -306,6 +330,7 @@ class _Data(_Part):
     train_rows: Count = 0
     validation_rows: Count = 0
     test_rows: Count = 0
+    new_rows: Count = 0
 
 
 class _Training(_Part):
@@ -405,12 +430,83 @@ class _Means(_Part):
     taps: dict[str, Tap] = Field(max_length=1000)
 
 
+class _Exact(_Part):
+    """A part in which a key that is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Clause(_Exact):
+    query: Annotated[str, Field(max_length=100)]
+    key: Annotated[str, Field(max_length=100)]
+
+
+class _Story(_Exact):
+    layer: Count
+    head: Count
+    clauses: Many[_Clause] = Field(min_length=1, max_length=10)
+    n: Count
+    held: Share
+    accuracy: Share
+    even: Share
+    told: Share
+    control: Share
+    share: Number | None
+    interval: Many[Number | None] = Field(min_length=2, max_length=2)
+    control_share: Number | None
+    attention: Many[Share | None] = Field(max_length=10)
+    chance: Many[Share | None] = Field(max_length=10)
+    verdict: Literal["confirmed", "part of it", "wrong", "idle"]
+
+    @model_validator(mode="after")
+    def _weights_of_each_clause(self) -> Self:
+        if not len(self.attention) == len(self.chance) == len(self.clauses):
+            raise ValueError("attention and chance: wanted a number for each clause")
+        return self
+
+
+class _Worth(_Exact):
+    zero: Correlation
+    mean: Correlation
+    uniform: Correlation
+
+
+class _AtlasHead(_Exact):
+    entropy: Share
+    worth: _Worth
+    story: _Story
+    attention: Many[Many[Share]] = Field(max_length=100)
+
+
+class _Atlas(_Exact):
+    split: Text
+    n: Count
+    n_told: Count
+    n_found: Count
+    confirmed_share: Share | None
+    queries: Many[Annotated[str, Field(max_length=100)]] = Field(max_length=100)
+    keys: Many[Annotated[str, Field(max_length=100)]] = Field(max_length=100)
+    held: Many[Many[Share]] = Field(max_length=100)
+    chance: Many[Many[Share]] = Field(max_length=100)
+    heads: Many[_AtlasHead] = Field(min_length=1, max_length=1000)
+
+    @model_validator(mode="after")
+    def _tables_fit(self) -> Self:
+        tables = {"held": self.held, "chance": self.chance}
+        tables |= {f"heads.{n}.attention": head.attention for n, head in enumerate(self.heads)}
+        for name, table in tables.items():
+            if [len(row) for row in table] != [len(self.keys)] * len(self.queries):
+                raise ValueError(f"{name}: wanted a row for each of queries, with a number for each of keys")
+        return self
+
+
 class _Explanations(_Part):
     split: Text
     n: Count
     areas: dict[str, Share] = Field(max_length=100)
     random_area: Share
-    correlations: Many[Many[Correlation | None]] = Field(max_length=100)
+    overlaps: Many[Many[Share | None]] = Field([], max_length=100)
+    chance: Share = 0.0
     completeness_error: Positive
 
 
@@ -421,9 +517,11 @@ class Record(_Part):
     training: _Training = _Training()
     validation: _Figures = _ABSENT
     test: _Figures = _ABSENT
+    new: _Figures = _ABSENT
     scope: dict[str, _Scope] = Field({}, max_length=100)
     language: _Language = _ABSENT
     heads: _Heads = _ABSENT
+    atlas: _Atlas = _ABSENT
     means: _Means = _ABSENT
     explanations: _Explanations = _ABSENT
 
@@ -441,3 +539,13 @@ class HistoryLine(_Part):
     seconds: Positive = 0.0
     tokens_per_second: Positive = 0.0
     best: bool = False
+
+
+class SnapshotLine(_Part):
+    """A row in the header of snapshots.safetensors: one state along the training."""
+
+    step: Count
+    validation_loss: Number
+    validation_accuracy: Share
+    train_loss: Number | None = None
+    train_accuracy: Share | None = None

@@ -67,6 +67,21 @@ def read_shapes(path: Path) -> "dict[str, Tensor]":
     return found
 
 
+def read_header(path: Path) -> dict[str, str]:
+    """The named texts in a safetensors file's header; empty without any.
+
+    Raises:
+        CheckpointError: it is not a complete safetensors file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as tensors:
+            return dict(tensors.metadata() or {})
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
+
+
 def round_as_stored(model: "nn.Module") -> None:
     """Round a model's weights in place to their stored values, so that it is evaluated as it will be used."""
     model.load_state_dict(as_stored(model.state_dict()))

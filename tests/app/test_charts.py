@@ -13,6 +13,7 @@ import pytest
 
 from tests.app.drawn import Chart, chart, charts_of, numbers, open_page
 from tests.app.tiny import LEARNED, PAIRS, SAYS_WORDS
+from txcls.figures.style import FRAME
 from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
@@ -135,7 +136,7 @@ def moved(figure: Figure) -> Iterator[str]:
     yield f"{before[0][0]} goes from {before[0][1]:.1%} to {after[0][1]:.1%}"
 
 
-def correlations(figure: Figure) -> Iterator[str]:
+def overlaps(figure: Figure) -> Iterator[str]:
     first, *others = ticks(figure, "xaxis")
     for name, value in zip(others, figure["data"][0]["text"][0][1:], strict=True):
         yield f"{first} and {name} {value}"
@@ -153,9 +154,9 @@ def lens(figure: Figure) -> Iterator[str]:
         yield f"{shown(state.replace('<br>', ': '))}: {shown(best['name'])} {numbers(best['y'])[place]:.0%}"
 
 
-def shares(figure: Figure) -> Iterator[str]:
+def contributions(figure: Figure) -> Iterator[str]:
     for name, value in bars(figure):
-        yield f"{name} {value:.0%}"
+        yield f"{name} " + f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def table(rows: str, form: str) -> Callable[[Figure], Iterator[str]]:
@@ -171,11 +172,22 @@ def table(rows: str, form: str) -> Callable[[Figure], Iterator[str]]:
 
 
 def step(figure: Figure) -> Iterator[str]:
+    if figure["data"][0]["type"] == "bar":
+        yield from vector(figure)
+        return
     values = numbers(figure["data"][0]["z"])
     frame = figure["layout"]["shapes"][-1]
     row, column = (int((frame[f"{axis}0"] + frame[f"{axis}1"]) / 2) for axis in "yx")
     yield f"{values.shape[0]} by {values.shape[1]} numbers from {values.min():.4f} to {values.max():.4f}"
     yield from (f"row {row + 1}, column {column + 1}", f"{values[row, column]:.4f}")
+
+
+def vector(figure: Figure) -> Iterator[str]:
+    [drawn] = figure["data"]
+    values = numbers(drawn["x"])
+    chosen = drawn["marker"]["color"].index(FRAME)
+    yield f"{len(values)} numbers from {values.min():.4f} to {values.max():.4f}"
+    yield f"selected: class {drawn['customdata'][chosen] + 1}, {values[chosen]:.4f}"
 
 
 def compared(figure: Figure) -> Iterator[str]:
@@ -192,7 +204,7 @@ def word_effects(figure: Figure) -> Iterator[str]:
 
 
 def words(figure: Figure) -> Iterator[str]:
-    vocabulary, own = (len(one["text"]) for one in figure["data"])
+    vocabulary, own = (len(figure["data"][place]["text"]) for place in (0, -1))
     yield from (f"{vocabulary:,} token vectors", f"{own} of them tokens of this text")
 
 
@@ -230,7 +242,8 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_board": effects,
     "chart_accuracy": board(2),
     "chart_compared": compared,
-    "chart_correlations": correlations,
+    "chart_contribution_map": table("parts", ".2f"),
+    "chart_contributions": contributions,
     "chart_curves": curves,
     "chart_deletion": deletion,
     "chart_distance": board(1),
@@ -245,14 +258,13 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_moved": moved,
     "chart_next": tokens,
     "chart_numbers": step,
+    "chart_overlaps": overlaps,
     "chart_pattern": pattern,
     "chart_pooling": pooling,
     "chart_positions": encoding,
     "chart_products": products,
     "chart_query_key": dimensions,
     "chart_rollout": rollout,
-    "chart_share_map": table("parts", ".0%"),
-    "chart_shares": shares,
     "chart_shift": shift,
     "chart_shuffles": shuffles,
     "chart_surprisal": surprisal,
@@ -265,7 +277,12 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
 VIEWS: dict[str, dict[str, str]] = {
     "classify": {"checkpoint": LEARNED, "k": "2"},
     "steps": {"step": "softmax"},
+    "steps, a vector": {"step": "logits"},
     "attention": {"layer": "2", "checkpoint": LEARNED, "versus": PAIRS},
+    "attention, score": {"layer": "2", "section": "score"},
+    "attention, heads": {"layer": "2", "section": "heads"},
+    "attention, rollout": {"layer": "2", "section": "rollout"},
+    "attention, pooling": {"layer": "2", "section": "pooling"},
     "switchboard": {"switched": "1.1"},
     "explanation": {},
     "lens": {},

@@ -6,10 +6,10 @@ import pytest
 
 from tests.app.drawn import go_to, html_of, open_page
 from tests.app.tiny import LEARNED, PLAIN
-from txcls.app.examples import EXAMPLES
 from txcls.app.pages import PAGES
+from txcls.data.examples import EXAMPLES
 
-CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name != "language"]
+CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name not in ("language", "atlas")]
 
 
 @pytest.mark.parametrize("page", CLASSIFIERS_PAGES)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from txcls.app.state import (
     LONGEST_LINKED_CONTINUATION,
     LONGEST_LINKED_TEXT,
+    OPEN,
     View,
     params_from_view,
     sendable,
@@ -76,6 +77,35 @@ def test_what_is_sampled_survives_the_way_through_a_url() -> None:
     assert params_from_view(View(checkpoint="learned")).keys() == {"checkpoint", "text"}
 
 
+def test_everything_that_a_visitor_sets_survives_the_way_through_a_url() -> None:
+    view = View(
+        checkpoint="learned", cell=("row3", "D15"), predict=True, guess=2, target="probability", baseline="zero",
+        query=4, section="score", pair=(2, 5), encoding="formula", order=(2, 0, 1), flips=True, word=77, mode="lecture",
+    )  # fmt: skip
+    params = params_from_view(view)
+    assert (params["cell"], params["order"], params["pair"], params["predict"]) == ("row3.D15", "2.0.1", "2.5", "on")
+    assert view_from_params(params, checkpoints=NAMES) == (view, [])
+
+
+@pytest.mark.parametrize("raw", ["x", "1..2", "½", "9" * 6000, "\ud800", "row", "row-1", "d1", "on on"])
+def test_a_choice_that_cannot_be_read_is_left_out(raw: str) -> None:
+    fields = ("cell", "predict", "flips", "target", "baseline", "encoding")
+    view, notes = view_from_params(dict.fromkeys(fields, raw), checkpoints=NAMES)
+    assert (view, notes) == (View(checkpoint="ag_news"), [])
+    view, notes = view_from_params({"order": raw, "pair": raw}, checkpoints=NAMES)
+    assert (view.order, view.pair, len(notes)) == ((), (), 2)
+    notes[0].encode()
+
+
+def test_the_training_step_survives_the_way_through_a_url() -> None:
+    view = View(checkpoint="learned", training_step=123_456)
+    assert params_from_view(view)["training_step"] == "123456"
+    assert view_from_params(params_from_view(view), checkpoints=NAMES) == (view, [])
+    for raw, step, n_notes in (("-7", 0, 0), ("9" * 30, 10**12, 0), ("early", 0, 1)):
+        view, notes = view_from_params({"training_step": raw}, checkpoints=NAMES)
+        assert (view.training_step, len(notes)) == (step, n_notes)
+
+
 def test_switches_survive_the_way_through_a_url() -> None:
     view = View(checkpoint="learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform", off="mean")
     assert params_from_view(view)["switched"] == "1.3,2.ff,positions,t4"
@@ -110,7 +140,7 @@ def test_a_continuation_that_cannot_be_read_is_left_out_with_a_note(raw: str) ->
 def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> None:
     view, _ = view_from_params(params, checkpoints=NAMES)
     assert view.checkpoint in NAMES
-    assert view.k >= 1 and view.layer >= 0 and view.head >= 0
+    assert view.k >= 1 and view.layer >= OPEN and view.head >= OPEN
     urlencode(params_from_view(view)).encode()
 
 

@@ -35,7 +35,8 @@ def save_tiny_checkpoints(root: Path) -> None:
             "scope": ScopeRule(score="max_probability", threshold=2.0),
         },
     }
-    alike = {f"positions_{kind}": {"positions": kind, "max_length": 256} for kind in ("sinusoidal", "learned", "none")}
+    kinds = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
+    alike = {name: {"positions": kind, "max_length": 256} for name, kind in kinds.items()}
     for name, settings in (made_of | alike).items():
         made = make_checkpoint(root / name, **{"max_length": 24, **settings})
         n = len(made.classes)

@@ -2,21 +2,26 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.app.film import FILMED, train_with_snapshots
+from tests.app.reports import save_reports_model
 from tests.app.tiny import PLAIN, save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
+from tests.browser.exported import HOSTILE, Open
 from tests.browser.server import CHROMIUM_ARGS, serve
+from tests.conftest import make_checkpoint
+from txcls.checkpoint import save_checkpoint
+from txcls.predictor import Predictor
+from txcls.web.page import export_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
-
-    from txcls.predictor import Predictor
 
 WITHOUT = (
     "the browser tests need a Chromium and there is none: install one (Debian: apt-get install chromium; anywhere: "
@@ -80,16 +85,16 @@ PATIENCE_MS = 60_000
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     save_tiny_checkpoints(folder / "checkpoints")
+    train_with_snapshots(folder / "checkpoints" / FILMED)
+    save_reports_model(folder / "checkpoints" / "reports")
     log = folder / "server.log"
     with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
         yield Server(address, log)
 
 
 @pytest.fixture(scope="session")
-def answers(server: Server) -> "Predictor":
+def answers(server: Server) -> Predictor:
     """The classifier that the server opens pages with, to compute what they must show."""
-    from txcls.predictor import Predictor
-
     return Predictor.load(server.log.parent / "checkpoints" / PLAIN)
 
 
@@ -123,3 +128,51 @@ def context(browser: "Browser", server: Server) -> "Iterator[BrowserContext]":
 @pytest.fixture
 def page(context: "BrowserContext") -> "Page":
     return context.new_page()
+
+
+FIGURES = {
+    "accuracy": 0.925, "macro_f1": 0.92, "ece": 0.01, "log_loss": 0.3, "n": 40,
+    "confusion": [[0] * 4] * 4, "reliability": [],
+    "per_class": [{"label": one, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for one in HOSTILE],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor]:
+    """Two untrained classifiers, one with class names that would be markup."""
+    root = tmp_path_factory.mktemp("checkpoints")
+    made = make_checkpoint(root / "first", classes=HOSTILE, positions="learned", max_length=24)
+    save_checkpoint(
+        replace(made, metrics={"test": FIGURES}, config=made.config.model_copy(update={"title": HOSTILE[1]}))
+    )
+    make_checkpoint(root / "second", n_heads=4, text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=40)
+    return {name: Predictor.load(root / name) for name in ("first", "second")}
+
+
+@pytest.fixture(scope="session")
+def single(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of a page as one file on the disk."""
+    folders = [one.checkpoint.path for one in classifiers.values() if one.checkpoint.path]
+    return export_page(folders, tmp_path_factory.mktemp("single") / "page", single_file=True).as_uri()
+
+
+@pytest.fixture
+def open_page(browser: "Browser") -> Iterator[Open]:
+    """Opens an address and waits for its answer; errors, and requests to any other place, fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
+    watch = Watch()
+
+    def opened(address: str, *, offline: bool = False, **size: int) -> "Page":
+        context.set_offline(offline)
+        page = context.new_page()
+        if size:
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+        watch.on(page, address.split("/")[2])
+        page.goto(address)
+        page.wait_for_selector("html[data-answered]")
+        return page
+
+    yield opened
+    context.close()
+    assert not watch.problems

@@ -12,6 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from tests.app.film import FILMED
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
 from tests.browser.server import ROOT
 from tests.browser.visiting import settle
@@ -24,9 +25,11 @@ PAGES: dict[str, dict[str, str]] = {
     "tokens": {},
     "steps": {"step": "softmax"},
     "attention": {"layer": "9"},
+    "atlas": {"checkpoint": "reports"},
     "switchboard": {"switched": "0.0"},
     "explanation": {},
     "lens": {},
+    "film": {"checkpoint": FILMED, "training_step": "3"},
     "positions": {},
     "whatif": {"changed": "the bank raised its rates again"},
     "neighbourhood": {},

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.app.film import FILMED
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
@@ -11,7 +12,9 @@ from txcls.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
 VIEWS: list[View] = [
-    *((page.name, CHART, {}) for page in PAGES if page.name not in ("tokens", "steps", "language")),
+    *((page.name, CHART, {}) for page in PAGES if page.name not in ("tokens", "steps", "atlas", "film", "language")),
+    ("atlas", CHART, {"checkpoint": "reports"}),
+    ("film", ".film canvas", {"checkpoint": FILMED, "training_step": 3}),
     ("tokens", ".txcls-merges", {"checkpoint": PLAIN}),
     ("steps", "pre", {"step": "softmax"}),
     ("language", CHART, {"part": "fill"}),

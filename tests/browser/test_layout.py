@@ -72,6 +72,36 @@ def test_state_is_carried_through_the_menu_and_back_again(page: Page, server: Se
     page.wait_for_url(re.compile("text=a"))
 
 
+def test_on_a_phone_the_menu_closes_when_a_page_is_chosen_and_when_one_is_loaded(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    visit(page, server, "tokens", wait_for="h1")
+    menu = page.locator('[data-testid="stSidebar"][data-collapsed="false"]')
+    expect(menu).to_have_count(0)
+    page.locator('[data-testid="stExpandSidebarButton"]').click()
+    menu.wait_for()
+    menu.get_by_role("link", name="Class lens").click()
+    page.wait_for_url(re.compile("/lens"))
+    page.wait_for_selector(CHART)
+    expect(menu).to_have_count(0)
+    page.locator('[data-testid="stExpandSidebarButton"]').click()
+    menu.wait_for()
+    page.reload()
+    page.wait_for_selector(CHART)
+    expect(menu).to_have_count(0)
+
+
+def test_on_a_phone_the_controls_of_a_step_stand_near_the_top_with_the_step_below(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    visit(page, server, "steps", text="the bank raised its rates", step="scores")
+    tops = [page.locator(one).first.bounding_box() for one in ("h1", ".st-key-step_next", "h3", "textarea")]
+    places = [box["y"] for box in tops if box]
+    assert len(places) == 4 and places == sorted(places) and places[2] < 500
+    page.locator(".st-key-step_next button:visible").click()
+    expect(page.locator("h3").first).to_contain_text("Mask")
+    expect(page.locator("h3").first).to_be_in_viewport()
+    expect(page.locator(".modebar-container").first).not_to_be_visible()
+
+
 def test_browser_back_returns_to_the_text_before(page: Page, server: Server) -> None:
     visit(page, server, text="shares fell")
     text_box(page).fill("voters went to the polls")

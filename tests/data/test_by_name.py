@@ -42,7 +42,7 @@ def test_a_table_of_ones_own_is_opened_by_its_path(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(DataError, match="no data set named 'nope'; there are sample, ag_news"):
+    with pytest.raises(DataError, match="no data set named 'nope'; there are sample, who_won, ag_news"):
         txcls.dataset("nope")
 
 

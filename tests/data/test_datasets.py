@@ -48,10 +48,20 @@ def test_sample_of_another_form_is_refused(tmp_path: Path, content: str, problem
 
 
 def test_every_name_is_described_and_unknown_ones_are_refused() -> None:
-    assert dataset_names() == ("sample", "ag_news", "huffpost", "imdb", "clinc150", "snips", "atis", "20news")
+    assert dataset_names() == (
+        "sample",
+        "who_won",
+        "ag_news",
+        "huffpost",
+        "imdb",
+        "clinc150",
+        "snips",
+        "atis",
+        "20news",
+    )
     assert all(dataset_info(name).name == name and dataset_info(name).terms for name in dataset_names())
     for function in (dataset_info, is_available):
-        with pytest.raises(DataError, match="no data set named 'mnist'; there are sample, ag_news"):
+        with pytest.raises(DataError, match="no data set named 'mnist'; there are sample, who_won, ag_news"):
             function("mnist")
     with pytest.raises(DataError, match="no data set named"):
         open_dataset(DataConfig(dataset="mnist"))

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 
-from txcls.figures import correlation_map, deletion_lines
+from txcls.figures import deletion_lines, overlap_map
 
 
-def test_correlations_stand_in_their_cells() -> None:
-    figure = correlation_map(["one way", "other"], np.array([[1.0, -0.256], [np.nan, 1.0]]))
-    assert [list(row) for row in figure.data[0].text] == [["1.00", "−0.26"], ["–", "1.00"]]
-    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
+def test_overlaps_stand_in_their_cells() -> None:
+    figure = overlap_map(["one way", "other"], np.array([[1.0, 0.256], [np.nan, 1.0]]))
+    assert [list(row) for row in figure.data[0].text] == [["1.00", "0.26"], ["–", "1.00"]]
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, 1)
     json.loads(figure.to_json())
 
 

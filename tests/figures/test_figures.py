@@ -14,6 +14,7 @@ from txcls.figures import (
     choose_arcs,
     label,
     mask_map,
+    number_bars,
     percent,
     pooling_bars,
     position_curves,
@@ -27,6 +28,7 @@ from txcls.figures import (
     training_curves,
     visible,
 )
+from txcls.figures.style import FRAME
 
 ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
 
@@ -264,3 +266,25 @@ def test_any_token_becomes_a_label_without_markup(text: str) -> None:
 
 def test_query_key_bars_show_each_dimension() -> None:
     assert list(query_key_bars(np.array([0.5, -0.25])).data[0].y) == [0.5, -0.25]
+
+
+def test_a_map_of_one_word_is_no_slab_and_what_is_not_shown_has_a_column() -> None:
+    one, many = attention_map(np.ones((1, 1)), ["a"]), attention_map(np.eye(9), list("abcdefghi"))
+    assert list(one.layout.xaxis.range) == [-0.5, 5.5] and list(one.layout.yaxis.range) == [5.5, -0.5]
+    assert many.layout.xaxis.range is None and many.layout.yaxis.autorange == "reversed"
+    window = attention_map(np.eye(3) / 4, ["a", "b", "c"], elsewhere=np.array([0.75, 0.75, 0.75]))
+    np.testing.assert_array_equal(window.data[1].z[:, 1], [0.75] * 3)
+    assert np.isnan(window.data[1].z[:, 0]).all() and "elsewhere" in window.data[1].x[1]
+    assert window.data[0].coloraxis == window.data[1].coloraxis, "one scale for both"
+
+
+def test_bars_of_numbers_rank_many_classes_and_keep_the_order_of_dimensions() -> None:
+    values = np.array([0.5, -np.inf, 2.0, 1.0])
+    [bars] = number_bars(values, names=["a", "b", "c", "d"], what="class", chosen=0, ranked=True).data
+    assert list(bars.customdata) == [2, 3, 0, 1] and list(bars.x[:3]) == [2.0, 1.0, 0.5] and np.isnan(bars.x[3])
+    assert [colour == FRAME for colour in bars.marker.color] == [False, False, True, False]
+    many = np.arange(150.0)
+    [bars] = number_bars(many, names=[f"class {n}" for n in range(150)], what="class", chosen=3, ranked=True).data
+    assert list(bars.customdata) == [*range(149, 126, -1), 3], "the largest, and the chosen one"
+    [bars] = number_bars(many, chosen=7).data
+    assert list(bars.x) == list(range(150)) == list(bars.customdata) and list(bars.y) == many.tolist()

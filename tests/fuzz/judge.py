@@ -171,7 +171,7 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing else may write where the answers go
     # What these import later is imported now, so that no task has to.
-    for argv in (["predict", "positions_none", "a text"], ["predict", "--help"], ["data", "show", "sample"]):
+    for argv in (["predict", "ag_news", "a text"], ["predict", "--help"], ["data", "show", "sample"]):
         for name in _ran({"code": IMPORTED, "given": {"argv": argv}}).out.split():
             with suppress(ImportError, AttributeError):
                 importlib.import_module(name)

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from tests.app.tiny import PAIRS, PLAIN
-from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from tests.conftest import CLASSES, TEXTS, make_checkpoint, with_snapshots
 from tests.data.tars import COMPRESS, tar
 from tests.data.test_imdb import FILES as REVIEWS
 from tests.data.test_newsgroups import FILES as POSTS
 from tests.fuzz.judge import MOST_SECONDS, Judge
 from tests.text.strategies import texts
 from txcls.app.state import View, params_from_view, view_from_params
+from txcls.folders import SNAPSHOTS
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Bench:
 
     def prepare(self) -> None:
         """Write the checkpoints."""
-        make_checkpoint(self.folder / PLAIN, max_length=24)
+        with_snapshots(make_checkpoint(self.folder / PLAIN, max_length=24))
         pairs = {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}
-        make_checkpoint(self.folder / PAIRS, max_length=24, pooling="class_token", text=pairs)
+        with_snapshots(make_checkpoint(self.folder / PAIRS, max_length=24, pooling="class_token", text=pairs))
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,15 @@ def _archive_problems(bench: Bench, given: tuple[str, str, bytes]) -> list[str]:
 
 # Checkpoints
 
-FILES = ("config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl", "model.safetensors")
+FILES = (
+    "config.json",
+    "tokenizer.json",
+    "labels.json",
+    "metrics.json",
+    "history.jsonl",
+    "model.safetensors",
+    SNAPSHOTS,
+)
 GONE = object()
 """Stands for a value that is left out."""
 odd_values = st.one_of(

@@ -19,9 +19,9 @@ from txcls.inspection.ablation import (
     ablate_each,
     ablate_on_rows,
     measure_means,
+    sampled,
 )
 from txcls.inspection.ablation.changes import edits_of
-from txcls.inspection.ablation.on_test_rows import sampled
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.tap import trace

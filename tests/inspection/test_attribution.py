@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 import torch
 from captum.attr import InputXGradient, IntegratedGradients
-from scipy.stats import spearmanr
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, with_metrics
 from txcls.config import Calibration
 from txcls.errors import TraceError
 from txcls.inspection.attribution import (
-    METHODS,
     ExplanationAverages,
     average_explanations,
     deletion_curves,
@@ -24,11 +22,13 @@ from txcls.inspection.attribution import (
     gradient_x_input,
     integrated_gradients,
     leave_one_out,
-    rank_correlations,
+    logits_without,
+    methods_of,
+    top_overlaps,
 )
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
-from txcls.text.vocabulary import UNK
+from txcls.text.vocabulary import MASK, UNK
 
 
 def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
@@ -46,8 +46,9 @@ def captums(classifier: Predictor, text: str, target: str, baseline: str):  # ty
     """(gradient × input, integrated gradients, completeness error), each of all tokens, by Captum."""
     model = classifier.checkpoint.model
     ids = torch.tensor([classifier.encoder.encode(text).ids])
-    unknown = torch.where(ids < 4, ids, UNK) if baseline == "unknown" else ids
-    states, start = (model.embeddings(model.pad(one)).detach() for one in (ids, unknown))
+    blank = UNK if classifier.checkpoint.config.text.tokenizer == "word" else MASK
+    blanks = torch.where(ids < 4, ids, blank) if baseline == "blank" else ids
+    states, start = (model.embeddings(model.pad(one)).detach() for one in (ids, blanks))
     if baseline == "zero":
         start = torch.zeros_like(states)
     winner = classifier.classes.index(str(classifier.predict([text])[0].label))
@@ -67,9 +68,9 @@ def captums(classifier: Predictor, text: str, target: str, baseline: str):  # ty
     return products[0].sum(-1), integrated[0].sum(-1), float(delta)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS, {"text": {"tokenizer": "bpe", "max_vocabulary": 320}}])
 @pytest.mark.parametrize("target", ["probability", "logit"])
-@pytest.mark.parametrize("baseline", ["unknown", "zero"])
+@pytest.mark.parametrize("baseline", ["blank", "zero"])
 def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], target: str, baseline: str) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     for text in SOME:
@@ -131,22 +132,31 @@ def test_a_text_of_one_word_is_compared_with_an_unknown_one(classifier: Predicto
     )
 
 
+@pytest.mark.parametrize("tokenizer, blank", [("word", UNK), ("bpe", MASK)])
+def test_a_text_without_any_token_is_a_blank_one(tmp_path: Path, tokenizer: str, blank: int) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", text={"tokenizer": tokenizer, "max_vocabulary": 320}))
+    ids = classifier.encoder.encode(TEXTS[0]).ids
+    [without] = logits_without(classifier, ids, [set(range(len(ids)))])
+    assert torch.equal(without, classifier.logits(torch.tensor([[blank]]))[0])
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", SOME)
 def test_every_word_is_scored_in_every_way(tmp_path: Path, model: dict[str, object], text: str) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     explained = explain(classifier, text)
-    assert list(explained.scores) == list(METHODS)
+    assert list(explained.scores) == list(methods_of(classifier))
+    assert ("pooling" in explained.scores) == (classifier.checkpoint.config.model.pooling == "attention")
     assert [word.text for word in explained.words] == text.split()[: len(explained.words)]
     assert all(values.shape == (len(explained.words),) for values in explained.scores.values())
-    for name in ("attention", "rollout"):
+    for name in {"attention", "rollout", "pooling"} & explained.scores.keys():
         assert explained.scores[name].sum() + explained.elsewhere[name] == pytest.approx(1.0, abs=1e-5)
     np.testing.assert_allclose(explained.scores["leave_one_out"], leave_one_out(classifier, text), atol=1e-7)
     curves = deletion_curves(classifier, text, explained.scores)
     assert curves.shares[0] == 0.0 and curves.shares[-1] == 1.0
-    correlations = rank_correlations(explained.scores)
-    assert correlations.shape == (5, 5)
-    assert text not in ("bank", "zyzzyva") or np.isnan(correlations).all()
+    overlaps = top_overlaps(explained.scores)
+    assert overlaps.shape == (len(explained.scores),) * 2
+    assert text not in ("bank", "zyzzyva") or np.isnan(overlaps).all()
 
 
 def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
@@ -161,16 +171,30 @@ def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
     assert explained.elsewhere["attention"] == pytest.approx(row[0], abs=1e-6)
 
 
-def test_rank_correlations_are_spearmans_of_magnitudes() -> None:
+def test_pooling_attention_is_a_method_where_the_model_pools_by_attention(tmp_path: Path) -> None:
+    pools = Predictor(make_checkpoint(tmp_path / "pools"))
+    weights = trace_text(pools, TEXTS[0]).pooling
+    np.testing.assert_allclose(explain(pools, TEXTS[0], methods=["pooling"]).scores["pooling"], weights, atol=1e-7)
+    averages = Predictor(make_checkpoint(tmp_path / "mean", pooling="mean"))
+    with pytest.raises(ValueError, match="the method 'pooling'; wanted one of attention, rollout, gradient"):
+        explain(averages, TEXTS[0], methods=["pooling"])
+
+
+def test_overlaps_are_shares_of_the_strongest_words_and_ignore_the_others() -> None:
     random = np.random.default_rng(0)
-    scores = {"a": random.normal(size=9), "b": np.round(random.normal(size=9)), "c": random.random(9), "d": np.ones(9)}
-    found = rank_correlations(scores)
-    for i, one in enumerate(scores):
-        for j, other in enumerate(scores):
-            if "d" in (one, other):
-                assert np.isnan(found[i, j])
-            else:
-                assert found[i, j] == pytest.approx(spearmanr(np.abs(scores[one]), np.abs(scores[other])).statistic)
+    far = [9.0, -8.0, 7.0]
+    scores = {
+        "a": np.array([*far, *(0.001 * random.random(7))]),
+        "b": np.array([*far, *(0.001 * random.random(7))]),  # the others are ranked quite differently
+        "c": np.array([5.0, 0.0, 0.0, 4.0, -3.0, *np.zeros(5)]),
+        "tied": np.array([2.0, *np.ones(8), 0.0]),
+        "flat": np.ones(10),
+    }
+    found = top_overlaps(scores)
+    np.testing.assert_allclose(found[0, :4], [1, 1, 1 / 3, (1 + 2 * 0.25) / 3], atol=1e-12)
+    np.testing.assert_allclose(np.diag(found)[:4], 1.0)
+    assert np.isnan(found[4]).all() and np.isnan(found[:, 4]).all()
+    np.testing.assert_array_equal(found, found.T)
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
@@ -205,22 +229,23 @@ def test_long_texts_lose_several_words_at_a_time(tmp_path: Path) -> None:
 
 
 def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Predictor) -> None:
-    texts = [TEXTS[0], TEXTS[1], "bank"]  # the last has no rank correlation
+    texts = [TEXTS[0], TEXTS[1], "bank"]  # the last has no words in common
     figures = [evaluate_explanation(classifier, text) for text in texts]
     averages = average_explanations(figures, split="test")
-    for name in METHODS:
+    for name in methods_of(classifier):
         areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts]
         assert averages.areas[name] == pytest.approx(np.mean(areas))
-    expected = np.mean([rank_correlations(explain(classifier, text).scores) for text in texts[:2]], axis=0)
-    np.testing.assert_allclose(averages.correlations, expected)
+    expected = np.mean([top_overlaps(explain(classifier, text).scores) for text in texts[:2]], axis=0)
+    np.testing.assert_allclose(averages.overlaps, expected)
+    assert averages.chance == pytest.approx(np.mean([2 / 7, 2 / 6, 1.0]))
     kept = {"explanations": averages.to_dict()}
     again = ExplanationAverages.of(with_metrics(classifier, kept))
     assert again is not None and again.n == 3 and again.areas == pytest.approx(averages.areas, abs=1e-6)
-    np.testing.assert_allclose(again.correlations, averages.correlations, atol=1e-6)
-    for damaged in ({}, {"explanations": []}, {"explanations": {**kept["explanations"], "correlations": [[1]]}}):
+    np.testing.assert_allclose(again.overlaps, averages.overlaps, atol=1e-6)
+    for damaged in ({}, {"explanations": []}, {"explanations": {**kept["explanations"], "overlaps": [[1]]}}):
         assert ExplanationAverages.of(with_metrics(classifier, damaged)) is None
     alone = average_explanations(figures[2:], split="test")
-    assert np.isnan(alone.correlations).all() and alone.to_dict()["correlations"][0][0] is None
+    assert np.isnan(alone.overlaps).all() and alone.to_dict()["overlaps"][0][0] is None
     with pytest.raises(ValueError, match="at least one"):
         average_explanations([], split="test")
 

@@ -1,4 +1,4 @@
-"""The class lens ends in the prediction, and the shares of the residual stream add up to all of it."""
+"""The class lens ends in the prediction, and what the parts add to the logits sums to them."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from txcls.predictor import Predictor
 
 @pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean"}])
 @pytest.mark.parametrize("text", SOME)
-def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
+def test_the_last_state_is_the_prediction_and_contributions_sum_to_the_logits(
     tmp_path: Path, model: dict[str, object], text: str
 ) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
@@ -28,9 +28,9 @@ def test_the_last_state_is_the_prediction_and_shares_sum_to_one(
     np.testing.assert_allclose(lens.probabilities[-1], probabilities(classifier, text), atol=1e-6)
     np.testing.assert_allclose(lens.probabilities.sum(axis=1), 1.0)
     assert lens.lengths.shape == (n_states, length)
-    assert lens.shares.shape == (len(lens.sources), length)
-    np.testing.assert_allclose(lens.shares.sum(axis=0), 1.0, atol=1e-4)
-    assert lens.weights.sum() == pytest.approx(1.0, abs=1e-5)
+    assert lens.contributions.shape == (len(lens.sources), length, 4)
+    np.testing.assert_allclose(lens.contributions.sum(axis=(0, 1)) + lens.bias, lens.logits, atol=1e-4)
+    np.testing.assert_array_equal(lens.logits, lens.traced.values["logits"])
 
 
 def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: Path) -> None:
@@ -49,15 +49,31 @@ def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: P
     )
 
 
-def test_lengths_and_shares_are_those_of_what_was_written(classifier: Predictor) -> None:
+def test_a_parts_contribution_is_what_the_logits_lose_without_it_while_scale_and_pooling_are_held(
+    classifier: Predictor,
+) -> None:
+    lens = class_lens(classifier, TEXTS[0])
+    values = trace_text(classifier, TEXTS[0]).values
+    model = classifier.checkpoint.model
+    last = torch.from_numpy(values["layers.1.resid_post"])  # T D
+    pattern = torch.from_numpy(values["pool.pattern"])  # T
+    scale = (last.var(dim=-1, correction=0, keepdim=True) + 1e-5).sqrt()  # T 1
+
+    def logits(state: torch.Tensor) -> torch.Tensor:
+        centred = state - state.mean(dim=-1, keepdim=True)
+        return model.head(pattern @ (centred / scale * model.norm.weight + model.norm.bias))
+
+    with torch.inference_mode():
+        for source, tap in (("layer 1: attention", "layers.0.attn_out"), ("position vectors", "embeddings.positions")):
+            lost = (logits(last) - logits(last - torch.from_numpy(values[tap]))).numpy()
+            found = lens.contributions[lens.sources.index(source)].sum(axis=0)
+            np.testing.assert_allclose(found, lost, atol=1e-5)
+
+
+def test_lengths_are_those_of_the_states(classifier: Predictor) -> None:
     lens = class_lens(classifier, TEXTS[0])
     values = trace_text(classifier, TEXTS[0]).values
     np.testing.assert_allclose(lens.lengths[2], np.linalg.norm(values["layers.0.resid_post"], axis=1), rtol=1e-5)
-    last = values["layers.1.resid_post"]
-    for source, tap in (("layer 1: attention", "layers.0.attn_out"), ("position vectors", "embeddings.positions")):
-        for token in (0, 3):
-            along = float(values[tap][token] @ last[token]) / float(last[token] @ last[token])
-            assert lens.shares[lens.sources.index(source), token] == pytest.approx(along, abs=1e-5)
 
 
 def test_a_text_without_words_has_no_lens(classifier: Predictor) -> None:

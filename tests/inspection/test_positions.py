@@ -55,8 +55,8 @@ def test_words_are_put_in_another_order() -> None:
 
 
 def test_in_the_presets_models_order_can_enter_through_positions_alone() -> None:
-    model = load_preset("positions").model
-    assert not model.causal and model.pooling in ("attention", "mean")
+    model = load_preset("who_won").model
+    assert not model.causal and model.pooling in ("attention", "mean", "class_token")
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned", "none"])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.text.strategies import texts
 from txcls.errors import ConfigError
 from txcls.text.cleaning import (
-    _SPACES,
     _SURROGATES,
+    SPACES,
     STEPS,
     _Replace,
     _single_spaced,
@@ -62,7 +62,7 @@ def test_a_pass_that_is_left_out_would_have_changed_nothing(text: str) -> None:
 @pytest.mark.slow
 def test_whatever_a_pass_looks_for_it_is_not_spared() -> None:
     """Every single character there is, alone and beside a space."""
-    for spared, pattern in ((_SURROGATES.spares, _SURROGATES.pattern), (_single_spaced, _SPACES)):
+    for spared, pattern in ((_SURROGATES.spares, _SURROGATES.pattern), (_single_spaced, SPACES)):
         assert spared is not None
         for character in map(chr, range(sys.maxunicode + 1)):
             for text in (character, f"a{character} b"):

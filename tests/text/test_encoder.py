@@ -13,7 +13,7 @@ from txcls.config import TextConfig
 from txcls.data.ag_news import read_rows
 from txcls.errors import CheckpointError
 from txcls.text import encoder as encoder_module
-from txcls.text.encoder import TextEncoder
+from txcls.text.encoder import TextEncoder, unknown_share
 from txcls.text.vocabulary import CLS, UNK
 
 CORPUS = ["the cat sat on the mat .", "a dog bit the cat", "it 's raining cats and dogs , end ."] * 3
@@ -199,3 +199,27 @@ def test_a_description_without_its_configuration_is_read_by_defaults_or_refused(
     else:
         with pytest.raises(CheckpointError, match="tokenizer: config"):
             TextEncoder.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    "tokenizer, text, share",
+    [
+        ("word", "the cat sat", 0.0),
+        ("word", "the zyzzyva, 2,000 !", 0.7),
+        ("word", "\u0634\u0644\u0648\u0645", 1.0),
+        ("bpe", "the cat sat on the mat", 0.0),
+        ("bpe", "\u05e9\u05dc\u05d5\u05dd \u0634", 1.0),
+        ("bpe", "the cat \u6771\u4eac", 0.25),
+        ("bpe", "qxwz", 1.0),
+        ("bpe", "a 1234 & !!", 0.0),
+        ("bpe", "", 0.0),
+    ],
+)
+def test_the_share_of_unknown_words_counts_spelled_out_ones(tokenizer: str, text: str, share: float) -> None:
+    encoding = fit(tokenizer, max_length=60).encode(text)
+    assert unknown_share(text, encoding.tokens) == pytest.approx(share)
+
+
+@given(encoders, texts)
+def test_the_share_of_unknown_words_is_a_share(encoder: TextEncoder, text: str) -> None:
+    assert 0.0 <= unknown_share(text, encoder.encode(text).tokens) <= 1.0

@@ -91,6 +91,23 @@ def test_two_processes_have_the_loss_curve_of_one(together: Path, case: str) -> 
         torch.testing.assert_close(weights[name], tensor, atol=1e-3, rtol=1e-3)
 
 
+@pytest.mark.parametrize("case", ["averaged", "stopped early"])
+def test_two_processes_keep_the_snapshots_of_one(together: Path, case: str) -> None:
+    network, settings, objective = worker.make(case)
+    expected = fit(network, TRAIN, VALIDATION, settings, objective=objective).snapshots
+    assert expected is not None
+    for rank in "01":
+        found = torch.load(together / rank / f"{case}.snapshots.pt", weights_only=True)
+        assert [row["step"] for row in found["rows"]] == [row.step for row in expected.rows]
+        for row, alone in zip(found["rows"], expected.rows, strict=True):
+            assert row["validation_loss"] == pytest.approx(alone.validation_loss, abs=1e-4)
+            assert row["train_loss"] == (
+                None if alone.train_loss is None else pytest.approx(alone.train_loss, abs=1e-4)
+            )
+        for name, tensor in expected.weights.items():
+            torch.testing.assert_close(found["weights"][name].float(), tensor.float(), atol=2e-3, rtol=2e-3)
+
+
 @pytest.mark.parametrize("case", worker.CASES)
 def test_all_processes_end_with_the_same_weights(together: Path, case: str) -> None:
     first, second = (torch.load(together / rank / f"{case}.pt", weights_only=True) for rank in "01")

@@ -68,6 +68,13 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
     return all(torch.equal(first[name], second[name]) for name in first)
 
 
+def same_states(first: FitResult, second: FitResult) -> bool:
+    """Whether both runs kept the same states along the way."""
+    one, other = first.snapshots, second.snapshots
+    assert one is not None and other is not None
+    return one.rows == other.rows and all(torch.equal(one.weights[name], other.weights[name]) for name in one.weights)
+
+
 def figures(result: FitResult) -> list[tuple[float, ...]]:
     """The history without its times."""
     return [
@@ -136,6 +143,75 @@ def test_a_killed_run_goes_on_from_its_last_saved_state(tmp_path: Path) -> None:
     result = fit(again, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", resume=True)
     assert figures(result) == figures(expected) and same(state(again), state(whole))
     assert not list(tmp_path.glob("*.tmp"))
+
+
+@pytest.mark.parametrize("ema_decay", [0.0, 0.9])
+def test_snapshots_are_the_states_of_their_steps_and_change_nothing(ema_decay: float) -> None:
+    plain, watched = model(), model()
+    settings = {"ema_decay": ema_decay, "monitor": "last"}
+    expected = fit(plain, TRAIN, VALIDATION, config(**settings))
+    weights = {0: state(watched)}
+    average = AveragedWeights(watched, ema_decay)
+
+    def keep(progress: Progress) -> None:
+        average.update(watched)
+        kept = average.weights if ema_decay else watched.state_dict()
+        weights[progress.step] = {name: tensor.clone() for name, tensor in kept.items()}
+
+    result = fit(watched, TRAIN, VALIDATION, config(**settings, snapshots=6), on_step=keep)
+    assert figures(result) == figures(expected) and same(state(watched), state(plain)), "they change nothing"
+    kept = result.snapshots
+    assert expected.snapshots is None and kept is not None
+    assert [row.step for row in kept.rows] == [0, *sorted({row.step for row in kept.rows} - {0, 30}), 30]
+    assert len(kept) == 6
+    for n, row in enumerate(kept.rows):
+        network = model()
+        network.load_state_dict({name: tensor[n].float() for name, tensor in kept.weights.items()})
+        for name, tensor in weights[row.step].items():
+            torch.testing.assert_close(kept.weights[name][n], tensor.half(), rtol=0, atol=0)
+        logits = predict_logits(network, VALIDATION)
+        network.load_state_dict(weights[row.step])
+        exact = predict_logits(network, VALIDATION)
+        torch.testing.assert_close(logits, exact, rtol=0, atol=2e-2)
+        labels = torch.from_numpy(VALIDATION.labels)
+        assert row.validation_loss == pytest.approx(float(torch.nn.functional.cross_entropy(exact, labels)), abs=1e-5)
+        assert row.validation_accuracy == pytest.approx(float((exact.argmax(-1) == labels).float().mean()))
+    assert kept.rows[0].train_loss is None
+    assert all(row.train_loss is not None and 0 < row.train_loss < 2 for row in kept.rows[1:])
+    for name, tensor in state(watched).items():
+        assert torch.equal(kept.weights[name][-1], tensor.half()), "the last one is the model, as it is stored"
+
+
+@pytest.mark.parametrize("end", ["interrupted", "killed"])
+@pytest.mark.parametrize("stop_after", [1, 3, 14, 30])
+def test_snapshots_of_a_resumed_run_are_those_of_a_run_left_alone(tmp_path: Path, end: str, stop_after: int) -> None:
+    class Killed(BaseException):
+        pass
+
+    def stop(progress: Progress) -> None:
+        if progress.step == stop_after:
+            if end == "killed":
+                raise Killed
+            os.kill(os.getpid(), signal.SIGINT)
+
+    settings = config(snapshots=8)
+    expected = fit(model(), TRAIN, VALIDATION, settings)
+    path = tmp_path / "state.pt"
+    with pytest.raises((Killed, TrainingInterruptedError)):
+        fit(model(), TRAIN, VALIDATION, settings, state_path=path, on_step=stop)
+    begun = path.exists()  # killed in its first step, before anything was saved
+    result = fit(model(), TRAIN, VALIDATION, settings, state_path=path, resume=begun)
+    assert begun == (stop_after > 1 or end == "interrupted")
+    assert same_states(result, expected) and figures(result) == figures(expected)
+
+
+def test_a_run_that_ends_early_keeps_its_last_state() -> None:
+    network = model()
+    result = fit(network, TRAIN, VALIDATION, config(snapshots=5, monitor="last", ema_decay=0.0), max_steps=11)
+    assert result.snapshots is not None
+    assert [row.step for row in result.snapshots.rows][-1] == 11 and len(result.snapshots) <= 5
+    for name, tensor in state(network).items():
+        assert torch.equal(result.snapshots.weights[name][-1], tensor.half())
 
 
 def test_resuming_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:

@@ -18,10 +18,17 @@ from txcls.training.objectives import FillMasked, Objective, PredictNext
 
 STILL: dict[str, object] = {"token_dropout": 0.0, "precision": "float32", "epochs": 2}
 CASES: dict[str, dict[str, object]] = {
-    "averaged": {**STILL, "validations_per_epoch": 3},
+    "averaged": {**STILL, "validations_per_epoch": 3, "snapshots": 5},
     "weighted": {**STILL, "class_weights": "inverse", "ema_decay": 0.0, "gradient_clip": 0.1},
     "one row left": {**STILL, "batch_size": 299, "epochs": 4, "gradient_clip": 0.0, "optimizer": "adam"},
-    "stopped early": {**STILL, "epochs": 30, "patience": 2, "validations_per_epoch": 2, "monitor": "loss"},
+    "stopped early": {
+        **STILL,
+        "epochs": 30,
+        "patience": 2,
+        "validations_per_epoch": 2,
+        "monitor": "loss",
+        "snapshots": 5,
+    },
     "causal": STILL,
     "masked": {**STILL, "batch_size": 1, "epochs": 1},
     "noisy": {"precision": "float32", "epochs": 8},
@@ -50,6 +57,9 @@ def run(case: str, folder: Path, *, resume: bool = False) -> None:
     result = fit(network, TRAIN, VALIDATION, settings, objective=objective, state_path=state, resume=resume)
     (folder / f"{case}.json").write_text(json.dumps([asdict(row) for row in result.history]))
     torch.save(network.state_dict(), folder / f"{case}.pt")
+    if result.snapshots is not None:
+        kept = {"rows": [asdict(row) for row in result.snapshots.rows], "weights": dict(result.snapshots.weights)}
+        torch.save(kept, folder / f"{case}.snapshots.pt")
 
 
 if __name__ == "__main__":

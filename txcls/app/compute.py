@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from txcls.inspection.positions import PositionEncoding, ShuffledPredictions
     from txcls.inspection.principal_components import Plane, PooledTexts, TextPlane, TokenPlane
     from txcls.inspection.random_texts import ClassifiedText
+    from txcls.inspection.training_film import TrainingFilm
     from txcls.inspection.vocabulary import Tokenizers, VocabularySearch
     from txcls.inspection.walk import Walk
     from txcls.predictor import Prediction, Predictor
@@ -68,13 +69,15 @@ _has_turn: ContextVar[bool] = ContextVar("txcls_has_turn", default=False)
 _importing = threading.Lock()
 
 
-def _import_what_computes() -> None:
+def import_what_computes() -> None:
     """Import torch and what uses it under a lock: no other thread may see a half-imported module."""
     with _importing:
         import txcls.generation
         import txcls.inspection
+        import txcls.inspection.stories
         import txcls.model
-        import txcls.predictor  # noqa: F401
+        import txcls.predictor
+        import txcls.web.page  # noqa: F401
 
 
 def _shared(
@@ -86,7 +89,7 @@ def _shared(
         @wraps(function)
         def ask(*args: Asked.args, **named: Asked.kwargs) -> Found:
             def make() -> Found:
-                _import_what_computes()
+                import_what_computes()
                 if not heavy:
                     return function(*args, **named)
                 with _my_turn():
@@ -207,7 +210,9 @@ def source(name: str) -> Source:
 
 
 def _size_of_classifier(loaded: "Predictor") -> int:
-    return _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
+    snapshots = loaded.checkpoint.snapshots
+    stored = 0 if snapshots is None else 2 * len(snapshots) * loaded.n_parameters
+    return stored + _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
 
 
 def _size_of_language(loaded: "Language") -> int:
@@ -227,6 +232,22 @@ def classifier(source: Source) -> "Predictor":
     loaded = Predictor.load(source.name)
     loaded.predict(["warm up"])  # the first prediction of a process is slow
     return loaded
+
+
+@_shared(heavy=True, size=len)
+def exported_page(source: Source) -> bytes:
+    """The classifier as a page that needs no server; CheckpointError if it has settings that a page lacks."""
+    from txcls.web.page import single_page
+
+    return single_page(find_checkpoint(source.name))
+
+
+@_shared(heavy=True, size=len)
+def packed_classifier(source: Source) -> bytes:
+    """The classifier for the browser (`txcls.web.page.packed`); CheckpointError if a page cannot have it."""
+    from txcls.web.page import packed
+
+    return packed(find_checkpoint(source.name))
 
 
 def is_loaded(source: Source) -> bool:
@@ -428,7 +449,36 @@ def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
     return nearest_tokens(classifier(source), index)
 
 
-# Switchboard, Explanation, Class lens
+# Head atlas, Switchboard, Explanation, Class lens, Training film
+
+
+N_REPORTS = 64
+"""Test sentences of `who_won` among which the clearest for each head are sought."""
+
+
+@_shared(heavy=True)
+def clearest_texts(source: Source) -> tuple[str, ...]:
+    """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely.
+
+    For `who_won` a sentence of its test split, which is generated; for others one of the app's examples. Empty without
+    an atlas.
+    """
+    from txcls.data.examples import examples_for
+    from txcls.data.who_won import first_reports, roles_in
+    from txcls.inspection.stories import HeadAtlas, clearest_texts
+
+    ready = classifier(source)
+    atlas = HeadAtlas.of(ready)
+    if atlas is None:
+        return ()
+    dataset, roles = ready.checkpoint.config.data.dataset, None
+    if dataset == "who_won":
+        found = first_reports("test", N_REPORTS)
+        texts, roles = [one.text for one in found], [roles_in(one) for one in found]
+    else:
+        texts = [one.text for one in examples_for(dataset)]
+    places = clearest_texts(ready, [one.story.story for one in atlas.heads], texts, roles=roles)
+    return tuple(texts[place] for place in places)
 
 
 @_shared(heavy=True)
@@ -451,26 +501,26 @@ def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablatio
 
 @dataclass(frozen=True)
 class Explained:
-    """Attributions of a text's words, their rank correlations, and the deletion curves."""
+    """Attributions of a text's words, the overlaps of their strongest words, and the deletion curves."""
 
     explanation: "Explanation"
-    correlations: NDArray[np.float64]
+    overlaps: NDArray[np.float64]
     curves: "DeletionCurves"
 
 
 @_shared(heavy=True)
 def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
-    """Five attribution methods on a text, with their deletion curves; TraceError if the text has no tokens."""
-    from txcls.inspection.attribution import deletion_curves, explain, rank_correlations
+    """All attribution methods on a text, with their deletion curves; TraceError if the text has no tokens."""
+    from txcls.inspection.attribution import deletion_curves, explain, top_overlaps
 
     ready = classifier(source)
     explanation = explain(ready, text, target=target, baseline=baseline)
     curves = deletion_curves(ready, text, explanation.scores)
-    return Explained(explanation, rank_correlations(explanation.scores), curves)
+    return Explained(explanation, top_overlaps(explanation.scores), curves)
 
 
 def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> "ExplanationAverages":
-    """The five methods evaluated on n random test texts, the same ones as `txcls evaluate --explanations`.
+    """The methods evaluated on n random test texts, the same ones as `txcls evaluate --explanations`.
 
     Args:
         source: the checkpoint.
@@ -503,6 +553,17 @@ def lens(source: Source, text: str) -> "ClassLens":
     return class_lens(classifier(source), text)
 
 
+@_shared(heavy=True)
+def training_film(source: Source, text: str, *, first: int, last: int) -> "TrainingFilm":
+    """A text in all states along the training, with the attention among its tokens from `first` to before `last`.
+
+    TraceError if the checkpoint has no such states, or the text no tokens.
+    """
+    from txcls.inspection.training_film import training_film
+
+    return training_film(classifier(source), text, shown=slice(first, last))
+
+
 # Step by step, What if, Neighbourhood
 
 
@@ -530,7 +591,7 @@ def compare(source: Source, before: str, after: str) -> "Comparison":
 
 def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
     """The search for the smallest change that flips the class, batch by batch; not cached."""
-    _import_what_computes()
+    import_what_computes()
     from txcls.inspection.counterfactuals import search_flips
 
     search = search_flips(classifier(source), text)

@@ -3,19 +3,21 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import compute, state
+from txcls.app import compute, head_stories, lecture, report_builder, state
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.components.save_chart import save_buttons
-from txcls.app.examples import examples_for
 from txcls.app.pages import PAGES, PageInfo
 from txcls.app.turns import BusyError
+from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 
@@ -46,11 +48,13 @@ class Opened:
 
 @dataclass(frozen=True)
 class Page(Opened):
-    """The same for a classifier: its cache key, and the placeholders for the line about it and for its answer."""
+    """The same for a classifier: its cache key, and the placeholders for the line about it, for its answer, and for the
+    words that it does not know."""
 
     source: compute.Source
     facts: DeltaGenerator
     answer: DeltaGenerator
+    unknown: DeltaGenerator
 
 
 def open_page(
@@ -59,13 +63,17 @@ def open_page(
     box_height: int = 84,
     examples: Literal["buttons", "menu"] = "menu",
     compare: bool = False,
+    asks: bool = True,
+    questions: Mapping[str, str] | None = None,
 ) -> Page:
     """Draw the heading, the checkpoint picker, the text box and the examples; `compare` adds a second picker.
 
+    `questions` are headings for checkpoints of some data sets, by its name; for others it is the page's question.
+    A page that `asks` for no text has no box; it carries the text to the next page.
     Without any checkpoint, it says how to train one and ends the run.
     """
     names = compute.names()
-    view, text_box = _begin(info, names)
+    view, text_box = _begin(info, names, questions or {})
     if not names:
         _say_left_out()
         st.error(
@@ -74,8 +82,8 @@ def open_page(
         )
         st.stop()
     line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-    if len(names) > 1:
-        picker(line, "checkpoint", names, view.checkpoint)
+    if len(names) > 1 and not lecture.is_on():
+        picker(line, "checkpoint", names, view.checkpoint, on_change=partial(_checkpoint_changed, text_box))
         if compare:
             others = [other for other in names if other != view.checkpoint]
             picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
@@ -84,30 +92,60 @@ def open_page(
     except TxclsError as error:
         stop_with(error)
     facts = line.empty()
-    if not compute.is_loaded(source):
+    if not compute.is_loaded(source) and not lecture.is_on():
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
-    answer = _ask(view, text_box, compute.summary(view.checkpoint).dataset, box_height=box_height, examples=examples)
-    return Page(info, view, source, facts, answer)
+    dataset = compute.summary(view.checkpoint).dataset
+    if asks:
+        answer, unknown = _ask(view, text_box, dataset, box_height=box_height, examples=examples)
+    else:
+        answer, unknown = st.empty(), st.empty()
+        _say_notes(view)
+    return Page(info, view, source, facts, answer, unknown)
 
 
 def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
-    view, text_box = _begin(info, compute.names())
+    view, text_box = _begin(info, compute.names(), {})
     _ask(view, text_box, dataset, box_height=84, examples="menu")
     return Opened(info, view)
 
 
-def _begin(info: PageInfo, names: Sequence[str]) -> tuple[state.View, str]:
+def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[state.View, str]:
     """Draw the heading; returns the view and the key of the page's text box."""
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
-    view = state.current_view(names, text_box=text_box)
-    st.title(info.question, anchor=False)
+    view = state.current_view(names, text_box=text_box, first_text=_first_text)
+    question = questions.get(compute.summary(view.checkpoint).dataset, info.question)
+    lecture.begin(info, question)
+    if not lecture.is_on():
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.title(question, anchor=False, width="content")
+            lecture.start_button()
     return view, text_box
 
 
+def _first_text(checkpoint: str) -> str:
+    """The text that a checkpoint opens with."""
+    return examples_for(compute.summary(checkpoint).dataset)[0].text
+
+
+def _checkpoint_changed(text_box: str) -> None:
+    """Follow the picker; an example of the checkpoint before gives way to one of the new one's kind."""
+    view, name = state.shown_view(), str(st.session_state["checkpoint_box"])
+    before, now = (examples_for(compute.summary(one).dataset) for one in (view.checkpoint, name))
+    state.change_view(checkpoint=name)
+    if before is not now and view.text in {example.text for example in before}:
+        _choose_example(now[0].text, text_box)
+
+
 def picker(
-    place: DeltaGenerator, field: str, names: Sequence[str], chosen: str | None, *, placeholder: str | None = None
+    place: DeltaGenerator,
+    field: str,
+    names: Sequence[str],
+    chosen: str | None,
+    *,
+    placeholder: str | None = None,
+    on_change: Callable[[], None] | None = None,
 ) -> None:
     """A select box for a checkpoint, bound to a field of the view; with a placeholder it may be empty."""
     key = f"{field}_box"
@@ -118,7 +156,7 @@ def picker(
         index=None if placeholder else 0,
         key=key,
         format_func=_describe,
-        on_change=follow(field, key),
+        on_change=on_change or follow(field, key),
         placeholder=placeholder,
         label_visibility="collapsed",
         width=460,
@@ -127,9 +165,13 @@ def picker(
 
 def _ask(
     view: state.View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
-) -> DeltaGenerator:
-    """Draw the text box, the examples and the notes; returns a placeholder beside the examples."""
-    st.text_area(
+) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Draw the text box, the examples and the notes; returns placeholders beside the examples and below them.
+
+    In lecture mode the box is a strip with the answer at its end, and there are no examples.
+    """
+    strip = st.container(key="lecture_strip", horizontal=True) if lecture.is_on() else st
+    strip.text_area(
         "Text",
         key=text_box,
         height=box_height,
@@ -137,8 +179,15 @@ def _ask(
         on_change=follow("text", text_box),
         label_visibility="collapsed",
     )
+    if isinstance(strip, DeltaGenerator):
+        answer, below = strip.empty(), st.empty()
+        _say_notes(view)
+        return answer, below
     row = st.container(
-        horizontal=True, vertical_alignment="center", gap="xsmall" if examples == "buttons" else "medium"
+        key=f"examples_as_{examples}",
+        horizontal=True,
+        vertical_alignment="center",
+        gap="xsmall" if examples == "buttons" else "medium",
     )
     offered = examples_for(dataset)
     if examples == "buttons":
@@ -151,15 +200,26 @@ def _ask(
         row.menu_button(
             "Try another text", list(texts), key="examples", on_click=_choose_from_menu, args=(texts, text_box)
         )
-    answer = row.empty()
+    if dataset == "who_won":
+        report_builder.draw(row, text_box)
+    answer, below = row.empty(), st.empty()
+    _say_notes(view)
+    return answer, below
+
+
+def _say_notes(view: state.View) -> None:
+    """Draw the notes about the link and the text, and put the view into the address."""
+    place = st.container(key="lecture_notes") if lecture.is_on() else st
     for note in state.take_notes():
-        st.warning(plain(note))
+        place.warning(plain(note))
     state.publish(view)
-    return answer
 
 
-def close_page(page: Opened, others: Sequence[PageInfo]) -> None:
-    """Draw the end of a page: links to some other pages (phones hide the menu), and what listens to typing."""
+def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] | None = None) -> None:
+    """Draw the end of a page: links to some other pages (phones hide the menu), and what listens to typing and keys.
+
+    `at` is the step that the page shows, and how many there are (`lecture.end`).
+    """
     here = PAGES.index(page.info)
     with st.container(horizontal=True, gap="medium"):
         for other in sorted(others, key=PAGES.index):
@@ -167,6 +227,10 @@ def close_page(page: Opened, others: Sequence[PageInfo]) -> None:
             link_to(page, other, f"← {other.question}" if before else f"{other.question} →")
     _say_left_out()
     submit_while_typing(TEXT_BOX, text=page.view.text)
+    layers = None
+    if isinstance(page, Page) and compute.is_loaded(page.source):
+        layers = compute.classifier(page.source).checkpoint.config.model.n_layers
+    lecture.end(layers=layers, at=at)
 
 
 def _say_left_out() -> None:
@@ -180,6 +244,7 @@ def say_busy(busy: BusyError) -> None:
     st.warning(str(busy))
     st.button("Try again", key="try_again")
     submit_while_typing(TEXT_BOX, text=state.shown_view().text)
+    lecture.end(is_broken=True)
 
 
 def link_to(page: Opened, other: PageInfo, label: str) -> None:
@@ -229,8 +294,36 @@ def read_text(page: Page, what: str) -> Read | None:
     if prediction.label is None:
         nothing_to_read()
     else:
-        page.answer.html(answer_html(prediction))
+        draw_answer(page, prediction)
     return Read(classifier, prediction)
+
+
+MOSTLY = 0.5
+"""From this share of unknown words on, an answer is said to mean nothing."""
+
+
+def draw_answer(page: Page, prediction: "Prediction") -> None:
+    """The answer beside the examples, and a warning if it means nothing; in lecture mode both are in the strip."""
+    share = prediction.unknown_share
+    if not lecture.is_on():
+        page.answer.html(answer_html(prediction))
+        say_unknown(prediction)
+    elif share >= MOSTLY:
+        before = f"<b>Means nothing</b>, {share:.0%} is unknown".replace("%", " %")
+        page.answer.html(answer_html(prediction, before=before))
+    else:
+        page.answer.html(answer_html(prediction))
+
+
+def say_unknown(prediction: "Prediction") -> None:
+    """A warning if most of the text is made of words that the model does not know."""
+    share = prediction.unknown_share
+    if share >= MOSTLY:
+        how = "" if prediction.unknown else "; they are spelled out in single letters or bytes"
+        st.warning(
+            f"**This answer means nothing**: {share:.0%} of the letters of this text are in words that are not in the "
+            f"model's vocabulary{how}. A model has no way not to answer.".replace("%", " %"),
+        )
 
 
 def load(page: Page) -> "Predictor":
@@ -239,7 +332,10 @@ def load(page: Page) -> "Predictor":
         classifier = compute.classifier(page.source)
     except TxclsError as error:
         stop_with(error)
-    page.facts.html(facts_html(facts(classifier)))
+    if not lecture.is_on():
+        page.facts.html(facts_html(facts(classifier)))
+    if compute.summary(page.view.checkpoint).dataset == "who_won":
+        report_builder.offer_known_words(page.unknown, classifier, page.view.text, f"{TEXT_BOX}_{page.info.name}")
     return classifier
 
 
@@ -264,8 +360,11 @@ def facts_html(line: str) -> str:
     return f'<div class="txcls-facts">{line}</div>'
 
 
-def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
-    """The predicted class and its probability, as HTML; a text that seems out of scope is said to be so first."""
+def answer_html(prediction: "Prediction", *, large: bool = False, before: str = "Prediction") -> str:
+    """The predicted class and its probability, as HTML; a text that seems out of scope is said to be so first.
+
+    `before` stands before a small answer.
+    """
     best = prediction.ranked[0]
     label = html.escape(visible(best.label))
     outside = prediction.out_of_scope is True
@@ -281,7 +380,7 @@ def answer_html(prediction: "Prediction", *, large: bool = False) -> str:
         if outside
         else f"<b>{label}</b>, {percent(best.probability)}"
     )
-    return f'<div class="txcls-strip" role="status">Prediction: {words}</div>'
+    return f'<div class="txcls-strip" role="status">{before}: {words}</div>'
 
 
 def has_long_names(classes: Sequence[str]) -> bool:
@@ -302,6 +401,7 @@ def nothing_to_read() -> None:
 def stop_with(error: TxclsError) -> "Any":
     """Show an error message and end the run."""
     st.error(plain(str(error)))
+    lecture.end(is_broken=True)
     st.stop()
 
 
@@ -366,20 +466,32 @@ def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
     return replace(page, view=view)
 
 
+def open_on_head(page: Page, classifier: "Predictor") -> Page:
+    """The page with a head that its checkpoint has: the one that the address names, else the one worth most."""
+    model = classifier.checkpoint.config.model
+    page = fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+    worth = head_stories.worth_of_heads(classifier)
+    named = np.array([page.view.layer, page.view.head])
+    fits = [place for place in np.ndindex(worth.shape) if ((named == state.OPEN) | (named == place)).all()]
+    layer, head = max(fits, key=worth.__getitem__)
+    return replace(page, view=replace(page.view, layer=layer, head=head))
+
+
 def choose_head(view: state.View, n_layers: int, n_heads: int) -> None:
-    """Two controls that select the layer and the head."""
+    """Two controls that select the layer and the head, in lecture mode beside one another."""
+    place = st.container(horizontal=True) if lecture.is_on() else st
     for field, n in (("layer", n_layers), ("head", n_heads)):
         key = f"{field}_box"
         st.session_state[key] = getattr(view, field) + 1
-        change: dict[str, Any] = {"args": (field,), "on_change": _box_changed}
+        change: dict[str, Any] = {"on_change": _box_changed}
         if n <= 12:
-            st.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
+            place.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
         else:
-            st.number_input(field.capitalize(), 1, n, key=key, **change)
+            place.number_input(field.capitalize(), 1, n, key=key, **change)
 
 
-def _box_changed(field: str) -> None:
-    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1})
+def _box_changed() -> None:
+    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1 for field in ("layer", "head")})
 
 
 def parameters(model: "Encoder", name: str) -> None:
@@ -438,10 +550,15 @@ def chart(
     file_name: str,
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
-    """A figure, its description for screen readers, and buttons that save it as PNG and SVG."""
+    """A figure, its description for screen readers, and buttons that save it as PNG and SVG.
+
+    In lecture mode it fills the height that its slide has left, and has no buttons.
+    """
+    large = lecture.is_on()
     st.plotly_chart(
-        figure,
+        lecture.enlarge(figure) if large else figure,
         key=key,
+        height="stretch" if large else "content",
         on_select=on_select,
         selection_mode="points",
         alt=alt,
@@ -461,4 +578,5 @@ def chart(
             "toImageButtonOptions": {"format": "png", "filename": file_name, "scale": 2},
         },
     )
-    save_buttons(key, file_name=file_name)
+    if not large:
+        save_buttons(key, file_name=file_name)

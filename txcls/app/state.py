@@ -5,14 +5,14 @@ URL. Layers and heads count from 1 in the URL and on screen, and from 0 in code.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import streamlit as st
 
-from txcls.app.examples import EXAMPLES
 from txcls.app.limits import limits
+from txcls.data.examples import EXAMPLES
 
 LONGEST_LINKED_TEXT = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -21,6 +21,7 @@ LONGEST_NAME = 255
 LARGEST_SEED = 999_999
 MOST_ROWS = 20
 """Most classes that are listed individually."""
+MOST_STEPS = 10**12
 LONGEST_LINKED_CONTINUATION = 200
 """Longer continuations, in tokens, are left out of the URL too."""
 
@@ -31,9 +32,27 @@ HeadChange = Literal["off", "uniform", "shuffled"]
 Substitute = Literal["zero", "mean"]
 """What replaces the output of a part that is switched off."""
 
+HeadOrder = Literal["worth", "story", "entropy", "number"]
+"""What the Head atlas sorts by."""
+Mode = Literal["", "lecture"]
+"""How pages are shown: as usual, or as slides (`lecture.py`)."""
+OPEN = -1
+"""Layer or head of a view that names none: the page opens on the head that is worth most."""
+
+Target = Literal["logit", "probability"]
+Baseline = Literal["blank", "zero"]
+Encoding = Literal["learned", "formula"]
+Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
+"""The parts of the Attention page that are drawn one at a time."""
+
+CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
+"""A chosen row or column on Step by step, as in the URL: the letter of its axis, `row` for tokens, and its index."""
+MOST_ORDERED = 200
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
 """A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
 MOST_SWITCHED = 200
+SLIDE = "slide"
+"""The parameter that names the slide of a page in lecture mode, from 1. The browser writes it; links leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +64,61 @@ class View:
         versus: the checkpoint to compare with, "" for none.
         text: the text in the box.
         k: how many classes are listed individually.
-        layer, head: the selected head, from 0.
+        layer, head: the selected head, from 0; `OPEN` if none is named.
         step: the step of the forward pass on Step by step, "" for the first.
+        cell: the rows and columns chosen on Step by step, each a `CELL`, from 0; one for each axis.
+        predict: whether Step by step asks a question before it shows numbers.
+        guess: the answer to the question of this step, from 1; 0 for none.
+        target, baseline: what attributions on Explanation? explain, and where integrated gradients start.
+        section: the part of Attention below its map.
+        query: the token whose attention alone is drawn as arcs, from 1; 0 for all.
+        pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
+        encoding: what Positions shows for a model with learned positions.
+        order: the places of the text's words, from 0, in the order on Positions; empty for the page's own.
+        flips: whether What if has searched for the smallest change that flips the class.
+        word: the token of the vocabulary that is selected on Neighbourhood, by id; 0 for none.
         changed: the second version of the text on What if, "" if it equals the first.
         switched: the parts that are changed on the Switchboard, each a `SWITCH`; those that a checkpoint or a text does
             not have are ignored.
         heads: what is done to a switched head.
         off: what replaces a part that is switched off.
+        sort: the order of the heads on Head atlas.
+        training_step: the optimiser step on Training film, 0 for the beginning. The browser itself writes it into the
+            URL, so that a slider can move without the server.
         part: the part of the Language model page.
         masked, causal: the checkpoints of the Language model page, "" for the first available.
         blank: which word is blanked out, from 1; 0 lets the page choose.
         upto: how many tokens of the text are read before the next one is predicted, 0 for all.
         added: token ids of the continuation.
         temperature, top_k, top_p, seed: how the continuation is sampled; `top_k` 0 for all tokens.
+        mode: how pages are shown.
     """
 
     checkpoint: str = ""
     versus: str = ""
     text: str = EXAMPLES[0].text
     k: int = 4
-    layer: int = 0
-    head: int = 0
+    layer: int = OPEN
+    head: int = OPEN
     step: str = ""
+    cell: tuple[str, ...] = ()
+    predict: bool = False
+    guess: int = 0
+    target: Target = "logit"
+    baseline: Baseline = "blank"
+    section: Section = "arcs"
+    query: int = 0
+    pair: tuple[int, ...] = ()
+    encoding: Encoding = "learned"
+    order: tuple[int, ...] = ()
+    flips: bool = False
+    word: int = 0
     changed: str = ""
     switched: tuple[str, ...] = ()
     heads: HeadChange = "off"
     off: Substitute = "zero"
+    sort: HeadOrder = "worth"
+    training_step: int = 0
     part: Part = "fill"
     masked: str = ""
     causal: str = ""
@@ -81,10 +129,25 @@ class View:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+    mode: Mode = ""
 
 
-_NUMBERS = (("k", 1, 0), ("layer", 1, 1), ("head", 1, 1), ("blank", 0, 0), ("upto", 0, 0), ("top_k", 0, 0))
+_NUMBERS = (
+    ("k", 1, 0), ("layer", 1, 1), ("head", 1, 1), ("blank", 0, 0), ("upto", 0, 0), ("top_k", 0, 0), ("guess", 0, 0),
+    ("query", 0, 0), ("word", 0, 0),
+)  # fmt: skip
 """Integers in the URL: name, smallest value, and what is subtracted from it in code."""
+_CHOICES = (
+    ("heads", HeadChange), ("off", Substitute), ("sort", HeadOrder), ("target", Target), ("baseline", Baseline),
+    ("encoding", Encoding), ("section", Section), ("part", Part), ("mode", Mode),
+)  # fmt: skip
+"""Fields with a few possible values, which the URL holds as they are."""
+_YES = ("predict", "flips")
+"""Fields that are on or off; the URL holds `on`."""
+_LISTS = (("pair", 2), ("order", MOST_ORDERED))
+"""Lists of numbers, joined by dots in the URL, and their largest length."""
+_OF_TOKENS: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "flips": False}
+"""Fields that another text, or another model, resets."""
 
 
 def sendable(text: str) -> str:
@@ -100,9 +163,15 @@ def as_read(text: str, notes: list[str]) -> str:
     return sendable(text[:most])
 
 
-def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> tuple[View, list[str]]:
+def view_from_params(
+    params: Mapping[str, str],
+    *,
+    checkpoints: Sequence[str],
+    first_text: Callable[[str], str] = lambda _: EXAMPLES[0].text,
+) -> tuple[View, list[str]]:
     """The view that a URL's parameters describe, and a note about each parameter that was not usable.
 
+    `first_text` gives a checkpoint's text where the URL has none.
     Never fails: unknown names and malformed numbers become the default, numbers out of range the nearest valid one.
     """
     view, notes = View(checkpoint=checkpoints[0] if checkpoints else ""), []
@@ -118,6 +187,8 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
         view = replace(view, text=as_read(params["text"], notes))
+    elif view.checkpoint:
+        view = replace(view, text=first_text(view.checkpoint))
     changes: dict[str, Any] = {}
     if "step" in params:
         changes["step"] = sendable(params["step"][:LONGEST_NAME])
@@ -127,15 +198,35 @@ def view_from_params(params: Mapping[str, str], *, checkpoints: Sequence[str]) -
         raw = params.get(name, params.get("topk") if name == "k" else None)
         if (number := _number(name, raw, notes, whole=True)) is not None:
             changes[name] = int(min(max(number, low), 10_000)) - offset
+    changes["training_step"] = _training_step(params, notes)
+    changes |= _choice_params(params, notes)
     return replace(view, **changes, **_switch_params(params, notes), **_language_params(params, notes)), notes
 
 
+def _choice_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    """Fields with a few possible values, fields that are on or off, lists of numbers, and chosen cells."""
+    changes: dict[str, Any] = {name: params[name] for name, of in _CHOICES if params.get(name) in get_args(of)}
+    changes |= {name: True for name in _YES if params.get(name) == "on"}
+    for name, most in _LISTS:
+        if name in params:
+            try:
+                changes[name] = tuple(min(max(int(one), 0), 10_000) for one in params[name].split(".")[:most])
+            except ValueError:
+                notes.append(f"“{name}={sendable(params[name])[:20]}” in the link is malformed; it was ignored.")
+    if "cell" in params:
+        parts = params["cell"].split(".")[:10]
+        changes["cell"] = tuple(part for part in parts if CELL.fullmatch(part))
+    return changes
+
+
+def _training_step(params: Mapping[str, str], notes: list[str]) -> int:
+    number = _number("training_step", params.get("training_step"), notes, whole=True)
+    return 0 if number is None else int(min(max(number, 0), MOST_STEPS))
+
+
 def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    """The fields of the Switchboard page."""
+    """The parts that are switched."""
     changes: dict[str, Any] = {}
-    for name, known in (("heads", HeadChange), ("off", Substitute)):
-        if params.get(name) in get_args(known):
-            changes[name] = params[name]
     asked = [part for part in params.get("switched", "").split(",", 2 * MOST_SWITCHED) if part]
     parts = list(dict.fromkeys(part for part in asked[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
     if strange := next((part for part in asked if not SWITCH.fullmatch(part)), None):
@@ -150,8 +241,6 @@ def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, A
     changes: dict[str, Any] = {
         name: sendable(params[name][:LONGEST_NAME]) for name in ("masked", "causal") if name in params
     }
-    if params.get("part") in get_args(Part):
-        changes["part"] = params["part"]
     for name, low, high in (("temperature", 0.0, 2.0), ("top_p", 0.05, 1.0)):
         if (number := _number(name, params.get(name), notes)) is not None:
             changes[name] = round(min(max(number, low), high), 2)
@@ -192,9 +281,16 @@ def params_from_view(view: View) -> dict[str, str]:
     for name, _, offset in _NUMBERS:
         if getattr(view, name) != getattr(default, name):
             params[name] = str(getattr(view, name) + offset)
-    for name in ("heads", "off", "part", "masked", "causal", "temperature", "top_p", "seed"):
+    plain = ("masked", "causal", "temperature", "top_p", "seed", "training_step")
+    for name in (*(name for name, _ in _CHOICES), *plain):
         if getattr(view, name) != getattr(default, name):
             params[name] = str(getattr(view, name))
+    params |= {name: "on" for name in _YES if getattr(view, name)}
+    for name, most in _LISTS:
+        if 0 < len(getattr(view, name)) <= most:
+            params[name] = ".".join(map(str, getattr(view, name)))
+    if view.cell:
+        params["cell"] = ".".join(view.cell)
     if view.added and len(view.added) <= LONGEST_LINKED_CONTINUATION:
         params["added"] = ".".join(map(str, view.added))
     if view.switched:
@@ -206,20 +302,23 @@ def params_from_view(view: View) -> dict[str, str]:
     return params
 
 
-def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
+def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Callable[[str], str]) -> View:
     """This session's view, updated from the URL after a link or the browser's back button.
 
+    `first_text` gives a checkpoint's text where the URL has none.
     `text_box` is the key of the page's text area. It is set only when the page opens or the URL brings another text:
     at any other time the visitor may be typing in it.
     """
     state, params = st.session_state, st.query_params.to_dict()
     touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date
-    if "_view" not in state or (params and params != state.get("_published") and not touched):
-        state["_view"], state["_notes"] = view_from_params(params, checkpoints=checkpoints)
+    if "_view" not in state or (params and _written(params) != _written(state["_published"]) and not touched):
+        state["_view"], state["_notes"] = view_from_params(params, checkpoints=checkpoints, first_text=first_text)
         state[text_box] = state["_view"].text
     elif text_box not in state:
         state[text_box] = state["_view"].text
     view: View = state["_view"]
+    if params:
+        view = replace(view, training_step=_training_step(params, []))
     if view.checkpoint not in checkpoints:
         view = replace(view, checkpoint=checkpoints[0] if checkpoints else "")
         state["_view"] = view
@@ -229,10 +328,16 @@ def current_view(checkpoints: Sequence[str], *, text_box: str) -> View:
     return view
 
 
+def _written(params: Mapping[str, str]) -> dict[str, str]:
+    """What the server has written into the URL, without what the browser writes."""
+    return {name: value for name, value in params.items() if name not in ("training_step", SLIDE)}
+
+
 def change_view(**changes: Any) -> None:
     """Change fields of this session's view; for callbacks, which run before the page is drawn.
 
-    Another text or another model discards the continuation; another text also discards its switched tokens.
+    Another text or another model discards what was chosen for the text before, such as the continuation; another text
+    also discards its switched tokens.
     """
     notes: list[str] = []
     for field in ("text", "changed"):
@@ -244,7 +349,10 @@ def change_view(**changes: Any) -> None:
         changes = {"upto": 0, "added": (), **changes}
     view = shown_view()
     if "text" in changes and changes["text"] != view.text:
-        changes = {"switched": tuple(part for part in view.switched if not part.startswith("t")), **changes}
+        switched = tuple(part for part in view.switched if not part.startswith("t"))
+        changes = {**_OF_TOKENS, "order": (), "switched": switched, **changes}
+    if "checkpoint" in changes and changes["checkpoint"] != view.checkpoint:
+        changes = {**_OF_TOKENS, "word": 0, **changes}
     st.session_state["_view"] = replace(view, **changes)
     st.session_state["_touched"] = True
 
@@ -260,6 +368,8 @@ def publish(view: View) -> None:
     params = params_from_view(view)
     st.session_state["_view"] = view
     st.session_state["_published"] = params
+    if view.mode and SLIDE in st.query_params:
+        params = {**params, SLIDE: st.query_params[SLIDE]}
     if st.query_params.to_dict() != params:
         st.query_params.from_dict(params)
 

@@ -1,4 +1,4 @@
-"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, sizes, generate, import, data.
+"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, sizes, generate, import, export, data.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import typer
 
-from txcls.cli import data
+from txcls.cli import data, export
 from txcls.cli.evaluate import calibrate, evaluate
 from txcls.cli.inspect import inspect, sizes
 from txcls.cli.language import generate, import_weights
@@ -34,6 +34,7 @@ for command in (train, pretrain, evaluate, calibrate, predict, inspect, sizes, g
     app.command()(command)
 app.command("import")(import_weights)
 app.add_typer(data.app, name="data")
+app.add_typer(export.app, name="export")
 
 
 def main() -> NoReturn:

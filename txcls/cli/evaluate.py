@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,18 +14,21 @@ from txcls.errors import DataError, shown
 
 if TYPE_CHECKING:
     from txcls.checkpoint import Checkpoint
+    from txcls.inspection.stories import HeadAtlas
     from txcls.predictor import Predictor
 
 
 def evaluate(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
-    split: Annotated[str, typer.Option("--split", metavar="SPLIT", help="test or validation.")] = "test",
+    split: Annotated[
+        str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new where there is such a split.")
+    ] = "test",
     write: Annotated[
         bool, typer.Option("--write", help="Also record the figures in the checkpoint's metrics and card.")
     ] = False,
     heads: Annotated[
-        bool, typer.Option("--heads", help="Instead, measure test accuracy with each head switched off.")
+        bool, typer.Option("--heads", help="Instead, measure what each head is worth and attends to.")
     ] = False,
     explanations: Annotated[
         int | None,
@@ -33,7 +37,7 @@ def evaluate(
     device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a checkpoint on the test (or validation) rows of its data set."""
+    """Measure a checkpoint on the test (or other) rows of its data set."""
     from txcls import evaluation as measuring
     from txcls.checkpoint import load_checkpoint, save_checkpoint
 
@@ -155,9 +159,11 @@ def _evaluate_heads(
     from rich.table import Table
 
     from txcls.inspection.ablation import measure_heads, with_heads
+    from txcls.inspection.stories import measure_atlas, with_atlas
 
     means, effects = measure_heads(classifier, data_path=data, on_stage=note)
-    measured = with_heads(measured, means, effects)
+    atlas = measure_atlas(classifier, effects, data_path=data, on_stage=note)
+    measured = with_atlas(with_heads(measured, means, effects), atlas)
     first = effects["zero"]
     table = Table("switched off", "zero", "mean", title=f"{classifier.name}: accuracy on {first.n:,} test rows")
     table.add_row("nothing", *[f"{first.accuracy:.2%}"] * 2)
@@ -168,8 +174,34 @@ def _evaluate_heads(
         figures = (f"{effects[off].feed_forward[layer]:.2%}" for off in ("zero", "mean"))
         table.add_row(f"layer {layer + 1}, feed-forward", *figures)
     table.add_row("all heads", *(f"{effects[off].all_heads:.2%}" for off in ("zero", "mean")))
-    print_table(table, {"checkpoint": classifier.name, "heads": measured.metrics["heads"]}, as_json=as_json)
+    kept = {name: measured.metrics[name] for name in ("heads", "atlas")}
+    print_table(table, {"checkpoint": classifier.name, **kept}, as_json=as_json)
+    if not as_json:
+        _print_stories(atlas)
     return measured
+
+
+def _print_stories(atlas: "HeadAtlas") -> None:
+    from rich.table import Table
+
+    out = console()
+    title = f"stories of heads, measured on {atlas.n_told:,} test texts"
+    table = Table("head", "worth", "story", "attention", "brought back", "by the control", "verdict", title=title)
+    for one in atlas.heads:
+        found = one.story
+        low, high = found.interval
+        table.add_row(
+            f"layer {found.story.layer + 1}, head {found.story.head + 1}",
+            f"{100 * one.worth['uniform']:.1f} points",
+            str(found.story),
+            ", ".join(f"{weight:.2f}" for weight in found.attention),
+            "" if isnan(found.share) else f"{found.share:.2f} ({low:.2f} to {high:.2f})",
+            "" if isnan(found.control_share) else f"{found.control_share:.2f}",
+            found.verdict,
+        )
+    out.print(table)
+    if not isnan(atlas.confirmed_share):
+        out.print(f"confirmed stories carry {atlas.confirmed_share:.0%} of what the heads' weights are worth")
 
 
 def _evaluate_explanations(

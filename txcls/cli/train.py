@@ -30,6 +30,10 @@ OverwriteOption = Annotated[
 StepsOption = Annotated[
     int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, for a trial.")
 ]
+SnapshotsOption = Annotated[
+    int | None,
+    typer.Option("--snapshots", metavar="N", help="Same as --set train.snapshots=N: keep N states for Training film."),
+]
 
 
 def train(
@@ -42,6 +46,7 @@ def train(
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     max_steps: StepsOption = None,
+    snapshots: SnapshotsOption = None,
     device: DeviceOption = None,
 ) -> None:
     """Train a preset and save the weights that did best on validation rows as a checkpoint folder.
@@ -51,7 +56,8 @@ def train(
     from txcls import training
     from txcls.checkpoint import load_checkpoint
 
-    config, folder = _config_and_folder(preset, settings, seed, out, overwrite=overwrite)
+    changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]
+    config, folder = _config_and_folder(preset, changes, seed, out, overwrite=overwrite)
     start = None if init is None else load_checkpoint(init)
     if start is not None:
         config = training.settings_from(start, config, assignments=settings or ())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data import ag_news, clinc150, huffpost, imdb, newsgroups, sample, snips_atis
+from txcls.data import ag_news, clinc150, huffpost, imdb, newsgroups, sample, snips_atis, who_won
 from txcls.data.cache import fetched_folder
 from txcls.data.labelled import open_table
 from txcls.data.rows import refuse_unreachable
@@ -33,7 +33,8 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
     (snips_atis.ATIS, snips_atis.open_atis),
     (newsgroups.INFO, newsgroups.open_newsgroups),
 )
-_INFOS = {info.name: info for info in (sample.INFO, *(info for info, _ in _PUBLISHED))}
+_INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED))}
+_SHIPPED = {"sample": sample.open_sample, "who_won": who_won.open_who_won}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
 _SPECIAL = ("split", "joiner", "remove")
 """Fields of DataConfig that only some sets use; for others they are refused, since they would have no effect."""
@@ -82,7 +83,7 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
         return open_table(config, path, sampled=sampled)
     info = dataset_info(config.dataset)
     if info.is_shipped:
-        return sample.open_sample(config, path)
+        return _SHIPPED[config.dataset](config, path)
     return _OPENERS[config.dataset](config, path or _find(info))
 
 

@@ -6,11 +6,16 @@ from typing import Literal
 
 from txcls.errors import DataError
 
-SplitName = Literal["train", "validation", "test", "oos_train", "oos_validation", "oos_test"]
-"""The `oos` splits hold out-of-scope texts, which belong to none of the classes."""
+SplitName = Literal["train", "validation", "test", "new", "oos_train", "oos_validation", "oos_test"]
+"""`new` holds texts of a kind that training never shows; the `oos` splits hold out-of-scope texts, which belong to none
+of the classes."""
 
 OUT_OF_SCOPE = "oos"
 """The only class of an `oos` split; never among a data set's classes."""
+
+
+Roles = Mapping[str, Sequence[tuple[int, int]]]
+"""What parts of a text do: role to character ranges [start, end)."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,8 @@ class Dataset:
     description: str = ""
     """What to know about the rows when reading results, for example that they are a part of those published."""
     readers: Mapping[SplitName, Callable[[], LabelledTexts]] = field(default_factory=dict, repr=False)
+    roles: Mapping[SplitName, Callable[[], Sequence[Roles]]] = field(default_factory=dict, repr=False)
+    """For sets that know what the words of a text do: the roles of each text, in the order of the rows."""
 
     @property
     def has_test(self) -> bool:

@@ -11,11 +11,12 @@ from txcls.figures.attention import (
     pooling_bars,
     query_key_bars,
 )
-from txcls.figures.attribution import correlation_map, deletion_lines
+from txcls.figures.attribution import deletion_lines, overlap_map
 from txcls.figures.counterfactuals import compared_bars, compared_effects
 from txcls.figures.language_model import surprisal_bars, token_bars
-from txcls.figures.lens import lens_lines, share_bars, token_rows
-from txcls.figures.matrix import number_map
+from txcls.figures.lens import contribution_bars, lens_lines, token_rows
+from txcls.figures.matrix import MOST_BARS, number_bars, number_map
+from txcls.figures.operands import operands_map
 from txcls.figures.per_head import FEED_FORWARD, head_effects_map, head_values_map
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
@@ -25,6 +26,7 @@ from txcls.figures.training import training_curves
 
 __all__ = [
     "FEED_FORWARD",
+    "MOST_BARS",
     "Arcs",
     "attention_arcs",
     "attention_grid",
@@ -32,7 +34,7 @@ __all__ = [
     "choose_arcs",
     "compared_bars",
     "compared_effects",
-    "correlation_map",
+    "contribution_bars",
     "deletion_lines",
     "head_effects_map",
     "head_values_map",
@@ -41,7 +43,10 @@ __all__ = [
     "mask_map",
     "minus",
     "moved_bars",
+    "number_bars",
     "number_map",
+    "operands_map",
+    "overlap_map",
     "percent",
     "pooling_bars",
     "position_curves",
@@ -49,7 +54,6 @@ __all__ = [
     "position_products_map",
     "probability_bars",
     "query_key_bars",
-    "share_bars",
     "shuffle_bars",
     "surprisal_bars",
     "text_scatter",

@@ -19,6 +19,8 @@ from txcls.figures.style import (
     TOKENS,
     add_click_targets,
     categories,
+    few_columns,
+    few_rows,
     label,
     line_across,
     new_figure,
@@ -103,12 +105,14 @@ def attention_map(
     rows: str = ROWS,
     columns: str = COLUMNS,
     verb: str = "attends to",
+    elsewhere: NDArray[np.floating] | None = None,
 ) -> go.Figure:
     """The attention pattern of one head: each row is a query, its colours are the weights of the keys.
 
     Args:
         pattern: T T attention weights, or those of the tokens that are shown.
         tokens: T tokens.
+        elsewhere: (T,) each query's weight on keys that are not shown, drawn as a column of its own.
         rows, columns: titles of the axes.
         verb: joins row and column in the text on hover.
     """
@@ -123,6 +127,21 @@ def attention_map(
         ygap=1 if len(tokens) <= 40 else 0,
         hovertemplate=f"<b>%{{y}}</b> {verb} <b>%{{x}}</b><br>weight %{{z:.3f}}<extra></extra>",
     )
+    if elsewhere is not None:
+        columns_after = ["\u200b", "<b>elsewhere</b>"]  # the first is a gap
+        figure.add_heatmap(
+            z=np.stack([np.full(len(names), np.nan), elsewhere], axis=1).astype(np.float32),
+            x=columns_after,
+            y=names,
+            coloraxis="coloraxis",
+            ygap=1 if len(tokens) <= 40 else 0,
+            hoverongaps=False,
+            hovertemplate=f"<b>%{{y}}</b> {verb} tokens that are not shown<br>weight %{{z:.3f}}<extra></extra>",
+        )
+        # The labels of a long axis are thinned out; this column keeps its own.
+        figure.add_annotation(
+            x=columns_after[1], y=0, yref="paper", yanchor="top", text="elsewhere", showarrow=False, xanchor="right"
+        )
     return figure
 
 
@@ -163,8 +182,8 @@ def _query_key_figure(n_tokens: int, *, rows: str = ROWS, columns: str = COLUMNS
     axis = {"type": "category", "showgrid": False, "tickfont": {"size": 13}, "ticks": ""}
     return new_figure(
         height=int(np.clip(190 + 17 * n_tokens, 430, 900)),
-        x={"title": {"text": columns, "standoff": 8}, "side": "top", "tickangle": -60, **axis},
-        y={"title": {"text": rows, "standoff": 16}, "autorange": "reversed", **axis},
+        x={"title": {"text": columns, "standoff": 8}, "side": "top", "tickangle": -60, **axis, **few_columns(n_tokens)},
+        y={"title": {"text": rows, "standoff": 16}, **axis, **few_rows(n_tokens)},
         **layout,
     )
 

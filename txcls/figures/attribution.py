@@ -1,4 +1,4 @@
-"""Figures of attributions: rank correlations between methods, and deletion curves."""
+"""Figures of attributions: what two methods have in common, and deletion curves."""
 
 from collections.abc import Sequence
 
@@ -9,39 +9,38 @@ from numpy.typing import NDArray
 from txcls.figures.style import (
     BAR_OTHER,
     DASHES,
-    DIVERGING,
     OKABE_ITO,
+    SEQUENTIAL,
     flat_colour_bar,
     label,
     legend_above,
-    minus,
     new_figure,
 )
 
 
-def correlation_map(names: Sequence[str], correlations: NDArray[np.floating]) -> go.Figure:
-    """Rank correlations between all methods, from -1 to 1, with the numbers in the cells.
+def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figure:
+    """Share of the strongest words that every two methods have in common, with the numbers in the cells.
 
     Args:
         names: M methods.
-        correlations: (M, M); NaN is drawn as a gap.
+        overlaps: (M, M), from 0 to 1; NaN is drawn as a gap.
     """
     n = len(names)
-    written = [["–" if np.isnan(one) else minus(f"{one:.2f}") for one in row] for row in correlations]
+    written = [["–" if np.isnan(one) else f"{one:.2f}" for one in row] for row in overlaps]
     axis = {"tickvals": list(range(n)), "showgrid": False, "ticks": "", "tickfont": {"size": 13}}
     figure = new_figure(
         height=560,
         x={"side": "top", "tickangle": -45, "ticktext": list(names), **axis},
         y={"autorange": "reversed", "ticktext": [name.replace(" ", "<br>", 1) for name in names], **axis},
         coloraxis={
-            "colorscale": DIVERGING,
-            "cmin": -1,
+            "colorscale": SEQUENTIAL,
+            "cmin": 0,
             "cmax": 1,
-            "colorbar": flat_colour_bar("rank correlation", y=-0.05, yanchor="top"),
+            "colorbar": flat_colour_bar("strongest words in common", y=-0.05, yanchor="top", tickformat=".0%"),
         },
     )
     figure.add_heatmap(
-        z=np.asarray(correlations, dtype=np.float32),
+        z=np.asarray(overlaps, dtype=np.float32),
         text=written,
         texttemplate="%{text}",
         textfont={"size": 15},
@@ -49,7 +48,7 @@ def correlation_map(names: Sequence[str], correlations: NDArray[np.floating]) ->
         xgap=2,
         ygap=2,
         customdata=[[f"{one}<br>{other}" for other in names] for one in names],
-        hovertemplate="%{customdata}<br>rank correlation %{z:.3f}<extra></extra>",
+        hovertemplate="%{customdata}<br>strongest words in common: %{z:.0%}<extra></extra>",
     )
     return figure
 

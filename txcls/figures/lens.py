@@ -1,4 +1,4 @@
-"""Figures of the class lens: probabilities after every state, and what the last state is a sum of."""
+"""Figures of the class lens: probabilities after every state, and what each part adds to a logit."""
 
 from collections.abc import Sequence
 
@@ -60,7 +60,7 @@ def lens_lines(
 def token_rows(
     rows: Sequence[str], tokens: Sequence[str], values: NDArray[np.floating], *, title: str, signed: bool, form: str
 ) -> go.Figure:
-    """A number per token and row: norms from 0, or shares with zero in the middle of the colour scale.
+    """A number per token and row: norms from 0, or contributions with zero in the middle of the colour scale.
 
     Args:
         rows: S names, drawn from the top.
@@ -68,7 +68,7 @@ def token_rows(
         values: (S, T).
         title: of the colour bar.
         signed: whether values may be negative.
-        form: d3 format of a value on hover (".2f", ".0%").
+        form: d3 format of a value on hover (".2f", "+.2f").
     """
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
     figure = new_figure(
@@ -79,7 +79,7 @@ def token_rows(
             "colorscale": DIVERGING if signed else SEQUENTIAL,
             "cmin": -bound if signed else 0,
             "cmax": bound,
-            "colorbar": flat_colour_bar(title, y=1.01, yanchor="bottom", tickformat=form if form.endswith("%") else ""),
+            "colorbar": flat_colour_bar(title, y=1.01, yanchor="bottom"),
         },
     )
     figure.add_heatmap(
@@ -94,20 +94,21 @@ def token_rows(
     return figure
 
 
-def share_bars(sources: Sequence[str], shares: NDArray[np.floating]) -> go.Figure:
-    """The share of each source in the last state: one bar each, which sum to 100 %.
+def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating], *, title: str) -> go.Figure:
+    """What each source adds to a difference of logits: one bar each.
 
     Args:
         sources: names, in the order of the forward pass.
-        shares: of the last state, negative where a source is opposed to it.
+        contributions: in logits, negative where a source lowers the difference.
+        title: of the axis: the difference.
     """
     rows = list(range(len(sources)))
-    values = np.asarray(shares, dtype=float)
+    values = np.asarray(contributions, dtype=float)
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
     room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, also on a phone
     figure = new_figure(
         height=90 + 44 * len(sources),
-        x={"range": [low, high + room], "tickformat": ".0%", "title": "share of the last state"},
+        x={"range": [low, high + room], "title": title},
         y={
             "range": [len(sources) - 0.5, -0.5],
             "tickvals": rows,
@@ -121,15 +122,15 @@ def share_bars(sources: Sequence[str], shares: NDArray[np.floating]) -> go.Figur
         y=rows,
         orientation="h",
         width=0.62,
-        marker={"color": [BAR if value >= 0 else OKABE_ITO[1] for value in values], "line_width": 0},
+        marker={"color": [OKABE_ITO[1] if value >= 0 else BAR for value in values], "line_width": 0},
         customdata=list(sources),
-        hovertemplate="%{customdata}: %{x:.2%}<extra></extra>",
+        hovertemplate="%{customdata}: %{x:+.3f}<extra></extra>",
     )
     figure.add_scatter(  # right of all bars, since the names are on the left
         x=values.clip(min=0.0),
         y=rows,
         mode="text",
-        text=[minus(f" {value + 0.0:.1%}").replace("%", " %") for value in values.round(3)],
+        text=[minus(f" {value + 0.0:+.2f}") for value in values.round(2)],
         textposition="middle right",
         textfont={"size": 16},
         cliponaxis=False,

@@ -1,13 +1,23 @@
-"""A matrix as a heat map, with one cell framed: the numbers of a step of the forward pass."""
+"""A matrix as a heat map with one cell framed, or a vector as bars with one marked: the numbers of a step."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import FRAME, TOKENS, categories, label, new_figure, share_colours, signed_colours
+from txcls.figures.style import (
+    BAR,
+    FRAME,
+    TOKENS,
+    categories,
+    few_columns,
+    label,
+    new_figure,
+    share_colours,
+    signed_colours,
+)
 
 WRITTEN_CELLS = 160
 """Numbers are written into the cells where there are no more than these, and no more than WRITTEN_COLUMNS across."""
@@ -44,7 +54,7 @@ def number_map(
     written = n_columns <= WRITTEN_COLUMNS and n_rows * n_columns <= WRITTEN_CELLS
     limit = bound or float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
     axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
-    across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else TOKENS
+    across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {**TOKENS, **few_columns(n_columns)}
     figure = new_figure(
         height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
@@ -75,4 +85,59 @@ def number_map(
                 y1=row + 0.5,
                 line={"color": colour, "width": width},
             )
+    return figure
+
+
+MOST_BARS = 24
+"""Most named rows that are drawn as bars."""
+
+
+def number_bars(
+    values: NDArray[np.floating],
+    *,
+    names: Sequence[str] | None = None,
+    what: str = "dimension",
+    quantity: Literal["value", "weight", "probability"] = "value",
+    chosen: int,
+    ranked: bool = False,
+    most: int = MOST_BARS,
+) -> go.Figure:
+    """A vector as bars, one of them marked; minus infinity is left out.
+
+    Args:
+        values: N numbers.
+        names: N names; None for dimensions, which are numbered from 0.
+        what: one of them is.
+        quantity: what the numbers are.
+        chosen: the index of the bar to mark.
+        ranked: draw the largest from the top, and the chosen one; otherwise all in their order.
+        most: how many are drawn if they are ranked.
+    """
+    order = np.argsort(-values, kind="stable") if ranked else np.arange(len(values))
+    if ranked and len(order) > most:
+        kept = order[:most]
+        order = kept if chosen in kept else np.append(kept[:-1], chosen)
+    finite = np.where(np.isfinite(values), values, np.nan).astype(np.float32)[order]
+    given = [str(n) for n in order] if names is None else [names[n] for n in order]
+    places = categories(given, width=30 if ranked else 14) if names is not None else order.tolist()
+    colours = [FRAME if n == chosen else BAR for n in order]
+    bar: dict[str, Any] = {
+        "customdata": order.tolist(),
+        "marker": {"color": colours, "line_width": 0},
+        "hovertemplate": "%{text}<extra></extra>",
+        "text": [f"<b>{label(name, width=40)}</b><br>{value:.4f}" for name, value in zip(given, finite, strict=True)],
+        "textposition": "none",
+    }
+    along = {"title": quantity, "zeroline": True}
+    if ranked:
+        figure = new_figure(
+            height=int(120 + 26 * len(order)),
+            x=along,
+            y={"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 14}, "dtick": 1},
+        )
+        figure.add_bar(x=finite, y=places, orientation="h", **bar)
+    else:
+        across = {"title": what} if names is None else TOKENS
+        figure = new_figure(height=340, x={"showgrid": False, **across}, y=along)
+        figure.add_bar(x=places, y=finite, **bar)
     return figure

@@ -7,8 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import FRAME, OKABE_ITO, label, legend_above, new_figure
+from txcls.figures.style import FRAME, OKABE_ITO, Settings, label, legend_above, new_figure
 
+_KEPT: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
+"""A click fades no points."""
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 
 
@@ -18,8 +20,14 @@ def token_scatter(
     own_points: NDArray[np.floating],
     own_names: Sequence[str],
     shares: Sequence[float],
+    *,
+    ids: Sequence[int],
+    own_ids: Sequence[int],
+    near: Sequence[int] = (),
 ) -> go.Figure:
     """The vocabulary as small dots, and the tokens of a text as large dots with their names.
+
+    A click reports a token's id as `customdata`.
 
     Args:
         points: N 2, tokens of the vocabulary.
@@ -27,9 +35,27 @@ def token_scatter(
         own_points: M 2, tokens of the text.
         own_names: M tokens.
         shares: of the variance along each axis.
+        ids, own_ids: of the tokens.
+        near: ids of tokens of the vocabulary that are named too.
     """
-    figure = _plane(shares)
+    figure = _plane(shares, clickmode="event+select")
     _dots(figure, points, [label(name) for name in names], "vocabulary", OKABE_ITO[7], "circle", size=4, opacity=0.45)
+    figure.data[0].update(customdata=list(ids), **_KEPT)
+    named = [place for place, one in enumerate(ids) if one in near]
+    if named:
+        figure.add_scatter(
+            x=np.asarray(points[named, 0], dtype=np.float32),
+            y=np.asarray(points[named, 1], dtype=np.float32),
+            mode="markers+text",
+            text=[label(names[place]) for place in named],
+            textposition="top center",
+            textfont={"size": 14},
+            marker={"size": 9, "color": OKABE_ITO[0]},
+            customdata=[ids[place] for place in named],
+            hovertemplate="<b>%{text}</b><extra></extra>",
+            cliponaxis=False,
+            **_KEPT,
+        )
     figure.add_scatter(
         x=np.asarray(own_points[:, 0], dtype=np.float32),
         y=np.asarray(own_points[:, 1], dtype=np.float32),
@@ -39,8 +65,10 @@ def token_scatter(
         textposition="top center",
         textfont={"size": 14},
         marker={"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}},
+        customdata=list(own_ids),
         hovertemplate="<b>%{text}</b>, in this text<extra></extra>",
         cliponaxis=False,
+        **_KEPT,
     )
     return figure
 

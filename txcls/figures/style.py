@@ -63,13 +63,27 @@ def label(text: str, *, width: int = 18) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def categories(tokens: Sequence[str]) -> list[str]:
+def categories(tokens: Sequence[str], *, width: int = 14) -> list[str]:
     """One axis category per token; zero-width characters make repeated words distinct.
 
     On a category axis plotly prints as many labels as there is room for, on any screen.
     """
     digits = str.maketrans("01", "\u200b\u200c")
-    return [label(token, width=14) + f"{place:b}".translate(digits) for place, token in enumerate(tokens)]
+    return [label(token, width=width) + f"{place:b}".translate(digits) for place, token in enumerate(tokens)]
+
+
+FEWEST = 6
+"""A map has room for as many rows and columns at least, so that the cells of a text of one word are no slabs."""
+
+
+def few_columns(n: int) -> Settings:
+    """Settings of a category axis of n columns: room for `FEWEST`."""
+    return {"range": [-0.5, FEWEST - 0.5]} if n < FEWEST else {}
+
+
+def few_rows(n: int) -> Settings:
+    """Settings of a category axis of n rows from the top: room for `FEWEST`."""
+    return {"range": [FEWEST - 0.5, -0.5]} if n < FEWEST else {"autorange": "reversed"}
 
 
 def percent(probability: float) -> str:

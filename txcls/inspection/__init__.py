@@ -10,7 +10,9 @@ parameters            How many parameters does each part have?
 positions             How do positions enter, and does word order matter?
 principal_components  Which tokens and texts lie near each other?
 random_texts          What does a classifier make of random texts of a data set?
+stories               What do heads attend to, and is that what decides?
 tracing               What happens inside the model for one text?
+training_film         How did the model learn to answer this text?
 vocabulary            Which tokens are there?
 walk                  How does the forward pass compute its answer, step by step?
 """
@@ -28,7 +30,9 @@ from txcls.inspection import (
     positions,
     principal_components,
     random_texts,
+    stories,
     tracing,
+    training_film,
     vocabulary,
     walk,
 )
@@ -44,7 +48,9 @@ __all__ = [
     "positions",
     "principal_components",
     "random_texts",
+    "stories",
     "tracing",
+    "training_film",
     "vocabulary",
     "walk",
 ]

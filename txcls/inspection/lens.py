@@ -1,4 +1,4 @@
-"""Where does the decision form? The class head applied to every state, and the terms that the last state sums."""
+"""Where does the decision form? The class head applied to every state, and what each part adds to the logits."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from txcls.inspection.attention import readout_weights
 from txcls.inspection.tracing import FloatArray, TracedText, trace_text
 from txcls.predictor import Predictor
 
-__all__ = ["ClassLens", "class_lens"]
+__all__ = ["ClassLens", "class_lens", "residual_states"]
 
 Floats = NDArray[np.float64]
 
@@ -24,11 +24,11 @@ class ClassLens:
         probabilities: (S, C) calibrated class probabilities if the final norm, pooling and head are applied to that
             state. Only the last row is what the model computes; the head was not trained on the others.
         lengths: (S, T) Euclidean norm of each token's state.
-        sources: names of the terms of the sum: embeddings, the output of each attention and feed-forward block, and,
-            with post-norm, the biases of the norms.
-        shares: (sources, T) projection of each term onto the token's last state, as a share of that state's norm; each
-            column sums to 1, and a negative share is opposed to the state.
-        weights: (T,) how much each token counts in the text's vector.
+        sources: names of the terms that the last state is the sum of: embeddings, the output of each attention and
+            feed-forward block, and, with post-norm, the biases of the norms.
+        contributions: (sources, T, C) what each term adds to each logit through each token's last state.
+        bias: (C,) what the biases of the final norm and of the head add. With `contributions` it sums to the logits.
+        logits: (C,) before calibration.
     """
 
     traced: TracedText
@@ -36,12 +36,17 @@ class ClassLens:
     probabilities: Floats
     lengths: Floats
     sources: tuple[str, ...]
-    shares: Floats
-    weights: FloatArray
+    contributions: Floats
+    bias: Floats
+    logits: FloatArray
 
 
 def class_lens(classifier: Predictor, text: str) -> ClassLens:
-    """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and split up the last state.
+    """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and split up its logits.
+
+    The split is direct logit attribution (Elhage et al. 2021, https://transformer-circuits.pub/2021/framework): the
+    last state is a sum, and final norm, pooling and head are linear in it while the norm's scale and the pooling
+    weights are held at their values for this text. What a part adds through later parts counts as theirs.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -53,28 +58,34 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
     assert isinstance(model, TextClassifier)
     traced = trace_text(classifier, text)
-    taps = ["embeddings.out"]
-    states = ["embeddings"]
-    for layer in range(config.n_layers):
-        taps += [f"layers.{layer}.resid_mid", f"layers.{layer}.resid_post"]
-        states += [f"layer {layer + 1}: attention", f"layer {layer + 1}: feed-forward"]
+    taps, states = residual_states(config.n_layers)
     stack = np.stack([traced.values[tap] for tap in taps])  # S T D
     ids = model.pad(torch.tensor([[token.id for token in traced.tokens]]))  # 1 T
     real = None if config.pool_padding else model.real(ids)  # 1 T
     with torch.inference_mode():
         logits = model.head(model.pool(model.norm(torch.from_numpy(stack)), real))  # S C
     names, written = _written(classifier, traced)  # sources T D
-    last = stack[-1].astype(np.float64)  # T D
-    shares = (written * last).sum(axis=-1) / np.maximum((last * last).sum(axis=-1), 1e-12)  # sources T
+    contributions, bias = _to_logits(classifier, written, stack[-1], readout_weights(traced))
     return ClassLens(
         traced=traced,
-        states=tuple(states),
+        states=states,
         probabilities=classifier.calibrated(logits).numpy(),
         lengths=np.linalg.norm(stack.astype(np.float64), axis=-1),
         sources=names,
-        shares=shares,
-        weights=readout_weights(traced),
+        contributions=contributions,
+        bias=bias,
+        logits=traced.values["logits"],
     )
+
+
+def residual_states(n_layers: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Taps and names of the states of the residual stream: the embeddings, and after each attention and feed-forward
+    block."""
+    taps, names = ["embeddings.out"], ["embeddings"]
+    for layer in range(n_layers):
+        taps += [f"layers.{layer}.resid_mid", f"layers.{layer}.resid_post"]
+        names += [f"layer {layer + 1}: attention", f"layer {layer + 1}: feed-forward"]
+    return tuple(taps), tuple(names)
 
 
 def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
@@ -104,6 +115,25 @@ def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...]
     if config.norm == "post":
         names, parts = [*names, "biases of the norms"], [*parts, shifts]
     return tuple(names), np.stack(parts)
+
+
+def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights: FloatArray) -> tuple[Floats, Floats]:
+    """What terms (sources, T, D) of the last state (T, D) add to the logits (sources, T, C), and what biases add (C,).
+
+    The final norm subtracts each term's own mean, since the mean of a sum is the sum of the means, and divides by the
+    standard deviation of the whole state; `weights` (T,) are those of the pooling.
+    """
+    from txcls.model import LayerNorm, TextClassifier
+
+    model = classifier.checkpoint.model
+    assert isinstance(model, TextClassifier)
+    head, offset = (one.detach().double().numpy() for one in (model.head.weight, model.head.bias))  # C D, C
+    if isinstance(model.norm, LayerNorm):  # with post-norm there is none after the last block
+        scale, shift = (one.detach().double().numpy() for one in (model.norm.weight, model.norm.bias))  # D
+        deviation = np.sqrt(last.astype(np.float64).var(axis=-1, keepdims=True) + 1e-5)  # T 1
+        written = (written - written.mean(axis=-1, keepdims=True)) / deviation * scale
+        offset = offset + weights.sum() * (head @ shift)
+    return weights[:, None] * (written @ head.T), offset
 
 
 def _embedded(traced: TracedText) -> tuple[list[str], list[Floats]]:

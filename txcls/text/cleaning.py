@@ -121,7 +121,7 @@ _NAMES_WITHOUT_AMPERSAND = (
     "quot|amp|lt|gt|nbsp|apos|hellip|[lr][sd]quo|[mn]dash|"
     "bull|middot|pound|euro|yen|cent|copy|reg|trade|deg|eacute|ntilde"
 )
-_ENTITY = re.compile(
+ENTITY = re.compile(
     r"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
     rf"|(?:^|[ ])(?:\#[0-9]{{2,7}}|\#x[0-9a-fA-F]{{2,6}}|{_NAMES_WITHOUT_AMPERSAND});",
     re.VERBOSE,
@@ -133,20 +133,20 @@ def _unescape(match: re.Match[str]) -> str:
     return html.unescape(found if found.startswith("&") else "&" + found.lstrip(" "))
 
 
-_TAG = re.compile(
+TAG = re.compile(
     rf"<!--(?:(?!<!--|-->).){{0,{LONGEST_MATCH - 7}}}-->|</?[A-Za-z][^<>]{{0,{LONGEST_MATCH - 4}}}>"
     rf"|<![A-Za-z][^<>]{{0,{LONGEST_MATCH - 4}}}>",
     re.DOTALL,
 )
-_URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
-_WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
-_PUNCTUATION = re.compile(r"[^\w\s]|_")
+URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
+WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+PUNCTUATION = re.compile(r"[^\w\s]|_")
 _INVISIBLE = r"\s\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff"
-_SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
+SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
 
 
 def _single_spaced(text: str) -> bool:
-    """Whether a text has only single spaces as white space: no other character in `_SPACES` is printable."""
+    """Whether a text has only single spaces as white space: no other character in `SPACES` is printable."""
     return text.isprintable() and "  " not in text
 
 
@@ -178,21 +178,21 @@ STEPS: Mapping[str, Step] = MappingProxyType(
     {
         "html_entities": Step(
             "&amp; &#39; &lt; … as the characters they stand for, AG News' forms without ampersand ( #39;  quot;) too",
-            (_Replace(_ENTITY, _unescape, (";",)),),
+            (_Replace(ENTITY, _unescape, (";",)),),
         ),
-        "html_tags": Step("HTML tags and comments become a space", (_Replace(_TAG, " ", ("<",)),)),
-        "urls": Step("web addresses become a space", (_Replace(_URL, " ", ("://", "www.", "WWW.", "Www.")),)),
+        "html_tags": Step("HTML tags and comments become a space", (_Replace(TAG, " ", ("<",)),)),
+        "urls": Step("web addresses become a space", (_Replace(URL, " ", ("://", "www.", "WWW.", "Www.")),)),
         "backslashes": Step(
             "literal backslashes, AG News' line breaks, become a space", (_Replace(re.compile(r"\\"), " ", ("\\",)),)
         ),
         "lowercase": Step("lower-case letters", (_Lower(),)),
         "punctuation": Step(
             "apostrophes inside words vanish; every other character but letters, digits and accents becomes a space",
-            (_Replace(_WORD_APOSTROPHE, "", ("'", "’")), _Replace(_PUNCTUATION, _mark_or_space)),
+            (_Replace(WORD_APOSTROPHE, "", ("'", "’")), _Replace(PUNCTUATION, _mark_or_space)),
         ),
         "whitespace": Step(
             "runs of white space and control characters become one space, none at either end",
-            (_Replace(_SPACES, " ", spares=_single_spaced), _Strip()),
+            (_Replace(SPACES, " ", spares=_single_spaced), _Strip()),
         ),
     }
 )

@@ -13,7 +13,7 @@ from txcls.config import TextConfig
 from txcls.errors import CheckpointError
 from txcls.text.cleaning import clean, clean_aligned
 from txcls.text.subwords import BytePairs
-from txcls.text.vocabulary import CLS, MOST_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
+from txcls.text.vocabulary import CLS, MASK, MOST_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
 from txcls.text.words import tokenize_words, words
 
 FORMAT_VERSION = 1
@@ -52,6 +52,46 @@ class Encoding:
     def has_words(self) -> bool:
         """Whether there is anything to classify: a token that is not special."""
         return any(not token.is_special for token in self.tokens)
+
+
+SHORTEST_PIECES = 2.0
+"""Words whose pieces are shorter than this on average, in characters, are spelled out rather than known."""
+
+
+def unknown_share(text: str, tokens: Sequence[Token]) -> float:
+    """The share of the characters of a text's words that are in words which the vocabulary does not hold; 0 if none.
+
+    A word is unknown if it became `<unk>`, or if byte-pair encoding can only spell it: in single bytes, as a script of
+    which there was little in the training texts, or in pieces of fewer than two characters on average. Numbers and
+    punctuation are not counted.
+
+    Args:
+        text: as given.
+        tokens: as the model read them, with offsets into `text`.
+    """
+    n_known = n_unknown = 0
+    for word in _words_of(text, tokens):
+        n_characters = word[-1].end - word[0].start
+        spelled_out = len(word) > 1 and n_characters / len(word) < SHORTEST_PIECES
+        if spelled_out or any(token.is_unknown for token in word):
+            n_unknown += n_characters
+        else:
+            n_known += n_characters
+    return n_unknown / (n_known + n_unknown) if n_unknown else 0.0
+
+
+def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens with letters or symbols outside ASCII, those that touch one another together."""
+    found: list[list[Token]] = []
+    for token in tokens:
+        first = text[token.start : token.start + 1]
+        if token.is_special or not (first.isalpha() or (first and not first.isascii())):
+            continue
+        if found and token.start <= found[-1][-1].end:
+            found[-1].append(token)
+        else:
+            found.append([token])
+    return found
 
 
 class _Tokenizer(Protocol):
@@ -153,6 +193,15 @@ class TextEncoder:
     def byte_pairs(self) -> BytePairs | None:
         """The byte-pair tokenizer; None for word tokens."""
         return self._tokenizer if isinstance(self._tokenizer, BytePairs) else None
+
+    @property
+    def blank(self) -> int:
+        """The id that stands for a token that is not to be read; training puts it in place of dropped ones.
+
+        A model of words learns from it what to make of unknown words. Sub-words are never unknown, so that the unknown
+        token would have no meaning; pre-training teaches the mask token's.
+        """
+        return UNK if self.byte_pairs is None else MASK
 
     @property
     def vocab_size(self) -> int:

@@ -23,7 +23,7 @@ ABBREVIATIONS = (
 """Words that keep their full stop, grouped by length, as look-behinds need it; so do single letters and forms such as
 U.S. and w.va."""
 
-_FULL_STOP = re.compile(
+FULL_STOP = re.compile(
     r"""\.(?=["'”’»)\]}]*\s)(?:(?<=\d\.)|(?<=[^\W\d_]\.)(?<!\b(?<!['’])\w\.)(?<!\.\w\w\.)"""
     + "".join(rf"(?<!\b(?:{alike})\.)" for alike in ABBREVIATIONS)
     + ")",
@@ -41,7 +41,7 @@ SIMPLE = {
 
 def separate_full_stops(text: str) -> str:
     """The text with a space before each full stop that ends a word inside the text."""
-    return _FULL_STOP.sub(" .", text)
+    return FULL_STOP.sub(" .", text)
 
 
 def by_all_rules(text: str) -> list[str]:

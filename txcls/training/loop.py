@@ -26,11 +26,13 @@ from txcls.folders import reason
 from txcls.interrupts import stop_requests
 from txcls.model import Encoder, TextClassifier
 from txcls.record import one_line
+from txcls.snapshots import SnapshotRow, Snapshots, snapshot_steps
 from txcls.training.distributed import here
-from txcls.training.objectives import Classify, Objective
+from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
+from txcls.weights import as_stored
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 MOST_SAVING = 0.02
 """Largest share of the time spent saving the state: a large model's is saved less often than configured."""
 
@@ -73,6 +75,7 @@ class FitResult:
     best: HistoryRow
     seconds: float
     stopped_early: bool
+    snapshots: Snapshots | None = None
 
 
 class TrainingInterruptedError(TrainingError, StoppedError):
@@ -81,13 +84,21 @@ class TrainingInterruptedError(TrainingError, StoppedError):
 
 @dataclass
 class _Running:
-    """Sums since the last validation."""
+    """Sums over some steps: since the last validation, or since the last snapshot."""
 
     loss: float = 0.0
     right: int = 0
     n: int = 0
     tokens: int = 0
     seconds: float = 0.0
+
+    def add(self, *, loss: float, right: int, n: int, tokens: int, seconds: float) -> None:
+        """Add a step; `loss` is the mean over its n rows."""
+        self.loss += loss * n
+        self.right += right
+        self.n += n
+        self.tokens += tokens
+        self.seconds += seconds
 
 
 def fit(
@@ -165,8 +176,10 @@ class _Fit:
         self.epochs = max(config.epochs, math.ceil(config.min_steps / self.batches_per_epoch))
         self.total_steps = self.last_step = self.batches_per_epoch * self.epochs
         self.epoch, self.batch, self.step = 0, 0, 0
-        self.running = _Running()
+        self.running, self.since_snapshot = _Running(), _Running()
         self.history: list[HistoryRow] = []
+        self.snapshot_steps = frozenset(snapshot_steps(config.snapshots, self.total_steps))
+        self.snapshots: list[tuple[SnapshotRow, dict[str, Tensor]]] = []
         self.best_weights: dict[str, Tensor] = {}
         self.seconds = 0.0
         self.saved_at, self.last_save_took = time.monotonic(), 0.0
@@ -195,6 +208,8 @@ class _Fit:
         on_validation: Callable[[HistoryRow], None] | None,
         max_steps: int | None,
     ) -> FitResult:
+        if self.snapshot_steps and not self.snapshots:
+            self._take_snapshot()
         if self.processes.size > 1:
             self._save()  # a process may be lost at any time
         stopped_early = self._is_out_of_patience()
@@ -216,6 +231,8 @@ class _Fit:
                         if on_validation is not None:
                             on_validation(row)
                         stopped_early = self._is_out_of_patience() or last
+                    if self.step in self.snapshot_steps:
+                        self._take_snapshot()
                     stop, save = self.processes.any(stop_requested(), self._is_save_due())
                     if stop:
                         self._save()
@@ -227,10 +244,13 @@ class _Fit:
                 if self.batch == len(batches):
                     self.epoch, self.batch = self.epoch + 1, 0
                     self._save()
+        if self.snapshots and self.snapshots[-1][0].step != self.step:
+            self._take_snapshot()  # the last state of a run that ended early
         self.model.load_state_dict(self.best_weights)
         self.model.eval()
         best = [row for row in self.history if row.best][-1]
-        return FitResult(tuple(self.history), best, self.seconds, self.step < self.total_steps)
+        kept = Snapshots.of(self.snapshots) if self.snapshots else None
+        return FitResult(tuple(self.history), best, self.seconds, self.step < self.total_steps, kept)
 
     def _train_step(self, indices: NDArray[np.int64]) -> None:
         started = time.perf_counter()
@@ -260,27 +280,44 @@ class _Fit:
             self.average.update(self.model)
         spent = time.perf_counter() - started
         self.seconds += spent
-        running = self.running
-        running.loss += whole.loss * whole.n
-        running.right += whole.right
-        running.n += whole.n
-        running.tokens += int(self.lengths[indices].sum())
-        running.seconds += spent
+        tokens = int(self.lengths[indices].sum())
+        for running in (self.running, self.since_snapshot):
+            running.add(loss=whole.loss, right=whole.right, n=whole.n, tokens=tokens, seconds=spent)
 
-    def _validate(self) -> HistoryRow:
+    def _kept_weights(self) -> dict[str, Tensor]:
+        """The current weights, or their moving average if there is one: what is validated and may be kept."""
+        return self.model.state_dict() if self.average is None else self.average.weights
+
+    def _validated(self) -> Validated:
+        """Loss and accuracy of the weights that may be kept, on validation rows; the model is left as it was."""
         started = time.perf_counter()
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        if self.average is not None:
-            self.model.load_state_dict(self.average.weights)
+        self.model.load_state_dict(self._kept_weights())
         found = self.processes.validated(
             self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
         )
-        best = self._better(loss=found.loss, accuracy=found.accuracy)
-        if best:
-            weights = self.model.state_dict()
-            self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
         self.model.load_state_dict(raw)
         self.seconds += time.perf_counter() - started
+        return found
+
+    def _take_snapshot(self) -> None:
+        """Keep the current state, and what is known of it; training is not changed by it."""
+        if self.history and self.history[-1].step == self.step:
+            found = self.history[-1].validation_loss, self.history[-1].validation_accuracy
+        else:
+            validated = self._validated()
+            found = validated.loss, validated.accuracy
+        seen = self.since_snapshot
+        row = SnapshotRow(self.step, *found, *((seen.loss / seen.n, seen.right / seen.n) if seen.n else ()))
+        self.snapshots.append((row, as_stored(self._kept_weights())))
+        self.since_snapshot = _Running()
+
+    def _validate(self) -> HistoryRow:
+        found = self._validated()
+        best = self._better(loss=found.loss, accuracy=found.accuracy)
+        if best:
+            weights = self._kept_weights()
+            self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
         running = self.running
         row = HistoryRow(
             epoch=self.epoch + 1,
@@ -354,6 +391,8 @@ class _Fit:
             "position": (self.epoch, self.batch, self.step),
             "seconds": self.seconds,
             "running": asdict(self.running),
+            "since_snapshot": asdict(self.since_snapshot),
+            "snapshots": [(asdict(row), weights) for row, weights in self.snapshots],
             "history": [asdict(row) for row in self.history],
             "model": self.model.state_dict(),
             "best": self.best_weights,
@@ -386,7 +425,8 @@ class _Fit:
         state = self.processes.from_first(self._read)
         self.epoch, self.batch, self.step = state["position"]
         self.seconds = state["seconds"]
-        self.running = _Running(**state["running"])
+        self.running, self.since_snapshot = _Running(**state["running"]), _Running(**state["since_snapshot"])
+        self.snapshots = [(SnapshotRow(**row), weights) for row, weights in state["snapshots"]]
         self.history = [HistoryRow(**row) for row in state["history"]]
         self.model.load_state_dict(state["model"])
         self.best_weights = state["best"]

@@ -12,7 +12,6 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
-from txcls.text.vocabulary import MASK, UNK
 from txcls.training.distributed import here
 from txcls.training.from_pretrained import encoder_from, start_from
 from txcls.training.objectives import Classify
@@ -74,8 +73,5 @@ def prepare(
         start_from(model, init)
     else:
         start_embeddings(model.embeddings, texts, config.train, tell=tell)
-    # A model of words learns from dropped ones what to make of unknown ones. Sub-words are never unknown, and
-    # pre-training has taught the mask token.
-    dropped = MASK if config.text.tokenizer == "bpe" else UNK
-    objective = Classify.of(texts, n_classes=len(rows.classes), config=config.train, dropped=dropped)
+    objective = Classify.of(texts, n_classes=len(rows.classes), config=config.train, dropped=encoder.blank)
     return Prepared(encoder, texts, validation, model, objective)

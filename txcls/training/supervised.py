@@ -108,7 +108,16 @@ def train(
     tell("fitting the calibration and saving")
     round_as_stored(model.cpu())
     history = [asdict(row) for row in result.history]
-    checkpoint = Checkpoint(out, config, run.encoder, dataset.classes, model.eval(), metrics=metrics, history=history)
+    checkpoint = Checkpoint(
+        out,
+        config,
+        run.encoder,
+        dataset.classes,
+        model.eval(),
+        metrics=metrics,
+        history=history,
+        snapshots=result.snapshots,
+    )
     return finished(with_calibration(checkpoint, dataset, held_out, device="cpu"))
 
 

@@ -1,6 +1,7 @@
 """The page Classify: the prediction, what was read, a second checkpoint, texts of no class, random test texts."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from tests.conftest import make_checkpoint
-from txcls.app.examples import EXAMPLES
+from tests.conftest import TEXTS, make_checkpoint
 from txcls.app.state import LONGEST_LINKED_TEXT
+from txcls.checkpoint import save_checkpoint
+from txcls.config import DataConfig
+from txcls.data.examples import EXAMPLES, examples_for
 
 
 def test_text_is_shown_as_text() -> None:
@@ -26,6 +29,36 @@ def test_unknown_words_and_cut_off_part_are_marked() -> None:
     shown = html_of(app)
     assert "txcls-unknown" in shown and "1 not in the vocabulary" in shown
     assert "txcls-cut" in shown and "reads 24 tokens at most" in shown
+
+
+@pytest.mark.parametrize("page", ["classify", "attention", "positions"])
+@pytest.mark.parametrize("name", [PLAIN, PAIRS])
+def test_an_answer_to_unknown_words_is_said_to_mean_nothing(page: str, name: str) -> None:
+    assert "**This answer means nothing**: 100 %" in words_of(open_page(page, checkpoint=name, text="שלום עולם"))
+    assert "means nothing" not in words_of(open_page(page, checkpoint=PLAIN, text=TEXTS[0]))
+
+
+@pytest.mark.parametrize(
+    "dataset, question",
+    [("imdb", "Is this review positive or negative?"), ("table", "Which class does this text belong to?")],
+)
+def test_the_question_and_the_first_text_fit_the_data_set(
+    dataset: str, question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, of in (("first", "ag_news"), ("other", dataset)):
+        made = make_checkpoint(tmp_path / name)
+        config = made.config.model_copy(update={"data": DataConfig(dataset=of)})
+        save_checkpoint(replace(made, config=config))
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("classify", checkpoint="other")
+    assert app.title[0].value == question and app.text_area[0].value == examples_for(dataset)[0].text
+    assert open_page("classify", checkpoint="other", mode="lecture").session_state["_slides_title"] == question
+    app = open_page("classify", checkpoint="first")
+    app.selectbox(key="checkpoint_box").set_value("other").run()
+    assert app.text_area[0].value == examples_for(dataset)[0].text == app.query_params["text"]
+    app.text_area[0].set_value("my own words").run()
+    app.selectbox(key="checkpoint_box").set_value("first").run()
+    assert app.text_area[0].value == "my own words"
 
 
 def test_example_fills_box_and_url() -> None:
@@ -163,3 +196,12 @@ def test_where_the_data_are_not_on_the_machine_it_says_how_to_get_them(
     app = draw(open_page("classify"))
     assert not app.exception
     assert any(words in info.value for info in app.info)
+
+
+def test_what_cannot_be_exported_says_so_instead_of_a_button(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(open_page("classify").get("download_button")) == 1
+    make_checkpoint(tmp_path / "ag_news", pooling="mean", fixed_length=True)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("classify", text="shares fell")
+    assert any("reference system" in one.value for one in app.info)
+    assert not app.get("download_button")

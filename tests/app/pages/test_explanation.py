@@ -8,6 +8,7 @@ import pytest
 from tests.app.drawn import html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.app.pages.explanation import _verdict
 from txcls.checkpoint import load_checkpoint, save_checkpoint
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
@@ -37,6 +38,8 @@ def test_without_the_data_nothing_is_offered_to_run(tmp_path: Path, monkeypatch:
 def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     app = open_page("explanation", text=TEXT)
     app.segmented_control(key="explain_target").set_value(target).run()
+    app = open_page("explanation", **dict(app.query_params))  # as a link
+    assert app.segmented_control(key="explain_target").value == target
     found = explain(Predictor.load(PLAIN), TEXT, target=target)  # type: ignore[arg-type]
     shown = html_of(app)
     for name in METHODS:
@@ -59,6 +62,23 @@ def test_kept_averages_are_shown(measured: Predictor) -> None:
     kept = measured.checkpoint.metrics["explanations"]
     for area in (*kept["areas"].values(), kept["random_area"]):
         assert f"<td>{area:.3f}</td>" in shown
+    assert "pooling" in kept["areas"] and "<td>Pooling attention</td>" in shown
+
+
+@pytest.mark.parametrize(
+    "attention, pooling, says",
+    [
+        (0.249, 0.5, "**Attention does well here**"),
+        (0.54, 0.24, "**Attention does well here**"),
+        (0.45, 0.6, "**Attention finds some"),
+        (0.54, 0.56, "**Attention does hardly better"),
+    ],
+)
+def test_the_page_says_how_well_attention_does(attention: float, pooling: float, says: str) -> None:
+    areas = {"attention": attention, "rollout": 0.55, "pooling": pooling, "leave_one_out": 0.235, "gradient": 0.3}
+    said = _verdict(areas, 0.55)
+    assert said.startswith(says) and f"{min(attention, pooling):.3f}, leave one out 0.235" in said
+    assert _verdict({**areas, "leave_one_out": 0.6, "gradient": 0.6}, 0.55).startswith("No method beats")
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The page Class lens."""
 
+import numpy as np
 import pytest
 
 from tests.app.drawn import chart, html_of, open_page, words_of
@@ -21,6 +22,8 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
     assert "**Approximate**" in words
     for length in lens.lengths.mean(axis=1):
         assert f"**{length:.1f}**" in words
-    bars = chart(app, "chart_shares").figure["data"][1]["text"]
-    mean = [100 * float(one) for one in lens.shares @ lens.weights]
-    assert [float(one.removesuffix(" %").replace("−", "-")) for one in bars] == pytest.approx(mean, abs=0.0501)
+    winner, second = np.argsort(-lens.logits)[:2]
+    added = (lens.contributions[:, :, winner] - lens.contributions[:, :, second]).sum(axis=1)
+    bars = [float(one.replace("−", "-")) for one in chart(app, "chart_contributions").figure["data"][1]["text"]]
+    assert bars == pytest.approx([*added, lens.bias[winner] - lens.bias[second]], abs=0.00501)
+    assert f"is **{lens.logits[winner] - lens.logits[second]:.2f}** above" in words

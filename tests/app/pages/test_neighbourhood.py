@@ -9,7 +9,7 @@ from tests.app.drawn import figures_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
 from txcls.app import compute
-from txcls.app.examples import EXAMPLES
+from txcls.data.examples import EXAMPLES
 
 TEXT = "the bank raised its rates again"
 
@@ -18,7 +18,7 @@ TEXT = "the bank raised its rates again"
 def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     app = open_page("neighbourhood", checkpoint=name, text=TEXT)
     words, texts = figures_of(app)
-    assert words["data"][1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
+    assert words["data"][-1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
     shown = words_of(app)
     made = compute.token_plane(compute.source(name), TEXT)
     first = made.own[0]
@@ -47,6 +47,18 @@ def test_without_the_data_it_says_so_and_draws_the_examples(tmp_path: Path, monk
     app = open_page("neighbourhood", text=TEXT)
     app.toggle(key="with_test_texts").set_value(True).run()
     assert not app.exception and app.info and len(figures_of(app)) == 2
+
+
+def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_plot() -> None:
+    source = compute.source(PLAIN)
+    word = compute.spellings(source).index("goalkeeper")
+    app = open_page("neighbourhood", text=TEXT, word=str(word))
+    near = compute.neighbours(source, word)[:6]
+    first = next(line for one in app.markdown for line in one.value.splitlines() if line.startswith("| ▶"))
+    assert first.startswith("| ▶ **goalkeeper** | ")
+    assert [f"{cosine:.2f}".replace("-", "−") in first for _, cosine in near] == [True] * 6
+    named = figures_of(app)[0]["data"][1]  # type: ignore[index]
+    assert set(named["customdata"]) <= {word, *(one for one, _ in near)} and word in named["customdata"]
 
 
 def test_unknown_words_alone_have_no_vectors_and_this_is_said() -> None:

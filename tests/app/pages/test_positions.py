@@ -7,10 +7,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import figures_of, open_page, words_of
+from tests.app.drawn import figures_of, html_of, open_page, words_of
 from tests.app.tiny import LEARNED
 from tests.conftest import CLASSES, make_checkpoint
-from txcls.app.pages.positions import MODELS
+from txcls.app.pages.positions import MODELS, _first_order
 from txcls.checkpoint import save_checkpoint
 
 TEXT = "the bank raised its rates again"
@@ -24,9 +24,12 @@ def test_positions_mark_what_the_checkpoint_uses() -> None:
     assert any("uses it with d_model = **16**" in text.value for text in app.markdown)
 
 
-def test_learned_positions_are_shown_as_the_checkpoints_own() -> None:
+def test_learned_positions_are_shown_as_the_checkpoints_own_or_the_formula_by_a_link() -> None:
     app = open_page("positions", checkpoint=LEARNED)
-    assert any("learned" in text.value for text in app.markdown)
+    assert "it **learned** a vector" in words_of(app)
+    app.segmented_control(key="pe_kind").set_value("formula").run()
+    assert app.query_params["encoding"] == "formula"
+    assert "learned its positions instead" in words_of(open_page("positions", checkpoint=LEARNED, encoding="formula"))
 
 
 def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
@@ -44,13 +47,17 @@ def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
 def test_shuffling_reports_how_many_orders_keep_the_class() -> None:
     app = open_page("positions", text="banks signed a deal after the election")
     assert any("of 20** are still classified" in text.value for text in app.markdown)
+    assert app.subheader[0].value == "Does word order matter for this prediction?", "the experiment comes first"
     assert any(all(name in str(chart) for name in CLASSES) for chart in figures_of(app))
+
+
+KINDS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 
 
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in MODELS:
-        made = make_checkpoint(tmp_path / name, positions=name.removeprefix("positions_"), max_length=24)
+        made = make_checkpoint(tmp_path / name, positions=KINDS[name], max_length=24)
         n = len(made.classes)
         figures = {
             "accuracy": 0.9, "macro_f1": 0.9, "ece": 0.0, "log_loss": 0.1, "n": 9, "per_class": [], "reliability": [],
@@ -67,7 +74,11 @@ def table(app: AppTest) -> list[list[str]]:
 
 
 def words_now(app: AppTest) -> list[str]:
-    return [TEXT.split()[place] for place in app.session_state["order_places"]]
+    """The words in the order of the address, or in the one that the page chooses."""
+    words = TEXT.split()
+    linked = dict(app.query_params).get("order")
+    places = [int(one) for one in linked.split(".")] if linked else _first_order(words)
+    return [words[place] for place in places]
 
 
 @pytest.mark.usefixtures("three")
@@ -93,11 +104,36 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
 
 
 @pytest.mark.usefixtures("three")
+def test_the_accuracies_of_the_three_models_come_first_with_two_teams_exchanged() -> None:
+    app = open_page("positions", checkpoint="who_won", text="Rovers, who beat Rovers, lost to City.")
+    assert app.subheader[0].value == "Three models that differ only in their positions"
+    shown = html_of(app)
+    places = [shown.index(f"<span>90 %<small>{kind}") for kind in ("sines and cosines", "learned", "no positions")]
+    assert places == sorted(places)
+
+
+@pytest.mark.usefixtures("three")
+def test_a_link_opens_with_the_order_of_the_words() -> None:
+    linked = open_page("positions", text=TEXT, order="5.0.1.2.3.4")
+    assert words_now(linked) == [TEXT.split()[-1], *TEXT.split()[:-1]]
+    other = open_page("positions", text=" ".join(words_now(linked)))
+    [moved], [typed] = ([row[2] for row in table(linked)][:1], [row[1] for row in table(other)][:1])
+    assert moved == typed, "the linked order is classified"
+    assert "order" not in open_page("positions", text="bank").query_params
+
+
+def test_two_teams_are_exchanged_and_other_texts_reversed() -> None:
+    assert _first_order(["Rovers,", "who", "beat", "Rovers,", "lost", "to", "City."]) == [6, 1, 2, 3, 4, 5, 0]
+    assert _first_order(["profits", "fell"]) == [1, 0]
+
+
+@pytest.mark.usefixtures("three")
 def test_another_text_starts_in_an_order_of_its_own() -> None:
     app = open_page("positions", text=TEXT)
     app.button(key="order_shuffle").click().run()
+    assert "order" in app.query_params
     app.text_area[0].set_value("profits fell").run()
-    assert not app.exception and app.session_state["order_places"] == (1, 0)
+    assert not app.exception and "order" not in app.query_params
 
 
 @pytest.mark.usefixtures("three")
@@ -111,7 +147,7 @@ def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monk
     save_checkpoint(make_checkpoint(tmp_path / "alone", max_length=24))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("positions", text=TEXT)
-    assert "train positions --set model.positions=none" in app.code[0].value
+    assert "train who_won --set model.positions=none" in app.code[0].value
 
 
 def test_the_shift_of_sinusoids_is_exact() -> None:

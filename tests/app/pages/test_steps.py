@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
+from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, numbers, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint, slow_but
 from txcls.app import compute
@@ -92,6 +93,48 @@ def test_predict_first_keeps_the_numbers_back_until_there_is_an_answer() -> None
     assert any("✓ Right" in success.value for success in app.success)
     app.button(key="step_next").click().run()
     assert not app.get("plotly_chart")
+
+
+def test_predict_first_explains_the_cell_it_asked_about_whatever_was_chosen_before() -> None:
+    app = open_page("steps", text=TEXT, step="scores", predict="on", cell="row5.T0")
+    question = walk_of().steps[walk_of().find("scores", 0)].question(head=0)
+    assert question is not None and question.cell is not None and question.cell != (5, 0)
+    app.radio[0].set_value(0).run()
+    chosen = tuple(app.selectbox(key=f"step_box_{place}_T").value for place in ("Row", "Column"))
+    assert chosen == question.cell
+    app.selectbox(key="step_box_Row_T").set_value(5).run()
+    assert app.selectbox(key="step_box_Row_T").value == 5, "another cell can be chosen afterwards"
+
+
+def test_a_link_opens_with_the_chosen_cell_and_the_answer_to_the_question() -> None:
+    app = open_page("steps", text=TEXT, step="softmax", head="2", cell="row3.T1", predict="on", guess="2")
+    assert app.toggle(key="predict_first").value and app.radio[0].value == 1
+    assert [app.selectbox(key=f"step_box_{place}_T").value for place in ("Row", "Column")] == [3, 1]
+    app.selectbox(key="step_box_Column_T").set_value(2).run()
+    assert app.query_params["cell"] == "row3.T2" and app.query_params["guess"] == "2"
+    app.button(key="step_next").click().run()
+    assert "guess" not in app.query_params and app.radio[0].value is None
+    app.button(key="step_back").click().run()
+    assert app.query_params["guess"] == "2"
+
+
+def test_logits_of_many_classes_are_bars_with_the_largest_first() -> None:
+    app = open_page("steps", checkpoint=MANY, text=TEXT, step="logits")
+    [figure] = figures_of(app)
+    [bars] = figure["data"]  # type: ignore[misc]
+    logits = walk_of(MANY).steps[walk_of(MANY).find("logits", 0)].cells()[:, 0]
+    drawn = np.argsort(-logits)[:24]
+    assert bars["type"] == "bar" and bars["customdata"] == drawn.tolist()
+    np.testing.assert_allclose(numbers(bars["x"]), logits[drawn])
+    assert "The 24 largest of 150" in words_of(app) and not app.segmented_control
+
+
+def test_the_vector_of_the_text_is_drawn_as_bars() -> None:
+    [figure] = figures_of(open_page("steps", text=TEXT, step="pooled", cell="D7"))
+    [bars] = figure["data"]  # type: ignore[misc]
+    np.testing.assert_allclose(numbers(bars["y"]), walk_of().steps[walk_of().find("pooled", 0)].cells()[0])
+    marked = [n for n, colour in enumerate(bars["marker"]["color"]) if colour != bars["marker"]["color"][0]]
+    assert marked == [7]
 
 
 @pytest.mark.slow

@@ -57,6 +57,16 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     assert "has become" in words_of(app)
 
 
+def test_a_link_to_a_search_begins_it() -> None:
+    app = open_page("whatif", text=TEXT)
+    app.button(key="flip_start").click().run()
+    assert app.query_params["flips"] == "on"
+    linked = open_page("whatif", **dict(app.query_params))
+    assert "changes tried" in words_of(linked) or "changes of one word" in words_of(linked)
+    linked.text_area[0].set_value("shares fell").run()
+    assert "flips" not in linked.query_params
+
+
 def test_another_text_forgets_what_was_found() -> None:
     app = open_page("whatif", text=TEXT)
     app.button(key="flip_start").click().run()

@@ -29,15 +29,19 @@ def test_clicking_a_map_in_the_grid_enlarges_that_head(page: Page, server: Serve
 def test_attention_shows_the_librarys_numbers_and_a_second_checkpoint(
     page: Page, server: Server, answers: Predictor
 ) -> None:
-    visit(page, server, "attention", text=TEXT, layer=2, head=2, versus=PAIRS)
     traced = trace_text(answers, TEXT)
     heads = head_statistics(traced.attention)
+    visit(page, server, "attention", text=TEXT, layer=2, head=2, versus=PAIRS, section="heads")
     np.testing.assert_allclose(written(page, "chart_entropy"), heads.entropy.ravel(), atol=0.00501)
     np.testing.assert_allclose(written(page, "chart_distance"), heads.distance.ravel(), atol=0.0501)
+    page.get_by_role("radio", name="rollout").click()
+    page.locator(f".st-key-chart_rollout {CHART}").wait_for()
+    settle(page)
     np.testing.assert_allclose(cells(page, "chart_rollout"), attention_rollout(traced.attention), atol=1e-6)
     pattern = traced.attention[1, 1]
     query, key = np.unravel_index(int(pattern.argmax()), pattern.shape)
     found = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
+    page.get_by_role("radio", name="one score").click()
     sentence = page.get_by_text("Query times key")
     expect(sentence).to_contain_text(f"score {found.score:.3f}")
     expect(sentence).to_contain_text(f"weight {found.weight:.3f}")

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import visit, written
-from txcls.inspection.attribution import METHODS, deletion_curves, explain, rank_correlations
+from txcls.inspection.attribution import METHODS, deletion_curves, explain, top_overlaps
 from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates after the report"
@@ -29,8 +29,8 @@ def test_explanation_shows_the_librarys_numbers(page: Page, server: Server, answ
     caption = page.get_by_text("(completeness error)")
     for number in (integrated.baseline_value, integrated.value, integrated.completeness_error):
         expect(caption).to_contain_text(f"{number:.4f}".replace("-", "−"))
-    correlations = rank_correlations(found.scores)
-    np.testing.assert_allclose(written(page, "chart_correlations"), correlations.ravel(), atol=0.00501)
+    overlaps = top_overlaps(found.scores)
+    np.testing.assert_allclose(written(page, "chart_overlaps"), overlaps.ravel(), atol=0.00501)
     curves = deletion_curves(answers, TEXT, found.scores)
     areas = [float(row[1]) for row in table(page, 1)]
     np.testing.assert_allclose(areas, [*curves.areas.values(), curves.random_area], atol=0.000501)

@@ -18,8 +18,11 @@ def test_lens_shows_the_librarys_numbers(page: Page, server: Server, answers: Pr
     for place, (state, row) in enumerate(zip(lens.states, lens.probabilities, strict=True)):
         best = answers.classes[int(row.argmax())]
         assert shown[3 * place : 3 * place + 3] == [state, best, f"{row.max():.1%}".replace("%", " %")]
-    np.testing.assert_allclose(written(page, "chart_shares"), 100 * (lens.shares @ lens.weights), atol=0.0501)
+    winner, second = np.argsort(-lens.logits)[:2]
+    between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]
+    added = [*between.sum(axis=1), lens.bias[winner] - lens.bias[second]]
+    np.testing.assert_allclose(written(page, "chart_contributions"), added, atol=0.00501)
     np.testing.assert_allclose(cells(page, "chart_lengths"), lens.lengths, rtol=1e-5)
-    np.testing.assert_allclose(cells(page, "chart_share_map"), lens.shares, atol=1e-6)
+    np.testing.assert_allclose(cells(page, "chart_contribution_map"), between, atol=1e-5)
     for length in lens.lengths.mean(axis=1):
         expect(page.get_by_text("The Euclidean norm")).to_contain_text(f"{length:.1f}")

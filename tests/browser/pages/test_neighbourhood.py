@@ -16,8 +16,8 @@ def test_neighbours_shown_are_the_librarys(page: Page, server: Server) -> None:
     visit(page, server, "neighbourhood", text=TEXT)
     classifier = Predictor.load(server.log.parent / "checkpoints" / PLAIN)
     made = token_plane(classifier, TEXT)
-    page.locator(f".st-key-chart_words {CHART}").wait_for()
-    np.testing.assert_allclose(page.evaluate(BARS.format("chart_words", 1, "x")), made.own_points[:, 0], atol=1e-6)
+    page.locator(f".st-key-chart_words_0 {CHART}").wait_for()
+    np.testing.assert_allclose(page.evaluate(BARS.format("chart_words_0", 1, "x")), made.own_points[:, 0], atol=1e-6)
     spelled = classifier.encoder.vocabulary.token_of
     lines = (
         page.locator("table")

@@ -22,9 +22,7 @@ def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Pa
     visit(page, server, "positions", text=text)
     words = page.locator(".st-key-order_words button")
     expect(words).to_have_text(text.split()[::-1])
-    answers = [
-        Predictor.load(server.log.parent / "checkpoints" / name) for name in ("positions_sinusoidal", "positions_none")
-    ]
+    answers = [Predictor.load(server.log.parent / "checkpoints" / name) for name in ("who_won", "who_won_none")]
 
     def expect_answers(now: str) -> None:
         expect(words).to_have_text(now.split())

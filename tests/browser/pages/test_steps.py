@@ -14,7 +14,13 @@ from txcls.inspection.walk.arithmetic import number
 from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates again"
-CELLS = "[...document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData[0].z].map((row) => [...row])"
+CELLS = """() => {
+  const [drawn] = document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData
+  if (drawn.type !== "bar") return [...drawn.z].map((row) => [...row])
+  const values = []
+  drawn.customdata.forEach((n, place) => { values[n] = drawn[drawn.orientation === "h" ? "x" : "y"][place] })
+  return values
+}"""
 SOURCES = "[...document.querySelectorAll('.katex annotation')].map((one) => one.textContent)"
 
 
@@ -45,14 +51,19 @@ def test_every_number_of_every_step_is_the_librarys(page: Page, server: Server, 
         if step.values is not None:
             page.wait_for_function(f"document.querySelector('.st-key-chart_numbers {CHART}')")
             cells = step.cells(0)
-            shown = np.array(page.evaluate(CELLS), dtype=np.float64)
+            shown = np.array(page.evaluate(CELLS), dtype=np.float64).reshape(cells.shape)
             np.testing.assert_allclose(shown, cells, atol=1e-6)
             result = re.findall(r"=\s*(\S+)\s*\\end{aligned}", page.evaluate(SOURCES)[-1])
             page.get_by_text("How one number is computed").wait_for()
             chart = page.locator(".st-key-chart_numbers [aria-label]").first.get_attribute("aria-label") or ""
-            row, column = map(int, re.findall(r"row (\d+), column (\d+)", chart)[0])
-            assert step.columns is not None
-            made = step.explain(row - 1, column - (step.columns.what != "dimension"))
+            assert step.rows is not None and step.columns is not None
+            if "text" in (step.rows.what, step.columns.what):
+                [(what, found)] = re.findall(r"selected: (class|token|dimension) (\d+)", chart)
+                n = int(found) - (what != "dimension")
+                made = step.explain(*((n, 0) if step.columns.what == "text" else (0, n)))
+            else:
+                row, column = map(int, re.findall(r"row (\d+), column (\d+)", chart)[0])
+                made = step.explain(row - 1, column - (step.columns.what != "dimension"))
             assert number(made.value) == (result or re.findall(r"=\s*(.*?)\s*\\end{aligned}", chart))[0]
             if made.terms is not None:
                 table = page.locator(".txcls-terms tbody tr").evaluate_all(
@@ -63,7 +74,7 @@ def test_every_number_of_every_step_is_the_librarys(page: Page, server: Server, 
                 ]
         if place < len(walk.steps) - 1:
             turn(page, "PageDown", to=walk.steps[place + 1].title)
-    expect(page.locator(".st-key-step_next button")).to_be_disabled()
+    expect(page.locator(".st-key-step_next button:visible")).to_be_disabled()
     page.keyboard.press("PageUp")
     expect(page.locator("h3").first).to_contain_text(walk.steps[-2].title)
     settle(page)
@@ -83,6 +94,19 @@ def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, wal
     page.wait_for_function(f"{SOURCES}.some((one) => one.includes('S_{{2,5}}'))")
     settle(page)
     assert number(float(step.cells(1)[1, 4])) in page.evaluate(SOURCES)[-1]
+
+
+def test_a_clicked_bar_has_its_arithmetic_shown(page: Page, server: Server, walk: Walk) -> None:
+    visit(page, server, "steps", text=TEXT, step="logits")
+    logits = walk.steps[walk.find("logits", 0)].cells()[:, 0]
+    last = int(logits.argmin())
+    bars = page.locator(f".st-key-chart_numbers {CHART} .point path")
+    bars.last.hover(force=True)
+    page.wait_for_timeout(200)
+    bars.last.click(force=True)
+    page.wait_for_function(f"{SOURCES}.some((one) => one.includes('ell_{{{last + 1}}}'))")
+    settle(page)
+    assert query(page)["cell"] == f"C{last}"
 
 
 def test_a_link_opens_the_step_and_typing_stays_on_it(page: Page, server: Server) -> None:

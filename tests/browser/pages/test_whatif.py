@@ -46,7 +46,7 @@ def test_a_changed_text_is_compared_and_a_search_ends(page: Page, server: Server
 
 
 def test_a_search_is_stopped_and_keeps_what_it_found(page: Page, server: Server) -> None:
-    visit(page, server, "whatif", checkpoint="positions_none", text="the bank raised its rates again " * 40)
+    visit(page, server, "whatif", checkpoint="who_won_none", text="the bank raised its rates again " * 40)
     page.evaluate(
         """() => new MutationObserver(() => {
           const stop = [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Stop")

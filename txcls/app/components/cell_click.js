@@ -1,12 +1,16 @@
-// Reports which cell of a heat map was clicked; Streamlit itself reports clicks on points only.
+// Reports which cell of a chart's first trace, a heat map, or which bar was clicked; Streamlit itself reports clicks on
+// points only.
 export default function ({ data, setTriggerValue }) {
   const listen = (event) => {
     const plot = event.target.closest?.(`.st-key-${data.key}`)?.querySelector(".js-plotly-plot")
     if (!plot?.on) return
     if (plot.txclsClick) plot.removeListener("plotly_click", plot.txclsClick)
     plot.txclsClick = (click) => {
-      const cell = click.points.find((point) => Array.isArray(point.pointNumber))?.pointNumber
-      if (cell) setTriggerValue("cell", cell)
+      for (const point of click.points) {
+        const isCell = point.curveNumber === 0 && Array.isArray(point.pointNumber)
+        const cell = isCell ? point.pointNumber : point.data.type === "bar" && [point.customdata, 0]
+        if (cell) return setTriggerValue("cell", cell)
+      }
     }
     plot.on("plotly_click", plot.txclsClick)
   }

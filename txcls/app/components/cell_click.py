@@ -1,4 +1,4 @@
-"""Clicks on the cells of a heat map; Streamlit itself reports clicks on points only."""
+"""Clicks on the cells of a heat map, or on bars; Streamlit itself reports clicks on points only."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,10 @@ _cell = register("cell_click", js="cell_click.js")
 
 
 def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None:
-    """Call `clicked` with row and column (from 0) of each cell that is clicked in the heat map of that key."""
+    """Call `clicked` with row and column (from 0) of each cell that is clicked in the heat map of that key.
+
+    A click on a bar gives its `customdata`, an index, and 0.
+    """
     key = f"cells_{chart_key}"
 
     def tell() -> None:

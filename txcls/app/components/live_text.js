@@ -20,7 +20,10 @@ export default function ({ data, setTriggerValue }) {
       if (kept.length < area.value.length) return put(area, kept)
     }
     if (!inside(area)) return
-    if (event.type || area.value !== data.text) window.txclsTyped = area.value // until the server is known to have it
+    // Kept until the server is known to have it. Without an event it was typed before this listened, or the page is still
+    // to draw the server's text: only a box with the focus can have been typed in.
+    const typed = event.type || (area === document.activeElement && area.value !== data.text)
+    if (typed) window.txclsTyped = area.value
     if (event.isComposing) return
     clearTimeout(timer)
     timer = setTimeout(() => {
@@ -47,7 +50,10 @@ export default function ({ data, setTriggerValue }) {
     if (area) put(area, window.txclsTyped)
   }
   const arrived = () => {
-    if (window.txclsTyped === data.text || box()?.value === data.text) window.txclsTyped = undefined
+    // A box that shows the server's text may have got it by a click or a link, which is later than what was typed; but a
+    // server that has just come back may have put its older text there.
+    const replaced = !window.txclsBack && box()?.value === data.text
+    if (window.txclsTyped === data.text || replaced) window.txclsTyped = undefined
   }
   const soon = setTimeout(arrived, data.pause) // once the box is drawn
   window.txclsStopLiveText?.()

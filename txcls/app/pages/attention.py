@@ -1,9 +1,12 @@
 """What each head attends to: all heads at a glance, one as a map and as arcs, rollout, and the pooling weights."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, pages, state
+from txcls.app import compute, head_stories, layout, lecture, pages, state
 from txcls.errors import TxclsError
 from txcls.figures import (
     attention_arcs,
@@ -16,6 +19,9 @@ from txcls.figures import (
     query_key_bars,
 )
 
+if TYPE_CHECKING:
+    from txcls.predictor import Predictor
+
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows which tokens a head read from, not what the model did "
     "with them, and very different patterns can lead to the same prediction."
@@ -24,11 +30,20 @@ LINKS = (
     pages.CLASSIFY,
     pages.TOKENS,
     pages.STEPS,
+    pages.ATLAS,
     pages.SWITCHBOARD,
     pages.EXPLANATION,
     pages.POSITIONS,
     pages.LANGUAGE,
 )
+SECTIONS = {
+    "arcs": "as arcs",
+    "score": "one score",
+    "heads": "entropy and distance",
+    "rollout": "rollout",
+    "pooling": "pooling",
+}
+"""Parts of the page that are drawn one at a time, or each on a slide of its own."""
 LAYER_NORM = r"""
 \mathrm{LayerNorm}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \odot \gamma + \beta
 \qquad \mu = \frac{1}{D}\sum_{i=1}^{D} x_i
@@ -41,13 +56,12 @@ def main() -> None:
     opened = layout.open_page(pages.ATTENTION, compare=True)
     read = layout.read_text(opened, "the attention patterns of all heads appear here.")
     if read is not None and read.is_answered:
-        model = read.classifier.checkpoint.config.model
-        opened = layout.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-        _draw(opened, compute.patterns(opened.source, opened.view.text))
+        opened = layout.open_on_head(opened, read.classifier)
+        _draw(opened, read.classifier, compute.patterns(opened.source, opened.view.text))
     layout.close_page(opened, LINKS)
 
 
-def _draw(opened: layout.Page, traced: compute.Patterns) -> None:
+def _draw(opened: layout.Page, classifier: "Predictor", traced: compute.Patterns) -> None:
     view, tokens = opened.view, traced.tokens
     n_layers, n_heads = traced.attention.shape[:2]
     special = np.array([token.is_special for token in tokens])
@@ -62,22 +76,32 @@ def _draw(opened: layout.Page, traced: compute.Patterns) -> None:
     where = f"layer {view.layer + 1}, head {view.head + 1}"
     file_name = f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}"
 
-    overview, detail = st.columns([2, 3], gap="large")
+    shown = f"{lecture.ATTENTION}.{view.layer}"
+    with lecture.slide(shown):
+        overview, detail = st.columns([2, 3], gap="large")
     with detail:  # sent first: it is what people wait for
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
+        head_stories.draw_chip(classifier, view.layer, view.head)
         st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
+        elsewhere = None
         if len(kept) < len(tokens):
-            hidden = 1.0 - float(pattern.sum(axis=1).mean())
-            st.caption(f"Tokens that are not shown get {hidden:.0%} of this head's attention, so rows do not sum to 1.")
+            elsewhere = np.clip(1.0 - pattern.sum(axis=1), 0.0, 1.0)
+            st.markdown(
+                f"Tokens that are not shown get **{elsewhere.mean():.0%}** of this head's attention; the column "
+                "**elsewhere** has each query's part of it.".replace("%", " %")
+            )
         layout.chart(
-            attention_map(pattern, names),
+            attention_map(pattern, names, elsewhere=elsewhere),
             key="chart_map",
             alt=f"Heat map of attention in {where} over {len(names)} tokens; {_largest(pattern, names)}",
             file_name=f"{file_name}-map",
         )
     with overview:
         st.subheader("All heads", anchor=False)
-        st.markdown("Click a map to enlarge it. All maps share one colour scale from 0 to 1, finer for small weights.")
+        if not lecture.is_on():
+            st.markdown(
+                "Click a map to enlarge it. All maps share one colour scale from 0 to 1, finer for small weights."
+            )
         layout.chart(
             attention_grid(patterns, selected=(view.layer, view.head)),
             key="chart_grid",
@@ -89,24 +113,63 @@ def _draw(opened: layout.Page, traced: compute.Patterns) -> None:
         st.info(CAVEAT)
         layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the prediction? →")
 
-    st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
-    _arcs(pattern, names, where, file_name)
-    _why(opened, traced, kept)
-    _compare(opened, pattern, names)
-    _all_layers(opened, kept, names)
-    if traced.pooling is not None:
-        _pooling(traced.pooling[kept], names, len(kept) < len(tokens), view)
+    if view.versus:
+        with lecture.slide(shown):
+            _compare(opened, pattern, names)
+
+    def draw(section: str) -> None:
+        if section == "arcs":
+            st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
+            _arcs(view, kept, pattern, names, where, file_name)
+        elif section == "score":
+            _why(opened, traced, kept)
+        elif section == "heads":
+            _heads(opened)
+        elif section == "rollout":
+            _rollout(opened, kept, names)
+        elif traced.pooling is not None:
+            _pooling(traced.pooling[kept], names, len(kept) < len(tokens), view)
+
+    sections = [name for name in SECTIONS if name != "pooling" or traced.pooling is not None]
+    if lecture.is_on():
+        about = {"arcs": shown, "score": shown, "pooling": lecture.POOLING}
+        for section in sections:
+            with lecture.slide(about.get(section, lecture.ATTENTION)):
+                draw(section)
+    else:
+        draw(_choose_section(view, sections))
     _layer_norm()
 
 
-def _arcs(pattern: np.ndarray, names: list[str], where: str, file_name: str) -> None:
-    query_column, number_column = st.columns(2, gap="large")
-    query = query_column.selectbox(
-        "Query",
-        [None, *range(len(names))],
-        format_func=lambda place: "all tokens" if place is None else f"{place + 1} · {_option(names[place])}",
-        key=f"arc_query_{hash(tuple(names))}",
+def _choose_section(view: state.View, sections: Sequence[str]) -> str:
+    """A control that selects the part of the page to draw."""
+    section = view.section if view.section in sections else "arcs"
+    st.session_state["attention_section"] = section
+    st.segmented_control(
+        "More about this text's attention",
+        sections,
+        format_func=SECTIONS.__getitem__,
+        required=True,
+        key="attention_section",
+        on_change=layout.follow("section", "attention_section"),
     )
+    return section
+
+
+def _arcs(
+    view: state.View, kept: np.ndarray, pattern: np.ndarray, names: list[str], where: str, file_name: str
+) -> None:
+    query_column, number_column = st.columns(2, gap="large")
+    tokens = [0, *(int(place) + 1 for place in kept)]
+    st.session_state["arc_query"] = view.query if view.query in tokens else 0
+    chosen = query_column.selectbox(
+        "Query",
+        tokens,
+        format_func=lambda n: f"{n} · {label(names[tokens.index(n) - 1])}" if n else "all tokens",
+        key="arc_query",
+        on_change=_query_changed,
+    )
+    query = tokens.index(chosen) - 1 if chosen else None
     most = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
     arcs = choose_arcs(pattern, query=query, at_most=most)
     layout.chart(
@@ -132,13 +195,13 @@ def _why(opened: layout.Page, traced: compute.Patterns, kept: np.ndarray) -> Non
     st.subheader("Why does this token attend to that one?", anchor=False)
     pattern = traced.attention[view.layer, view.head][np.ix_(kept, kept)]
     strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
-    names = {int(place): f"{place + 1} · {_option(traced.tokens[place].text)}" for place in kept}
-    columns = st.columns(2, gap="large")
-    key = f"{view.layer}_{view.head}_{hash(tuple(names.values()))}"
-    query, attended = (
-        column.selectbox(title, list(names), index=int(index), format_func=names.__getitem__, key=f"why_{side}_{key}")
-        for column, title, index, side in zip(columns, ("Query", "Key"), strongest, ("query", "key"), strict=True)
-    )
+    names = {int(place): f"{place + 1} · {label(traced.tokens[place].text)}" for place in kept}
+    pair = [place - 1 for place in view.pair]
+    linked = len(pair) == 2 and set(pair) <= set(names)
+    query, attended = pair if linked else [int(kept[place]) for place in strongest]
+    for column, title, place in zip(st.columns(2, gap="large"), ("Query", "Key"), (query, attended), strict=True):
+        st.session_state[f"why_{title}"] = place
+        column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_pair_changed)
     found = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=attended)
     st.markdown(
         f"Query times key, divided by √{len(found.products)}, dimension by dimension: the bars sum to the score "
@@ -155,10 +218,8 @@ def _why(opened: layout.Page, traced: compute.Patterns, kept: np.ndarray) -> Non
 
 
 def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None:
-    """The same text in a second checkpoint, if one is selected."""
+    """The same text in a second checkpoint."""
     view = opened.view
-    if not view.versus:
-        return
     st.subheader(f"The same text in {layout.plain(view.checkpoint)} and in {layout.plain(view.versus)}", anchor=False)
     try:
         other = compute.patterns(compute.source(view.versus), view.text)
@@ -189,14 +250,13 @@ def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None
     )
 
 
-def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None:
-    """Entropy and distance of each head, and rollout through all layers."""
+def _heads(opened: layout.Page) -> None:
+    """Entropy and distance of each head."""
     found = compute.paths(opened.source, opened.view.text)
-    rolled_out = found.rollout[np.ix_(kept, kept)]
-    boards, rolled = st.columns([2, 3], gap="large")
     n_tokens = len(found.rollout)
-    with boards:
-        st.subheader("Entropy and distance of each head", anchor=False)
+    st.subheader("Entropy and distance of each head", anchor=False)
+    left, right = st.columns(2, gap="large")
+    with left:
         layout.chart(
             head_values_map(
                 found.heads.entropy, title="bits", what="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
@@ -210,6 +270,7 @@ def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None
             f"Entropy of a query's attention, mean over queries: 0 bits if all of it is on one key, log₂ {n_tokens} = "
             f"{np.log2(n_tokens):.2f} bits if it is uniform."
         )
+    with right:
         layout.chart(
             head_values_map(
                 found.heads.distance, title="tokens", what="mean distance:", top=max(1.0, (n_tokens - 1) / 2), digits=1
@@ -223,13 +284,24 @@ def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None
             "Distance between query and key in tokens, mean weighted by attention; 0 means that each token attends to "
             f"itself. Uniform attention gives {(n_tokens * n_tokens - 1) / (3 * n_tokens):.1f} in this text."
         )
-    with rolled:
+
+
+def _rollout(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None:
+    """Attention through all layers."""
+    rolled_out = compute.paths(opened.source, opened.view.text).rollout[np.ix_(kept, kept)]
+    text, rolled = st.columns([2, 3], gap="large")
+    with text:
         st.subheader("All layers together: attention rollout", anchor=False)
         st.markdown(
             "How much each input token (column) contributes to each token after the last layer (row) if only attention "
             "moved information: patterns averaged over heads, mixed half and half with the identity for the residual "
             "connection, and multiplied over layers."
         )
+        st.caption(
+            "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
+            "feed-forward blocks. Whether it explains the prediction is tested under “Is attention an explanation?”."
+        )
+    with rolled:
         layout.chart(
             attention_map(
                 rolled_out,
@@ -241,10 +313,6 @@ def _all_layers(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None
             key="chart_rollout",
             alt=f"Heat map of attention rollout over {len(names)} tokens; {_largest(rolled_out, names)}",
             file_name=f"{opened.view.checkpoint}-rollout",
-        )
-        st.caption(
-            "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
-            "feed-forward blocks. Whether it explains the prediction is tested under “Is attention an explanation?”."
         )
 
 
@@ -278,6 +346,14 @@ def _layer_norm() -> None:
         layout.code(LayerNorm, formula=LAYER_NORM)
 
 
+def _query_changed() -> None:
+    state.change_view(query=int(st.session_state["arc_query"]))
+
+
+def _pair_changed() -> None:
+    state.change_view(pair=tuple(int(st.session_state[f"why_{title}"]) + 1 for title in ("Query", "Key")))
+
+
 def _grid_clicked() -> None:
     points = st.session_state["chart_grid"]["selection"]["points"]
     if points:
@@ -289,10 +365,6 @@ def _largest(weights: np.ndarray, names: list[str]) -> str:
     """The largest weight of a map and its tokens, for a description."""
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
     return f"largest weight: {weights[query, key]:.2f} from “{names[query][:30]}” to “{names[key][:30]}”"
-
-
-def _option(token: str) -> str:
-    return layout.plain(label(token))
 
 
 if __name__ == "__main__":

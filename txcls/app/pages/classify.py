@@ -2,36 +2,58 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import compute, layout, pages, state, token_html
+from txcls.app import compute, layout, lecture, pages, state, token_html
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
 
+STEPS = {
+    "words": "tokens",
+    "positions": "positions",
+    "attn": "softmax",
+    "ff": "add_ff",
+    "pool": "pooled",
+    "answer": "calibrated",
+}
+"""The step on Step by step for each part of the picture."""
+QUESTIONS = {
+    "ag_news": "Which section does this news text belong to?",
+    "huffpost": "Which section does this news text belong to?",
+    "imdb": "Is this review positive or negative?",
+    "clinc150": "What does this query ask for?",
+    "who_won": "Who won, by this report?",
+}
+"""The question of the page, by data set."""
 LINKS = (pages.TOKENS, pages.STEPS, pages.ATTENTION, pages.POSITIONS, pages.WHAT_IF, pages.LANGUAGE)
 
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.CLASSIFY, box_height=112, examples="buttons", compare=True)
+    opened = layout.open_page(pages.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS)
     classifier = _two(opened) if opened.view.versus else _one(opened)
     if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
     with st.expander(f"How {layout.plain(classifier.name)} was trained"):
         _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
     layout.parameters(classifier.checkpoint.model, classifier.name)
+    _download(opened.source, classifier)
     _test_texts(opened, classifier)
     layout.close_page(opened, LINKS)
 
 
 def _one(opened: layout.Page) -> "Predictor":
-    """The prediction of one checkpoint, beside what it read."""
-    answer, reading = st.columns([3, 2], gap="large")
+    """The whole model in one picture; the prediction of one checkpoint, beside what it read."""
+    with lecture.slide(own_keys=True):
+        picture = st.container()
+    with lecture.slide(lecture.CLASSES):
+        answer, reading = st.columns([3, 2], gap="large")
     with answer:
         st.subheader("Prediction", anchor=False)
         result = st.container()
@@ -47,6 +69,8 @@ def _one(opened: layout.Page) -> "Predictor":
     classifier = layout.load(opened)
     if opened.has_text:
         waiting.over()
+        with picture:
+            _picture(opened, classifier)
         with result:
             if _answer(opened, opened.source, classifier, key="chart_bars"):
                 _choose_k(opened, len(classifier.classes))
@@ -58,6 +82,49 @@ def _one(opened: layout.Page) -> "Predictor":
         with read:
             _read(opened, opened.source, classifier)
     return classifier
+
+
+def _picture(opened: layout.Page, classifier: "Predictor") -> None:
+    """The whole model, drawn in the browser, which follows the text box at every key."""
+    from txcls.app.components.machine import machine
+    from txcls.web.page import unsupported
+
+    if unsupported(classifier.checkpoint):
+        return
+    heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
+    machine(
+        f"{opened.source.name} {opened.source.state}",
+        partial(compute.packed_classifier, opened.source),
+        text=opened.view.text,
+        box=f"{layout.TEXT_BOX}_{opened.info.name}",
+        off=heads,
+        how="uniform" if opened.view.heads == "uniform" else opened.view.off,
+        key="machine",
+        on_arrived=state.change_view,
+        on_switch=partial(_switch_heads, opened.view.switched),
+        on_open=_open_head,
+        on_part=_open_part,
+    )
+    target = st.session_state.pop("_open_page", None)
+    if target is not None:
+        st.switch_page(target, query_params=state.params_from_view(state.shown_view()))
+
+
+def _switch_heads(before: Sequence[str], off: list[str]) -> None:
+    others = [part for part in before if not part[0].isdigit() or part.endswith("ff")]
+    state.change_view(switched=(*others, *(one for one in off if state.SWITCH.fullmatch(one))))
+
+
+def _open_head(layer: int, head: int) -> None:
+    state.change_view(layer=max(layer, 0), head=max(head, 0))
+    st.session_state["_open_page"] = pages.ATTENTION.path
+
+
+def _open_part(part: str) -> None:
+    place, _, name = part.removeprefix("layers.").rpartition(".")
+    if name in STEPS:
+        state.change_view(step=STEPS[name], layer=int(place or 0))
+        st.session_state["_open_page"] = pages.STEPS.path
 
 
 def _two(opened: layout.Page) -> "Predictor":
@@ -74,7 +141,9 @@ def _two(opened: layout.Page) -> "Predictor":
     opened.facts.empty()  # each column has its own
     answered = []
     pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
-    for column, (which, one, key) in zip(st.columns(2, gap="large"), pairs, strict=True):
+    with lecture.slide(lecture.CLASSES):
+        columns = st.columns(2, gap="large")
+    for column, (which, one, key) in zip(columns, pairs, strict=True):
         with column:
             st.subheader(layout.plain(one.checkpoint.config.title or one.name), anchor=False)
             st.html(f'<div class="txcls-facts">{layout.facts(one)}</div>')
@@ -101,6 +170,7 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor"
     if prediction.label is None:
         layout.nothing_to_read()
         return False
+    layout.say_unknown(prediction)
     st.html(layout.answer_html(prediction, large=True))
     if prediction.out_of_scope:
         st.caption(
@@ -177,6 +247,30 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
         ]
         with st.container(height=480 if len(per_class) > 12 else "content", border=False):
             st.markdown("\n".join(rows))
+
+
+def _download(source: compute.Source, classifier: "Predictor") -> None:
+    """The classifier as one file; it is made when the button is pressed, beside the page's run."""
+    from txcls.web.page import unsupported
+
+    name = layout.plain(classifier.name)
+    with st.expander(f"{name} as a file that needs no server"):
+        if sentence := unsupported(classifier.checkpoint):
+            st.info(layout.plain(sentence) + ".")
+            return
+        st.markdown(
+            "One HTML file with the model in it: text box, probabilities, every attention head, heads switched off, "
+            "and the class lens. It opens from a disk, an e-mail or a learning platform, works without a network, and "
+            "sends no text anywhere. `python -m txcls export page` makes the same, or a folder for a static host."
+        )
+        st.download_button(
+            f"Download {name}.html",
+            partial(compute.exported_page, source),
+            file_name=f"{classifier.name}.html",
+            mime="text/html",
+            key="export_page",
+            on_click="ignore",
+        )
 
 
 def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:

@@ -1,17 +1,17 @@
-"""Five attribution methods on the same words: their scores, how far they agree, and their deletion curves."""
+"""Attribution methods on the same words: their scores, how far they agree, and their deletion curves."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import compute, layout, pages
+from txcls.app import compute, layout, lecture, pages
 from txcls.errors import TxclsError
-from txcls.figures import correlation_map, deletion_lines, minus, visible
-from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages
+from txcls.figures import deletion_lines, minus, overlap_map, visible
+from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages, n_top
 from txcls.text.encoder import Token
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 LINKS = (pages.ATTENTION, pages.SWITCHBOARD, pages.LENS, pages.WHAT_IF)
 N_TEXTS = 200
 TARGETS = {"logit": "logit", "probability": "probability"}
-BASELINES = {"unknown": "unknown words", "zero": "zero vectors"}
 HOW = {
     "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
+    "pooling": "The weight with which pooling reads the word's own state after the last layer.",
     "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
     "gradient": "Gradient of the target with respect to the word's vector, times that vector.",
     "integrated": "The gradient averaged along a path from a baseline, times the change (Sundararajan et al. 2017).",
@@ -44,6 +44,8 @@ STYLE = """
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
 </style>
 """
+ATTENTION = ("attention", "rollout", "pooling")
+"""The methods that read attention weights alone."""
 FOR, AGAINST = "213, 94, 0", "31, 131, 196"
 
 
@@ -51,35 +53,47 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.EXPLANATION)
     st.html(STYLE)
-    read = layout.read_text(opened, "its words are scored by five attribution methods.")
+    read = layout.read_text(opened, "its words are scored by several attribution methods.")
     if read is not None:
         if read.is_answered:
-            _one_text(opened)
-        _many_texts(opened, read.classifier)
-        _literature()
+            _one_text(opened, read.classifier)
+        with lecture.slide(lecture.ATTENTION):
+            _many_texts(opened, read.classifier)
+        with lecture.slide(lecture.ATTENTION):
+            _literature()
     layout.close_page(opened, LINKS)
 
 
-def _one_text(opened: layout.Page) -> None:
+def _one_text(opened: layout.Page, classifier: "Predictor") -> None:
     controls = st.container(horizontal=True, gap="medium")
-    target: Any = controls.segmented_control(
-        "Target: the winning class's …", list(TARGETS), format_func=TARGETS.__getitem__, default="logit",
-        required=True, key="explain_target", persist_state="session",
-    )  # fmt: skip
-    baseline: Any = controls.segmented_control(
-        "Integrated gradients start from …", list(BASELINES), format_func=BASELINES.__getitem__, default="unknown",
-        required=True, key="explain_baseline", persist_state="session",
-    )  # fmt: skip
-    found = compute.explain(opened.source, opened.view.text, target=target, baseline=baseline)
-    _scores(opened.view.text, found.explanation)
+    chosen = {"target": opened.view.target, "baseline": opened.view.baseline}
+    for field, title, options in (
+        ("target", "Target: the winning class's …", TARGETS),
+        ("baseline", "Integrated gradients start from …", {"blank": f"{_blank(classifier)}s", "zero": "zero vectors"}),
+    ):
+        key = f"explain_{field}"
+        st.session_state[key] = chosen[field]
+        controls.segmented_control(
+            title, list(options), format_func=options.__getitem__, required=True, key=key,
+            on_change=layout.follow(field, key),
+        )  # fmt: skip
+    found = compute.explain(opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline)
+    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+        _scores(opened.view.text, found.explanation, _blank(classifier))
+    names = [METHODS[name] for name in found.explanation.scores]
     agree, gone = st.columns(2, gap="large")
-    with agree:
-        _agreement(opened, found.correlations)
-    with gone:
-        _deletion(opened, found.curves, winner=found.explanation.label)
+    with agree, lecture.slide(lecture.WORDS):
+        _agreement(opened, names, found.overlaps, len(found.explanation.words))
+    with gone, lecture.slide(lecture.WORDS, lecture.CLASSES):
+        _deletion(opened, found.curves, winner=found.explanation.label, blank=_blank(classifier))
 
 
-def _scores(text: str, explained: Explanation) -> None:
+def _blank(classifier: "Predictor") -> str:
+    """What stands for a word that is not read."""
+    return "unknown word" if classifier.encoder.byte_pairs is None else "mask token"
+
+
+def _scores(text: str, explained: Explanation, blank: str) -> None:
     """The words coloured by every method, and their numbers."""
     label = layout.plain(explained.label)
     st.subheader(f"Which words led to {label}?", anchor=False)
@@ -89,10 +103,10 @@ def _scores(text: str, explained: Explanation) -> None:
         f'<span style="background: rgba({AGAINST}, 0.7)">blue</span>evidence against it. '
         "Colours are scaled to each method's largest score; hover for numbers.</p>"
     )
-    ways = "".join(_way(text, name, explained.words, explained.scores[name]) for name in METHODS)
+    ways = "".join(_way(text, name, explained.words, scores) for name, scores in explained.scores.items())
     st.html(f'<div class="txcls-ways">{ways}</div>')
     integrated = explained.integrated
-    start = "the same number of unknown words" if explained.baseline == "unknown" else "zero vectors"
+    start = f"the same number of {blank}s" if explained.baseline == "blank" else "zero vectors"
     there, here, apart = (
         minus(f"{value:.4f}")
         for value in (integrated.baseline_value, integrated.value, integrated.value - integrated.baseline_value)
@@ -107,56 +121,78 @@ def _scores(text: str, explained: Explanation) -> None:
         st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
 
 
-def _agreement(opened: layout.Page, correlations: NDArray[np.float64]) -> None:
+def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.float64], n_words: int) -> None:
     st.subheader("Do they agree?", anchor=False)
+    n = n_top(n_words)
+    strongest = "word with the largest score" if n == 1 else f"{n} words with the largest scores"
     st.markdown(
-        "Spearman's rank correlation of absolute scores over the words: 1 for the same ranking, 0 for unrelated "
-        "ones. Words with scores near zero count as much as the others, so two methods that single out the same "
-        "word can still correlate weakly."
+        f"Each method's **{strongest}**, evidence for or against: the share that two methods have in common. "
+        f"Two random choices of {n} from {n_words} have {n / n_words:.0%} in common on average.".replace("%", " %")
     )
-    if np.isnan(correlations).all():
+    if np.isnan(overlaps).all():
         st.info("With a single word, or equal scores for all words, there is nothing to rank.")
-    names = list(METHODS.values())
     layout.chart(
-        correlation_map(names, correlations),
-        key="chart_correlations",
-        alt="Rank correlations of five attribution methods: "
-        + "; ".join(
-            f"{names[0]} and {names[place]} " + minus(f"{correlations[0, place]:.2f}") for place in range(1, len(names))
-        ),
-        file_name=f"{opened.view.checkpoint}-correlations",
+        overlap_map(names, overlaps),
+        key="chart_overlaps",
+        alt=f"Share of the {n} strongest words that attribution methods have in common: "
+        + "; ".join(f"{names[0]} and {names[place]} {overlaps[0, place]:.2f}" for place in range(1, len(names))),
+        file_name=f"{opened.view.checkpoint}-overlaps",
+    )
+    st.caption(
+        "“Feature agreement” of [Krishna et al. 2022](https://arxiv.org/abs/2202.01602). Words with scores near zero "
+        "take no part in it, in contrast to rank correlation."
     )
 
 
-def _deletion(opened: layout.Page, found: DeletionCurves, *, winner: str) -> None:
+def _deletion(opened: layout.Page, found: DeletionCurves, *, winner: str, blank: str) -> None:
     st.subheader("What happens when words are deleted?", anchor=False)
     st.markdown(
         "Words are deleted one after the other, highest score first. If the scores find the words that matter, the "
         "probability falls early and the area under the curve is small."
     )
-    names = list(METHODS.values())
+    names = [METHODS[name] for name in found.curves]
+    st.markdown(_verdict(found.areas, found.random_area))
     layout.chart(
-        deletion_lines(names, found.shares, [found.curves[name] for name in METHODS], found.random, winner=winner),
+        deletion_lines(names, found.shares, list(found.curves.values()), found.random, winner=winner),
         key="chart_deletion",
         alt=f"Lines of the probability of {winner[:40]} while words are deleted, ordered by "
         + ", ".join(names)
         + " and at random",
         file_name=f"{opened.view.checkpoint}-deletion",
     )
-    rows = [(METHODS[name], f"{found.areas[name]:.3f}") for name in METHODS]
+    rows = [(METHODS[name], f"{area:.3f}") for name, area in found.areas.items()]
     rows.append((f"random, mean of {len(found.random)} orders", f"{found.random_area:.3f}"))
     st.html(f'<div class="txcls-table">{_table(("order", "area under the curve"), rows)}</div>')
     st.caption(
-        "The remaining words close up, and a single unknown word replaces the empty text. Such shortened texts are "
+        f"The remaining words close up, and a single {blank} replaces the empty text. Such shortened texts are "
         "unlike the training texts, which affects all methods. The grey band spans the random orders."
     )
 
 
+def _verdict(areas: Mapping[str, float], random_area: float) -> str:
+    """How far attention comes from a random order towards the best of the methods that read more than attention."""
+    best = min((name for name in areas if name not in ATTENTION), key=areas.__getitem__)
+    attention = min((name for name in ATTENTION if name in areas), key=areas.__getitem__)
+    gap = random_area - areas[best]
+    share = (random_area - areas[attention]) / gap if gap > 0 else 0.0
+    figures = (
+        f"{METHODS[attention]} has {areas[attention]:.3f}, {METHODS[best].lower()} {areas[best]:.3f}, "
+        f"a random order {random_area:.3f}."
+    )
+    if gap <= 0:
+        return f"No method beats a random order here. {figures}"
+    if share >= 0.8:
+        return f"**Attention does well here**, nearly as well as the best other method or better. {figures}"
+    if share >= 0.3:
+        return f"**Attention finds some of the words that matter here.** {figures}"
+    return f"**Attention does hardly better than a random order here**, or worse. {figures}"
+
+
 def _elsewhere(elsewhere: dict[str, float] | Any) -> str:
-    held = [f"{METHODS[name].lower()} {elsewhere[name]:.0%}" for name in ("attention", "rollout")]
-    if abs(elsewhere["attention"]) < 0.0005 and abs(elsewhere["rollout"]) < 0.0005:
+    held = [f"{METHODS[name].lower()} {elsewhere[name]:.0%}" for name in ATTENTION if name in elsewhere]
+    if all(abs(elsewhere[name]) < 0.0005 for name in ATTENTION if name in elsewhere):
         return ""
-    return f" Tokens that the model adds are not shown; their share is {held[0]}, {held[1]}."
+    return f" Tokens that the model adds are not shown; their share is {', '.join(held)}."
 
 
 def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
@@ -187,10 +223,10 @@ def _number(name: str, score: float) -> str:
 
 def _numbers(words: Sequence[Token], scores: Any) -> str:
     rows = [
-        (f"{place + 1} · {visible(word.text)}", *(_number(name, float(scores[name][place])) for name in METHODS))
+        (f"{place + 1} · {visible(word.text)}", *(_number(name, float(scores[name][place])) for name in scores))
         for place, word in enumerate(words)
     ]
-    return _table(("word", *METHODS.values()), rows)
+    return _table(("word", *(METHODS[name] for name in scores)), rows)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -212,7 +248,7 @@ def _many_texts(opened: layout.Page, classifier: "Predictor") -> None:
             f"`python -m txcls evaluate {classifier.name} --explanations {N_TEXTS} --write` saves the result."
         )
     else:
-        _averages(found, computed is not None)
+        _averages(found, computed is not None, _blank(classifier))
     from txcls.data.datasets import dataset_names, is_available
 
     dataset = classifier.checkpoint.config.data.dataset
@@ -249,14 +285,15 @@ def _run(opened: layout.Page, key: str) -> None:
     st.rerun()
 
 
-def _averages(found: ExplanationAverages, computed_now: bool) -> None:
+def _averages(found: ExplanationAverages, computed_now: bool, blank: str) -> None:
     rows = []
-    for place, (name, title) in enumerate(METHODS.items()):
-        correlation = found.correlations[0, place]
-        shown = "–" if not place or np.isnan(correlation) else minus(f"{correlation:.2f}")
-        rows.append((title, f"{found.areas[name]:.3f}", shown))
-    rows.append(("random order", f"{found.random_area:.3f}", "–"))
-    head = ("method", "area under the deletion curve", "rank correlation with attention")
+    for place, (name, area) in enumerate(found.areas.items()):
+        overlap = found.overlaps[0, place]
+        shown = "–" if not place or np.isnan(overlap) else f"{overlap:.0%}".replace("%", " %")
+        rows.append((METHODS[name], f"{area:.3f}", shown))
+    rows.append(("random order", f"{found.random_area:.3f}", f"{found.chance:.0%}".replace("%", " %")))
+    head = ("method", "area under the deletion curve", "strongest words shared with last-layer attention")
+    st.markdown(_verdict(found.areas, found.random_area))
     st.html(f'<div class="txcls-table">{_table(head, rows)}</div>')
     best = min(found.areas, key=found.areas.__getitem__)
     st.caption(
@@ -266,11 +303,10 @@ def _averages(found: ExplanationAverages, computed_now: bool) -> None:
             if computed_now
             else "measured by `txcls evaluate --explanations` and saved with the checkpoint"
         )
-        + "; the texts are always the same. Target: logit; baseline: unknown words; mean completeness error "
-        f"{found.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Last-layer attention "
-        f"has {found.areas['attention']:.3f}, a random order {found.random_area:.3f}. Leave one out has an advantage, "
-        "since deletion curves delete words too. If the last layer attends almost uniformly (see its entropy on the "
-        "page Attention), its attention cannot rank words; pooling weights alone are not tested."
+        + f"; the texts are always the same. Target: logit; baseline: {blank}s; mean completeness error "
+        f"{found.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Leave one out has an "
+        "advantage, since deletion curves delete words too. If the last layer attends almost uniformly (see its "
+        "entropy on the page Attention), its attention cannot rank words; pooling attention may still."
     )
 
 

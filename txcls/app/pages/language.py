@@ -1,6 +1,6 @@
 """Language models: filling a blank, predicting and sampling the next token, and the two attention masks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import compute, layout, pages, state, token_html
+from txcls.app import compute, layout, lecture, pages, state, token_html
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, percent, surprisal_bars, token_bars, visible
@@ -49,22 +49,22 @@ def main() -> None:
     there = [name for objective in PRESETS for name in compute.language_names(objective)]
     dataset = compute.summary(there[0]).dataset if there else ""
     opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
-    st.session_state["part_box"] = opened.view.part
-    st.segmented_control(
-        "Part of this page",
-        get_args(state.Part),
-        key="part_box",
-        format_func=PARTS.__getitem__,
-        required=True,
-        label_visibility="collapsed",
-        on_change=_part_changed,
-    )
-    if opened.view.part == "fill":
-        _fill(opened)
-    elif opened.view.part == "continue":
-        _continue(opened)
+    parts: dict[state.Part, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
+    if lecture.is_on():
+        for draw in parts.values():
+            draw(opened)
     else:
-        _masks(opened)
+        st.session_state["part_box"] = opened.view.part
+        st.segmented_control(
+            "Part of this page",
+            get_args(state.Part),
+            key="part_box",
+            format_func=PARTS.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+            on_change=_part_changed,
+        )
+        parts[opened.view.part](opened)
     layout.close_page(opened, LINKS)
 
 
@@ -86,7 +86,7 @@ def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | Non
     if wanted and wanted != name:
         st.warning(layout.plain(f"There is no language model “{wanted[:60]}” here that {PRESETS[objective][1]}."))
     line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-    if len(names) > 1:
+    if len(names) > 1 and not lecture.is_on():
         layout.picker(line, objective, names, name)
     facts = line.empty()
     waiting = st.empty()
@@ -101,6 +101,8 @@ def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | Non
         return None
     waiting.empty()
     chosen = Chosen(source, found.model, found.names, objective)
+    if lecture.is_on():
+        return chosen
     facts.html(layout.facts_html(_facts(chosen.model, with_title=len(names) < 2)))
     return chosen
 
@@ -130,6 +132,11 @@ def _say_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
 
 
 def _fill(opened: layout.Opened) -> None:
+    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+        _fill_blank(opened)
+
+
+def _fill_blank(opened: layout.Opened) -> None:
     chosen = _choose(opened, "masked")
     if chosen is None:
         return
@@ -224,15 +231,27 @@ def _ranking(
 
 
 def _continue(opened: layout.Opened) -> None:
+    with lecture.slide(lecture.CLASSES):
+        read = _predict_next(opened)
+    if read is None:
+        return
+    chosen, typed, found = read
+    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+        _surprisal(chosen, typed, found)
+    layout.parameters(chosen.model.model, chosen.model.name)
+
+
+def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surprisal] | None":
+    """What comes next; returns the model, the tokens of the typed text and their surprisal."""
     chosen = _choose(opened, "causal")
     if chosen is None:
-        return
+        return None
     view, model = opened.view, chosen.model
     encoding = model.read(view.text)
     typed = encoding.tokens or model.start
     if not typed:
         layout.nothing_to_read()
-        return
+        return None
     if any(not 0 <= index < len(chosen.names) for index in view.added):
         st.warning("The continuation in the link is not from this model; it was ignored.")
         view = replace(view, added=())
@@ -279,8 +298,7 @@ def _continue(opened: layout.Opened) -> None:
             expected = compute.expect(chosen.source, prompt, sampling, None if true is None else true.id)
             _next(expected, chosen, sampling, true)
             filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
-    _surprisal(chosen, typed, found)
-    layout.parameters(model.model, model.name)
+    return chosen, typed, found
 
 
 def _typed_strip(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Chosen) -> list[StripToken]:
@@ -477,14 +495,16 @@ class Seen:
 
 
 def _masks(opened: layout.Opened) -> None:
-    st.markdown(
-        "The same text in two models. Each **row** is a query, each **column** a key. In a causal model later keys are "
-        "masked, or it could copy the next token instead of predicting it; a masked-token model attends in both "
-        "directions."
-    )
+    with lecture.slide(lecture.ATTENTION):
+        st.markdown(
+            "The same text in two models. Each **row** is a query, each **column** a key. In a causal model later keys "
+            "are masked, or it could copy the next token instead of predicting it; a masked-token model attends in "
+            "both directions."
+        )
+        columns = st.columns(2, gap="large")
     both: dict[compute.Objective, Seen] = {}
     headings: dict[compute.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
-    for column, (objective, heading) in zip(st.columns(2, gap="large"), headings.items(), strict=True):
+    for column, (objective, heading) in zip(columns, headings.items(), strict=True):
         with column:
             st.subheader(heading, anchor=False)
             chosen = _choose(opened, objective)
@@ -492,15 +512,17 @@ def _masks(opened: layout.Opened) -> None:
                 both[objective] = seen
     if not both:
         return
-    st.subheader("Attention of one head", anchor=False)
-    shapes = [seen.sight.patterns.shape for seen in both.values()]
-    n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
-    fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
-    layout.choose_head(fitted.view, n_layers, n_heads)
-    for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
-        if objective in both:
-            with column:
-                _pattern(fitted.view, both[objective])
+    with lecture.slide(lecture.ATTENTION):
+        st.subheader("Attention of one head", anchor=False)
+        shapes = [seen.sight.patterns.shape for seen in both.values()]
+        n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
+        fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
+        view = replace(fitted.view, layer=max(fitted.view.layer, 0), head=max(fitted.view.head, 0))
+        layout.choose_head(view, n_layers, n_heads)
+        for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
+            if objective in both:
+                with column:
+                    _pattern(view, both[objective])
 
 
 def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:

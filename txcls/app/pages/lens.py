@@ -1,12 +1,12 @@
-"""The class head applied after every block, and the parts that the last state is the sum of."""
+"""The class head applied after every block, and what each part adds to the winning class."""
 
 import html
 
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, pages
-from txcls.figures import lens_lines, percent, share_bars, token_rows
+from txcls.app import compute, layout, lecture, pages
+from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
 
 LINKS = (pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
 STYLE = """
@@ -24,8 +24,12 @@ def main() -> None:
     st.html(STYLE)
     read = layout.read_text(opened, "the class head is applied to its state after every block.")
     if read is not None and read.is_answered:
-        _decision(opened, read.classifier.classes)
-        _stream(opened, post_norm=read.classifier.checkpoint.config.model.norm == "post")
+        with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
+            _decision(opened, read.classifier.classes)
+        post_norm = read.classifier.checkpoint.config.model.norm == "post"
+        _contributions(opened, read.classifier.classes, post_norm=post_norm)
+        with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
+            _norms(opened, post_norm=post_norm)
     layout.close_page(opened, LINKS)
 
 
@@ -62,43 +66,60 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
         )
 
 
-def _stream(opened: layout.Page, *, post_norm: bool) -> None:
+def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: bool) -> None:
+    """What each part adds to the winner's logit, beyond what it adds to the runner-up's."""
     lens = compute.lens(opened.source, opened.view.text)
+    winner, second = (int(place) for place in np.argsort(-lens.logits, kind="stable")[:2])
+    between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]  # sources T
+    sources = (*lens.sources, "biases")
+    values = np.append(between.sum(axis=1), lens.bias[winner] - lens.bias[second])
     tokens = lens.traced.tokens
     shown = layout.window(len(tokens), key="lens_window")
     names = [token.text for token in tokens[shown]]
-    st.subheader("What is the last state made of?", anchor=False)
-    bars, share_map = st.columns([2, 3], gap="large")
-    mean = lens.shares @ lens.weights
-    with bars:
+    first, other = (layout.plain(visible(classes[place][:40])) for place in (winner, second))
+    bars, of_tokens = st.columns([2, 3], gap="large")
+    with bars, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
+        st.subheader(f"Which part decides between {first} and {other}?", anchor=False)
         st.markdown(
-            "The last state is the sum of what each part wrote to the residual stream. A part's share is the length of "
-            "its contribution along the direction of the sum, so shares sum to 100 %; tokens are weighted as in "
-            "pooling. **This is geometry, not importance**: a part with a large share can lower the probability of the "
-            "predicted class, and one with a small share can decide it. The Switchboard measures effects on the "
-            "prediction."
+            f"The logit of **{first}** is **{minus(f'{values.sum():.2f}')}** above that of **{other}**, the second. "
+            "The last state is the sum of what each part wrote to the residual stream, so this difference is a sum "
+            f"too: the bars add up to it. Orange: in favour of {first}; blue: of {other}."
         )
         layout.chart(
-            share_bars(lens.sources, mean),
-            key="chart_shares",
-            alt="Share of each part in the last state: "
-            + ", ".join(f"{source} {share:.0%}" for source, share in zip(lens.sources, mean, strict=True)),
-            file_name=f"{opened.view.checkpoint}-shares",
+            contribution_bars(sources, values, title=f"logit of {label(classes[winner])} − {label(classes[second])}"),
+            key="chart_contributions",
+            alt=f"What each part adds to the logit of {classes[winner][:40]} beyond that of {classes[second][:40]}: "
+            + ", ".join(
+                f"{source} " + minus(f"{value + 0.0:+.2f}")
+                for source, value in zip(sources, values.round(2), strict=True)
+            ),
+            file_name=f"{opened.view.checkpoint}-contributions",
         )
-        if post_norm:
-            st.caption(
-                "In this model a norm follows each sum and rescales everything written before. It is applied to each "
-                "part with the mean and scale that it has on this text, so that the parts still sum to the state."
-            )
-    with share_map:
-        st.markdown("The same for each token. Blue: the contribution points against the last state.")
+        st.caption(
+            "**Direct logit attribution** ([Elhage et al. 2021](https://transformer-circuits.pub/2021/framework)): "
+            + ("each norm's mean and scale" if post_norm else "the final norm's scale")
+            + " and the pooling weights are held at their values for this text; with them held, the rest is linear. It "
+            "counts what a part adds directly. What later parts make of it counts as theirs, so a part with a short "
+            "bar can still be needed: the Switchboard takes parts out."
+        )
+    with of_tokens, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
+        st.subheader("Through which token?", anchor=False)
+        st.markdown("The same for each token's last state, weighted as in pooling.")
         layout.chart(
-            token_rows(lens.sources, names, lens.shares[:, shown], title="share", signed=True, form=".0%"),
-            key="chart_share_map",
-            alt=f"Heat map of the shares of {len(lens.sources)} parts in the last states of {len(names)} tokens, from "
-            f"{lens.shares[:, shown].min():.0%} to {lens.shares[:, shown].max():.0%}",
-            file_name=f"{opened.view.checkpoint}-share-map",
+            token_rows(lens.sources, names, between[:, shown], title="logits", signed=True, form="+.2f"),
+            key="chart_contribution_map",
+            alt=f"Heat map of what {len(lens.sources)} parts add through each of {len(names)} tokens, from "
+            f"{between[:, shown].min():.2f} to {between[:, shown].max():.2f}",
+            file_name=f"{opened.view.checkpoint}-contribution-map",
         )
+
+
+def _norms(opened: layout.Page, *, post_norm: bool) -> None:
+    """The norm of each token's state after every block."""
+    lens = compute.lens(opened.source, opened.view.text)
+    tokens = lens.traced.tokens
+    shown = layout.window(len(tokens), key="norms_window")
+    names = [token.text for token in tokens[shown]]
     st.subheader("Norm of the residual stream", anchor=False)
     lengths = lens.lengths.mean(axis=1)
     st.markdown(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, pages
-from txcls.app.examples import examples_for
+from txcls.app import compute, layout, lecture, pages, state
+from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 N_TEST_TEXTS = 300
 MOST_WORDS = 30
 """Most tokens of the text whose nearest neighbours are listed."""
+N_NEAREST = 6
+HALF = 0.5
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.WHAT_IF, pages.LANGUAGE)
 ABOUT = (
-    "Vectors are projected onto their first two principal components, the plane in which they vary the most. Points "
-    "that are far apart in the plot are far apart; points that are close can still differ in the other directions, "
-    "which hold most of the variance where the two axes hold little of it."
+    "**Which words and which texts have similar vectors?** The tables give the nearest ones in all dimensions. The "
+    "plots are a shadow of the vectors on a plane, their first two principal components: points that are close in "
+    "the plot need not be similar."
 )
 
 
@@ -33,9 +35,9 @@ def main() -> None:
     if read is not None and read.is_answered:
         st.markdown(ABOUT)
         words, texts = st.columns(2, gap="large")
-        with words:
+        with words, lecture.slide(lecture.VECTORS):
             _words(opened)
-        with texts:
+        with texts, lecture.slide(lecture.POOLING):
             _texts(opened, read.classifier)
     layout.close_page(opened, LINKS)
 
@@ -46,9 +48,24 @@ def _words(opened: layout.Page) -> None:
     made = compute.token_plane(opened.source, opened.view.text)
     names = compute.spellings(opened.source)
     own = [names[index] for index in made.own]
+    chosen = opened.view.word if len(SPECIAL_TOKENS) <= opened.view.word < len(names) else 0
+    nearest = dict(made.nearest)
+    if chosen and chosen not in nearest:
+        nearest[chosen] = tuple(compute.neighbours(opened.source, chosen))[:N_NEAREST]
+    st.markdown("**Click a word** of the plot to see its nearest neighbours.")
     layout.chart(
-        token_scatter(made.points, [names[index] for index in made.ids], made.own_points, own, made.shares.tolist()),
-        key="chart_words",
+        token_scatter(
+            made.points,
+            [names[index] for index in made.ids],
+            made.own_points,
+            own,
+            made.shares.tolist(),
+            ids=made.ids,
+            own_ids=made.own,
+            near=[chosen, *(one for one, _ in nearest.get(chosen, ()))],
+        ),
+        key=f"chart_words_{chosen}",
+        on_select=lambda: _word_clicked(f"chart_words_{chosen}"),
         alt=f"Scatter of {len(made.ids):,} token vectors in two dimensions, {len(own)} of them tokens of this text",
         file_name=f"{opened.view.checkpoint}-words",
     )
@@ -56,20 +73,31 @@ def _words(opened: layout.Page) -> None:
     st.caption(
         f"Token embeddings, before any layer. Grey: the first {len(made.ids):,} of {n:,} tokens of the vocabulary; "
         f"large: the {len(own)} distinct tokens of this text. The two axes hold {made.shares.sum():.0%} of the "
-        "variance.".replace("%", " %")
+        f"variance{'' if made.shares.sum() > HALF else ', so the plot shows little of how the words lie'}.".replace(
+            "%", " %"
+        )
     )
-    if not own:
+    if not own and not chosen:
         st.info("No word of this text is in the vocabulary, so none has an embedding of its own.")
         return
     st.markdown("**Nearest neighbours in all dimensions**, by cosine similarity (at most 1):")
     lines = ["| token | nearest |", "|---|---|"]
-    for index in made.own[:MOST_WORDS]:
-        near = ", ".join(f"{_plain(names[one])} {_cosine(cosine)}" for one, cosine in made.nearest[index])
-        lines.append(f"| **{_plain(names[index])}** | {near} |")
+    first = [chosen] if chosen else []
+    for index in [*first, *(one for one in made.own[:MOST_WORDS] if one != chosen)]:
+        near = ", ".join(f"{_plain(names[one])} {_cosine(cosine)}" for one, cosine in nearest[index])
+        mark = "▶ " if index == chosen else ""
+        lines.append(f"| {mark}**{_plain(names[index])}** | {near} |")
     with st.container(height=420 if len(lines) > 12 else "content", border=False):
         st.markdown("\n".join(lines))
     if len(made.own) > MOST_WORDS:
         st.caption(f"The first {MOST_WORDS} of {len(made.own)}.")
+
+
+def _word_clicked(key: str) -> None:
+    points = st.session_state[key]["selection"]["points"]
+    if points:
+        clicked = points[0]["customdata"]
+        state.change_view(word=int(clicked[0] if isinstance(clicked, list) else clicked))
 
 
 def _texts(opened: layout.Page, classifier: "Predictor") -> None:
@@ -77,6 +105,12 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     st.subheader("The text among other texts", anchor=False)
     dataset = compute.summary(opened.view.checkpoint).dataset
     others = [example.text for example in examples_for(dataset) if example.text != opened.view.text]
+    st.toggle(
+        f"Add {N_TEST_TEXTS} test texts",
+        key="with_test_texts",
+        persist_state="session",
+        help="Needs the data set on this machine; checkpoints do not contain it.",
+    )
     what = f"{len(others)} example texts of this app"
     if st.session_state.get("with_test_texts"):
         try:
@@ -106,12 +140,6 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     st.caption(
         f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show the predicted "
         f"class, right or wrong. The two axes hold {made.shares.sum():.0%} of the variance.".replace("%", " %")
-    )
-    st.toggle(
-        f"Add {N_TEST_TEXTS} test texts",
-        key="with_test_texts",
-        persist_state="session",
-        help="Needs the data set on this machine; checkpoints do not contain it.",
     )
     st.markdown("**Nearest texts in all dimensions**, by cosine similarity:")
     lines = ["| cosine | class | text |", "|---:|---|---|"]

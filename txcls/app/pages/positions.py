@@ -1,13 +1,16 @@
-"""Position encodings: values, curves and dot products, shuffled words, three models that differ only in positions."""
+"""Shuffled words, three models that differ only in positions, and position encodings: values, curves, dot products."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import compute, layout, pages
+from txcls.app import compute, layout, lecture, pages, state
 from txcls.app.components.word_order import draggable_words
+from txcls.data.who_won import TEAMS
 from txcls.figures import (
     number_map,
     percent,
@@ -28,18 +31,28 @@ PE_{(pos,\,2i+1)} &= \cos\!\left(pos\,/\,10000^{2i/d_{model}}\right)
 \end{aligned}
 """
 MODELS = {
-    "positions_sinusoidal": "sines and cosines",
-    "positions_learned": "learned",
-    "positions_none": "none",
+    "who_won": "sines and cosines",
+    "who_won_learned": "learned",
+    "who_won_none": "none",
 }
 TRAIN = """
-python -m txcls train positions --out checkpoints/positions_sinusoidal
-python -m txcls train positions --set model.positions=learned --out checkpoints/positions_learned
-python -m txcls train positions --set model.positions=none --out checkpoints/positions_none
+python -m txcls train who_won
+python -m txcls train who_won --set model.positions=learned --out checkpoints/who_won_learned
+python -m txcls train who_won --set model.positions=none --out checkpoints/who_won_none
 """
 Floats = NDArray[np.floating]
 MOST_WORDS = 100
 SHOWN_DIMENSIONS = 8
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Position vectors that are shown: their values and the bound of their colours, and how many a text uses."""
+
+    values: Floats
+    bound: float | None
+    is_learned: bool
+    used: int | None
 
 
 def main() -> None:
@@ -50,25 +63,38 @@ def main() -> None:
     prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
     waiting.over()
     if prediction is not None and prediction.label is not None:
-        opened.answer.html(layout.answer_html(prediction))
+        layout.draw_answer(opened, prediction)
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
-    _encoding(opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens)
-    st.subheader("Does word order matter for this prediction?", anchor=False)
-    if prediction is None:
-        layout.invite("its words are shuffled and classified again.")
-    elif prediction.label is None:
-        layout.nothing_to_read()
-    else:
-        _shuffling(opened, classifier.classes)
-    if prediction is not None and prediction.label is not None:
-        _compare_models(opened)
-    _shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
+    is_answered = prediction is not None and prediction.label is not None
+    first = is_answered and opened.view.checkpoint in MODELS
+    if first:
+        with lecture.slide(lecture.VECTORS):
+            _compare_models(opened)
+    with lecture.slide(lecture.VECTORS, lecture.CLASSES):
+        st.subheader("Does word order matter for this prediction?", anchor=False)
+        if prediction is None:
+            layout.invite("its words are shuffled and classified again.")
+        elif prediction.label is None:
+            layout.nothing_to_read()
+        else:
+            _shuffling(opened, classifier.classes)
+    if is_answered and not first:
+        with lecture.slide(lecture.VECTORS):
+            _compare_models(opened)
+    with lecture.slide(lecture.VECTORS):
+        st.subheader("What is added to the tokens?", anchor=False)
+        drawn = _encoding(
+            opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
+        )
+    _dimensions_and_products(drawn)
+    with lecture.slide(lecture.VECTORS):
+        _shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
     layout.close_page(opened, LINKS)
 
 
-def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> None:
-    """The formula or the learned vectors: as a heat map, by dimension, and their dot products."""
+def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> Encoding:
+    """The formula or the learned vectors as a heat map."""
     text, controls = st.columns([3, 2], gap="large")
     with text:
         st.markdown(
@@ -77,10 +103,16 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         )
         st.latex(FORMULA)
     with controls:
-        learned = kind == "learned" and (
-            st.segmented_control("Encoding", ["learned", "formula"], default="learned", required=True, key="pe_kind")
-            == "learned"
-        )
+        learned = kind == "learned" and opened.view.encoding == "learned"
+        if kind == "learned":
+            st.session_state["pe_kind"] = opened.view.encoding
+            st.segmented_control(
+                "Encoding",
+                get_args(state.Encoding),
+                required=True,
+                key="pe_kind",
+                on_change=layout.follow("encoding", "pe_kind"),
+            )
         length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
         width = st.slider(
             "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=learned
@@ -106,11 +138,16 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         + ("" if learned else ": high frequencies in the first dimensions, lower ones to the right"),
         file_name=f"positions-{len(values)}x{values.shape[1]}",
     )
+    return Encoding(values, bound, learned, used)
+
+
+def _dimensions_and_products(drawn: Encoding) -> None:
+    """The same vectors by dimension, and their dot products."""
     curves, products = st.columns(2, gap="large")
-    with curves:
-        _curves(values, bound=bound)
-    with products:
-        _products(values, learned=learned, used=used)
+    with curves, lecture.slide(lecture.VECTORS):
+        _curves(drawn.values, bound=drawn.bound)
+    with products, lecture.slide(lecture.VECTORS):
+        _products(drawn.values, learned=drawn.is_learned, used=drawn.used)
 
 
 def _whose(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
@@ -175,7 +212,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
     n_kept = round(result.label_kept * n)
     st.markdown(
         f"The same words in {n} random orders: **{n_kept} of {n}** are still classified as **{label}**. "
-        + ("Word order does not change the class here." if n_kept == n else "So word order matters here.")
+        + ("Word order does not change the class here." if n_kept == n else f"Order alone changes {n - n_kept}.")
     )
     probability = {one.label: one.probability for one in result.original.ranked}
     layout.chart(
@@ -200,16 +237,17 @@ def _compare_models(opened: layout.Page) -> None:
     """The text in another order in three models, and their accuracy on shuffled test texts."""
     st.subheader("Three models that differ only in their positions", anchor=False)
     if not set(MODELS) <= set(compute.names()):
-        st.markdown("They are not among the checkpoints here. Each trains in a few minutes:")
-        st.code(TRAIN.strip(), language="sh")
+        st.markdown("They are not among the checkpoints here. Each trains in about a minute:")
+        st.code(TRAIN.strip(), language=None)
         return
+    _accuracies()
     st.markdown(
-        "Trained in the same way on the same AG News texts. **Drag the words into another order** and see which "
+        "Trained in the same way on the same match reports. **Drag the words into another order** and see which "
         "predictions change; with the keyboard, Shift and an arrow key move the focused word."
     )
     words = opened.view.text.split()[:MOST_WORDS]
     typed = " ".join(words)
-    now = _reordered(typed, words)
+    now = _reordered(opened.view, typed, words)
     lines = [
         "| positions | as typed | in this order | test accuracy | with words shuffled |",
         "|---|---|---|---:|---:|",
@@ -230,12 +268,25 @@ def _compare_models(opened: layout.Page) -> None:
     )
 
 
-def _reordered(typed: str, words: Sequence[str]) -> str:
-    """The words in the visitor's order: reversed at first, then as changed by dragging and by the buttons."""
-    if st.session_state.get("order_typed") != typed:
-        st.session_state["order_typed"] = typed
-        _arrange(range(len(words) - 1, -1, -1))
-    order: tuple[int, ...] = st.session_state["order_places"]
+def _accuracies() -> None:
+    """The accuracy of each of the three models, large."""
+    parts = []
+    for name, kind in MODELS.items():
+        accuracy = compute.summary(name).accuracy
+        if accuracy is not None:
+            parts.append(
+                f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
+            )
+    st.html(f'<div class="txcls-answer txcls-beside">{"".join(parts)}</div>')
+
+
+def _reordered(view: state.View, typed: str, words: Sequence[str]) -> str:
+    """The words in the visitor's order, then as changed by dragging and by the buttons.
+
+    At first two teams are exchanged, or, in a text without two, the whole text is reversed.
+    """
+    linked = sorted(view.order) == list(range(len(words)))
+    order = view.order if linked else tuple(_first_order(words))
     draggable_words(
         [visible(word) for word in words],
         order,
@@ -250,8 +301,20 @@ def _reordered(typed: str, words: Sequence[str]) -> str:
     return arrange_words(typed, order)
 
 
+def _first_order(words: Sequence[str]) -> list[int]:
+    """The first and the last team exchanged; all words reversed if there are no two teams."""
+    order = list(range(len(words)))
+    plain = [word.strip(",.") for word in words]
+    teams = [place for place in order if plain[place] in TEAMS]
+    others = [place for place in teams if plain[place] != plain[teams[0]]]
+    if not others:
+        return order[::-1]
+    order[teams[0]], order[others[-1]] = others[-1], teams[0]
+    return order
+
+
 def _arrange(places: Sequence[int]) -> None:
-    st.session_state["order_places"] = tuple(places)
+    state.change_view(order=tuple(places))
 
 
 def _shuffle(n: int) -> None:

@@ -2,25 +2,29 @@
 
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, pages, state, token_html
+from txcls.app import compute, head_stories, layout, lecture, pages, state, token_html
 from txcls.app.components.cell_click import listen_to_cells
-from txcls.figures import minus, number_map, visible
+from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map, visible
 from txcls.text.cleaning import clean
 
 if TYPE_CHECKING:
     from txcls.inspection.walk import Axis, Question, Step, Walk
+    from txcls.predictor import Predictor
     from txcls.text.encoder import TextEncoder
 
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.LENS)
 CHART = "chart_numbers"
 MOST_ROWS = 64
 """Most rows drawn at once; longer texts are shown in parts."""
+MOST_BARS_OF_A_SLIDE = 10
+"""Most classes that are drawn as bars in large type."""
 LONGEST_SHOWN = 3000
 """Characters of a text that are shown."""
 LETTERS = {
@@ -49,6 +53,13 @@ STYLE = """
   margin-bottom: 0.8rem;}
 .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0;}
 .katex-display > .katex {font-size: 1.08em;}
+/* On a phone the controls and the step stand above the text box: a step is what changes. */
+@media (max-width: 640px) {
+  [data-testid="stMain"] [data-testid="stVerticalBlock"]:has(> * > .st-key-step_controls) > * {order: 3;}
+  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(h1) {order: 0 !important;}
+  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_controls) {order: 1 !important;}
+  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_body) {order: 2 !important;}
+}
 </style>
 """
 
@@ -57,29 +68,40 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.STEPS)
     read = layout.read_text(opened, "every step of the forward pass appears here with its numbers.")
+    at = None
     if read is not None and read.is_answered:
-        model = read.classifier.checkpoint.config.model
-        opened = layout.fit_view(opened, of=opened.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-        _show(opened, read.classifier.encoder)
-    layout.close_page(opened, LINKS)
+        opened = layout.open_on_head(opened, read.classifier)
+        st.html(STYLE)
+        walk = compute.walk(opened.source, opened.view.text)
+        place = _place(opened.view, walk)
+        at = place, len(walk.steps)
+        with lecture.slide(lecture.step_part(walk.steps[place].name, walk.steps[place].layer)):
+            _show(opened, read.classifier, walk, place)
+    layout.close_page(opened, LINKS, at=at)
 
 
-def _show(opened: layout.Page, encoder: "TextEncoder") -> None:
-    st.html(STYLE)
-    walk = compute.walk(opened.source, opened.view.text)
-    place = _place(opened.view, walk)
+def _show(opened: layout.Page, classifier: "Predictor", walk: "Walk", place: int) -> None:
     step = walk.steps[place]
     _navigate(opened.view, walk, place)
-    head = f" · head {opened.view.head + 1}" if step.by_head else ""
-    st.subheader(f"{_title(step)}{head}", anchor=False)
-    st.markdown(layout.plain(step.says))
+    with st.container(key="step_body"):
+        _step(opened, classifier, walk, step)
+
+
+def _step(opened: layout.Page, classifier: "Predictor", walk: "Walk", step: "Step") -> None:
+    """What happens in a step, its numbers, formula and code."""
+    if not lecture.is_on():
+        st.subheader(_heading(opened.view, step), anchor=False)
+    if step.by_head and step.layer is not None:
+        head_stories.draw_chip(classifier, step.layer, opened.view.head)
+    with st.container(key="step_says"):
+        st.markdown(layout.plain(step.says))
     hidden = _is_hidden(opened, step)
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     chosen = (0, 0)
     if not hidden:
         with left:
             if step.values is None:
-                _text(step, walk, encoder)
+                _text(step, walk, classifier.encoder)
             else:
                 chosen = _numbers(opened, step, walk)
     with right if not hidden else left:
@@ -88,7 +110,8 @@ def _show(opened: layout.Page, encoder: "TextEncoder") -> None:
         st.html(f'<div class="txcls-shape">{_shape(step, walk)}</div>')
         if not hidden and step.values is not None:
             _arithmetic(step, *chosen, head=opened.view.head)
-        _code(step)
+        if not lecture.is_on():
+            _code(step)
 
 
 def _place(view: state.View, walk: "Walk") -> int:
@@ -104,14 +127,18 @@ def _place(view: state.View, walk: "Walk") -> int:
 
 
 def _navigate(view: state.View, walk: "Walk", place: int) -> None:
-    """Buttons for the previous and the next step, and selectors of step, layer and head."""
+    """Buttons for the previous and the next step, and selectors of step, layer and head; in lecture mode beside the
+    heading.
+    """
     step, n = walk.steps[place], len(walk.steps)
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    row.button("◀ Back", key="step_back", shortcut="PageUp", disabled=place == 0, on_click=_go, args=(walk, place - 1))
+    row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
+    if lecture.is_on():
+        row.subheader(_heading(view, step), anchor=False, width="content")
+    row.button("◀ Back", key="step_back", help="Key: PageUp", disabled=place == 0, on_click=_go, args=(walk, place - 1))
     row.button(
         "Next ▶",
         key="step_next",
-        shortcut="PageDown",
+        help="Key: PageDown",
         disabled=place == n - 1,
         on_click=_go,
         args=(walk, place + 1),
@@ -148,10 +175,11 @@ def _navigate(view: state.View, walk: "Walk", place: int) -> None:
             )
         else:
             row.number_input(field.capitalize(), 1, most, key=key, width=130, label_visibility="collapsed", **change)
+    st.session_state["predict_first"] = view.predict
     row.toggle(
         "Predict first",
         key="predict_first",
-        persist_state="session",
+        on_change=_predict_changed,
         help="Ask a question before showing the numbers of a step.",
     )
 
@@ -160,14 +188,22 @@ def _title(step: "Step") -> str:
     return step.title if step.layer is None else f"Layer {step.layer + 1} · {step.title}"
 
 
+def _heading(view: state.View, step: "Step") -> str:
+    return f"{_title(step)} · head {view.head + 1}" if step.by_head else _title(step)
+
+
 def _go(walk: "Walk", place: int) -> None:
     step = walk.steps[min(max(place, 0), len(walk.steps) - 1)]
     change: dict[str, Any] = {} if step.layer is None else {"layer": step.layer}
-    state.change_view(step=step.name, **change)
+    state.change_view(step=step.name, guess=0, **change)
 
 
 def _changed(field: str, key: str) -> None:
-    state.change_view(**{field: int(st.session_state[key]) - 1})
+    state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
+
+
+def _predict_changed() -> None:
+    state.change_view(predict=bool(st.session_state["predict_first"]), guess=0)
 
 
 def _code(step: "Step") -> None:
@@ -201,28 +237,42 @@ def _shape(step: "Step", walk: "Walk") -> str:
 
 def _is_hidden(opened: layout.Page, step: "Step") -> bool:
     """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until the answer."""
-    if not st.session_state.get("predict_first"):
+    if not opened.view.predict:
         return False
     head = opened.view.head
     question = step.question(head=head)
     if question is None:
         return False
     key = f"guess_{hash((opened.source, opened.view.text, step.name, step.layer, head if step.by_head else 0))}"
+    if opened.view.guess and key not in st.session_state:
+        st.session_state[key] = min(opened.view.guess, len(question.options)) - 1
     st.markdown(f"**Predict:** {layout.plain(question.text)}")
     guess = st.radio(
         "Your prediction",
         range(len(question.options)),
         index=None,
+        on_change=_guessed,
+        args=(key, step, question),
         format_func=lambda option: layout.plain(question.options[option]),
         key=key,
         label_visibility="collapsed",
         persist_state="session",
+        horizontal=lecture.is_on(),
     )
     if guess is None:
         st.caption("The numbers appear once you answer.")
         return True
+    if opened.view.guess != guess + 1:  # answered earlier in this session
+        state.publish(replace(opened.view, guess=guess + 1))
     _judge(question, guess)
     return False
+
+
+def _guessed(key: str, step: "Step", question: "Question") -> None:
+    """Keep the answer in the view, and select the cell that the question is about."""
+    if question.cell is not None and step.rows is not None and step.columns is not None:
+        _choose(step.rows, step.columns, *question.cell)
+    state.change_view(guess=int(st.session_state[key]) + 1)
 
 
 def _judge(question: "Question", guess: int) -> None:
@@ -256,21 +306,36 @@ def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]
     assert rows is not None and columns is not None
     head = opened.view.head if step.by_head else 0
     cells = step.cells(head)
-    row, column = _chosen(cells, rows, columns, walk.focus)
+    row, column = _chosen(opened.view, cells, rows, columns, walk.focus)
+    beside = lecture.is_on() and step.operands
+    is_vector = "text" in (rows.what, columns.what)
+    if is_vector and not (beside and _has_matrix(step) and rows.size <= MOST_BARS):
+        _bars(opened, step, rows if columns.what == "text" else columns, cells.ravel(), max(row, column))
+        return row, column
     first = _part(rows, row)
     last = min(first + MOST_ROWS, rows.size)
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
-    layout.chart(
-        number_map(
+    settings: dict[str, Any] = {
+        "rows": [_name(rows, n) for n in range(first, last)],
+        "columns": list(columns.names) if columns.names else None,
+        "row_title": "query" if columns.what == "token" and rows.what == "token" else rows.what,
+        "column_title": {rows.what: "key", "text": ""}.get(columns.what, columns.what),
+        "quantity": step.quantity,
+        "bound": float(finite.max(initial=0.0)) or None,
+        "chosen": (row - first, column) if first <= row < last else None,
+    }
+    if beside:
+        operands = [(one.name, one.cells(head), one.used) for one in step.operands]
+        figure = operands_map(
             cells[first:last],
-            rows=[_name(rows, n) for n in range(first, last)],
-            columns=list(columns.names) if columns.names else None,
-            row_title="query" if columns.what == "token" and rows.what == "token" else rows.what,
-            column_title="key" if columns.what == rows.what else columns.what,
-            quantity=step.quantity,
-            bound=float(finite.max(initial=0.0)) or None,
-            chosen=(row - first, column) if first <= row < last else None,
-        ),
+            result=step.means,
+            operands=[(name, of if used == "column" else of[first:last], used) for name, of, used in operands],
+            **settings,
+        )
+    else:
+        figure = number_map(cells[first:last], **settings)
+    layout.chart(
+        figure,
         key=CHART,
         alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_least(cells):.4f} to "
         f"{float(cells.max()):.4f}; selected: row {row + 1}, column {_column_number(columns, column)}, "
@@ -281,6 +346,37 @@ def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]
     if np.isneginf(cells).any():
         st.caption("Blank cells are −∞.")
     return row, column
+
+
+def _has_matrix(step: "Step") -> bool:
+    """Whether a matrix goes into the numbers of a step, not only vectors."""
+    return any(min(one.cells().shape) > 1 for one in step.operands)
+
+
+def _bars(opened: layout.Page, step: "Step", axis: "Axis", values: np.ndarray, chosen: int) -> None:
+    """Draw a vector, one number per class, token or dimension; many classes with the largest numbers first."""
+    ranked = axis.what == "class"
+    n, most = axis.size, MOST_BARS_OF_A_SLIDE if lecture.is_on() else MOST_BARS
+    layout.chart(
+        number_bars(
+            values,
+            names=axis.names or None,
+            what=axis.what,
+            quantity=step.quantity,
+            chosen=chosen,
+            ranked=ranked,
+            most=most,
+        ),
+        key=CHART,
+        alt=f"Bars of {_title(step)}: {n} numbers from {_least(values):.4f} to {float(values.max()):.4f}; selected: "
+        f"{axis.what} {chosen + (axis.what != 'dimension')}, {values[chosen]:.4f}",
+        file_name=f"{opened.view.checkpoint}-{step.name}",
+    )
+    listen_to_cells(CHART, lambda n, _: _choose_index(axis, n))
+    if ranked and n > most:
+        st.caption(f"The {most} largest of {n}; any other can be selected under “Row”.")
+    if np.isneginf(values).any():
+        st.caption("Missing bars are −∞.")
 
 
 def _least(cells: np.ndarray) -> float:
@@ -295,11 +391,11 @@ def _name(axis: "Axis", n: int) -> str:
     return axis.names[n] if axis.names else str(n)
 
 
-def _chosen(cells: np.ndarray, rows: "Axis", columns: "Axis", focus: int) -> tuple[int, int]:
-    """The selected cell: the token and column selected last, else the focus token and the largest magnitude."""
-    chosen: dict[str, int] = st.session_state.setdefault("step_cell", {})
+def _chosen(view: state.View, cells: np.ndarray, rows: "Axis", columns: "Axis", focus: int) -> tuple[int, int]:
+    """The selected cell: what was selected last, else the focus token or the best class, and the largest magnitude."""
+    chosen = _cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
-    usual = focus if rows.what == "token" else int(magnitude.max(axis=1).argmax())
+    usual = focus if rows.what == "token" else int(cells.argmax()) if rows.what == "class" else 0
     row = min(chosen.get(_row_key(rows), usual), rows.size - 1)
     column = chosen.get(columns.letter, columns.size)
     return row, column if column < columns.size else int(magnitude[row].argmax())
@@ -307,8 +403,22 @@ def _chosen(cells: np.ndarray, rows: "Axis", columns: "Axis", focus: int) -> tup
 
 def _choose(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
     """Select a cell; its token stays selected in other steps."""
-    change = {_row_key(rows): row, columns.letter: column}
-    st.session_state["step_cell"] = {**st.session_state.get("step_cell", {}), **change}
+    _select({_row_key(rows): row, columns.letter: column})
+
+
+def _choose_index(axis: "Axis", n: int) -> None:
+    _select({_row_key(axis): n})
+
+
+def _select(change: dict[str, int]) -> None:
+    chosen = {**_cells(state.shown_view()), **change}
+    state.change_view(cell=tuple(f"{letter}{n}" for letter, n in chosen.items()))
+
+
+def _cells(view: state.View) -> dict[str, int]:
+    """The selected index on each axis."""
+    parts = (state.CELL.fullmatch(part) for part in view.cell)
+    return {found[1]: int(found[2]) for found in parts if found}
 
 
 def _row_key(rows: "Axis") -> str:
@@ -336,7 +446,8 @@ def _arithmetic(step: "Step", row: int, column: int, *, head: int) -> None:
     """The arithmetic of the selected cell, and two boxes to select another."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
-    st.markdown("**How one number is computed.** Click a cell, or select one:")
+    if not lecture.is_on():
+        st.markdown("**How one number is computed.** Click a cell, or select one:")
     _choose_cell(rows, columns, row, column)
     made = step.explain(row, column, head=head if step.by_head else 0)
     st.latex(r"\begin{aligned} " + r" \\ ".join(made.lines) + r" \end{aligned}")
@@ -359,7 +470,11 @@ def _choose_cell(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
             continue
         key = f"step_box_{place}_{axis.letter}"
         st.session_state[key] = at
-        change: dict[str, Any] = {"on_change": _box_changed, "args": (key, place, rows, columns, row, column)}
+        change: dict[str, Any] = {
+            "on_change": _box_changed,
+            "args": (key, place, rows, columns, row, column),
+            "label_visibility": "collapsed" if lecture.is_on() else "visible",
+        }
         if axis.names:
             boxes.selectbox(
                 f"{place}: {axis.what}",

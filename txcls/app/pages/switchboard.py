@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from txcls.app import compute, layout, pages, state
+from txcls.app import compute, head_stories, layout, lecture, pages, state
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from txcls.predictor import Predictor
     from txcls.text.encoder import Token
 
-LINKS = (pages.STEPS, pages.ATTENTION, pages.EXPLANATION, pages.LENS)
+LINKS = (pages.STEPS, pages.ATTENTION, pages.ATLAS, pages.EXPLANATION, pages.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
 POSITIONS = "positions"
 """The position vectors, as a part that is switched."""
@@ -31,7 +31,8 @@ def main() -> None:
 
 def _experiment(opened: layout.Page, classifier: "Predictor", winner: str) -> None:
     means = Means.of(classifier)
-    left, right = st.columns([3, 2], gap="large")
+    with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
+        left, right = st.columns([3, 2], gap="large")
     with left:
         st.subheader("Click a head to change it", anchor=False)
         controls = st.container(horizontal=True, gap="medium")
@@ -66,9 +67,15 @@ def _experiment(opened: layout.Page, classifier: "Predictor", winner: str) -> No
             "Parts can compensate for each other: a small change does not mean that a part does nothing."
         )
         _what_off_means(means, off=off, heads=heads)
+        head_stories.draw_chips(classifier)
+        switched = [(layer, head) for layer, head in badges if head != FEED_FORWARD]
+        model = classifier.checkpoint.config.model
+        every = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
+        head_stories.offer_where_heads_matter(classifier, switched or every, there=pages.SWITCHBOARD)
     with bars:
         _answer(opened, classifier, changes, winner)
-    _accuracy(classifier, off)
+    with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
+        _accuracy(classifier, off)
 
 
 def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.Substitute, state.HeadChange]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from txcls.app import compute, layout, pages, token_html
+from txcls.app import compute, layout, lecture, pages, token_html
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import Encoding, TextEncoder, Token
 from txcls.text.subwords import BytePairs, Merge, spell
@@ -30,13 +30,18 @@ def main() -> None:
     encoder = layout.load(opened).encoder
     waiting.over()
     if opened.has_text:
-        _cleaning(opened.view.text, encoder)
-        both = _tokens(opened, encoder)
-        _ids(opened, encoder)
-        _merges(opened.view.text, encoder, both)
+        with lecture.slide(lecture.WORDS):
+            _cleaning(opened.view.text, encoder)
+        with lecture.slide(lecture.WORDS):
+            both = _tokens(opened, encoder)
+        with lecture.slide(lecture.WORDS):
+            _ids(opened, encoder)
+        with lecture.slide(lecture.WORDS):
+            _merges(opened.view.text, encoder, both)
     else:
         layout.invite("its cleaning, tokens and ids appear here.")
-    _vocabulary(opened, encoder)
+    with lecture.slide(lecture.WORDS):
+        _vocabulary(opened, encoder)
     layout.close_page(opened, LINKS)
 
 

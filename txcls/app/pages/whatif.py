@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, pages, state, token_html
+from txcls.app import compute, layout, lecture, pages, state, token_html
 from txcls.figures import compared_bars, compared_effects, percent, visible
 
 if TYPE_CHECKING:
@@ -36,15 +36,20 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.WHAT_IF)
-    changed = _second_box(opened.view) if opened.has_text else ""
+    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+        compared = st.container()
+    with compared:
+        changed = _second_box(opened.view) if opened.has_text else ""
     read = layout.read_text(opened, "then change a word in a second box and see what changes.")
     if read is not None and read.is_answered:
         st.html(STYLE)
         if compute.predict(opened.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
-            _compare(compute.compare(opened.source, opened.view.text, changed), read.classifier.classes)
-        _search(opened)
+            with compared:
+                _compare(compute.compare(opened.source, opened.view.text, changed), read.classifier.classes)
+        with lecture.slide(lecture.WORDS, lecture.CLASSES):
+            _search(opened)
     layout.close_page(opened, LINKS)
 
 
@@ -191,7 +196,7 @@ def _search(opened: layout.Page) -> None:
     key = (opened.source, opened.view.text)
     if st.session_state.get("flip_key") != key:
         st.session_state["flip_key"], st.session_state["flip_found"] = key, None
-        st.session_state["flip_running"] = False
+        st.session_state["flip_running"] = opened.view.flips  # a link to a search begins it
     found: FlipSearch | None = st.session_state["flip_found"]
     running = bool(st.session_state["flip_running"])
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
@@ -219,6 +224,7 @@ def _search(opened: layout.Page) -> None:
 def _set_running(running: bool) -> None:
     st.session_state["flip_running"] = running
     if running:
+        state.change_view(flips=True)
         st.session_state["flip_found"] = None
 
 

@@ -4,7 +4,14 @@
 """
 
 from txcls.inspection.ablation.changes import Change, How, Means, Off, Part, measure_means
-from txcls.inspection.ablation.on_test_rows import AccuracyEffects, ablate_on_rows, measure_heads, with_heads
+from txcls.inspection.ablation.on_test_rows import (
+    AccuracyEffects,
+    ablate_on_rows,
+    accuracy_with,
+    measure_heads,
+    sampled,
+    with_heads,
+)
 from txcls.inspection.ablation.one_text import Ablation, PartEffects, ablate, ablate_each
 
 __all__ = [
@@ -19,7 +26,9 @@ __all__ = [
     "ablate",
     "ablate_each",
     "ablate_on_rows",
+    "accuracy_with",
     "measure_heads",
     "measure_means",
+    "sampled",
     "with_heads",
 ]

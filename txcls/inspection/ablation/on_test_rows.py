@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint
@@ -92,30 +93,39 @@ def ablate_on_rows(
     Raises:
         ValueError: there are no rows, or "mean" came without `means`.
     """
-    model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
-    assert isinstance(model, TextClassifier)
+    config = classifier.checkpoint.config.model
     if not len(rows):
         raise ValueError("got no rows; wanted at least one")
     texts = TokenisedTexts.encode(classifier.encoder, rows)
-
-    def accuracy(changes: Sequence[Change]) -> float:
-        everywhere = [(slice(None), change) for change in changes]
-        with trace(record=(), edit=edits_of(everywhere, config, length=None, means=means)):
-            logits = predict_logits(model, texts).numpy()  # N C
-        return float((logits.argmax(axis=1) == texts.labels).mean())
-
     changes = each_part(config, heads=off, off=off)
-    parts = np.array([accuracy([change]) for change in changes])
+    parts = np.array([accuracy_with(classifier, texts, [change], means=means) for change in changes])
     split_at = config.n_layers * config.n_heads
     return AccuracyEffects(
         split=split,
         n=len(rows),
         off=off,
-        accuracy=accuracy([]),
+        accuracy=accuracy_with(classifier, texts, []),
         heads=parts[:split_at].reshape(config.n_layers, config.n_heads),
         feed_forward=parts[split_at:],
-        all_heads=accuracy(changes[:split_at]),
+        all_heads=accuracy_with(classifier, texts, changes[:split_at], means=means),
     )
+
+
+def accuracy_with(
+    classifier: Predictor, texts: TokenisedTexts, changes: Sequence[Change], *, means: Means | None = None
+) -> float:
+    """The accuracy on labelled texts with these changes made together.
+
+    Raises:
+        ValueError: as `ablate`.
+    """
+    model = classifier.checkpoint.model
+    assert isinstance(model, TextClassifier)
+    everywhere = [(slice(None), change) for change in changes]
+    edits = edits_of(everywhere, classifier.checkpoint.config.model, length=None, means=means)
+    with trace(record=(), edit=edits), torch.inference_mode():
+        logits = predict_logits(model, texts).numpy()  # N C
+    return float((logits.argmax(axis=1) == texts.labels).mean())
 
 
 def measure_heads(
@@ -139,7 +149,7 @@ def measure_heads(
     tell("averaging the output of each part over validation texts")
     validation = training_and_validation(dataset, checkpoint.config.data)[1].texts
     means = measure_means(classifier, random_texts(validation, n=MEAN_TEXTS), split="validation")
-    rows = sampled(classifier, in_classes_of(dataset.load("test"), checkpoint), most_tokens=MOST_TOKENS)
+    rows = sampled(classifier, in_classes_of(dataset.load("test"), checkpoint))
     effects: dict[Off, AccuracyEffects] = {}
     for off in ("zero", "mean"):
         tell(f"classifying {len(rows):,} test rows without each part ({off})")
@@ -147,7 +157,7 @@ def measure_heads(
     return means, effects
 
 
-def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int) -> LabelledTexts:
+def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int = MOST_TOKENS) -> LabelledTexts:
     """All rows, or a fixed random sample of about `most_tokens` tokens where they have more."""
     n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
     if n_tokens <= most_tokens:

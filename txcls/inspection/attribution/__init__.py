@@ -1,6 +1,6 @@
-"""Which words led to the answer? Five methods that score the words of a text, and how good their explanations are.
+"""Which words led to the answer? Methods that score the words of a text, and how good their explanations are.
 
-`explain` scores the words of one text, `deletion_curves` and `rank_correlations` evaluate the methods on it, and
+`explain` scores the words of one text, `deletion_curves` and `top_overlaps` evaluate the methods on it, and
 `measure_explanations` does so on many test texts.
 """
 
@@ -9,7 +9,8 @@ from txcls.inspection.attribution.evaluation import (
     ExplanationEvaluation,
     deletion_curves,
     evaluate_explanation,
-    rank_correlations,
+    n_top,
+    top_overlaps,
 )
 from txcls.inspection.attribution.methods import (
     METHODS,
@@ -23,6 +24,7 @@ from txcls.inspection.attribution.methods import (
     integrated_gradients,
     leave_one_out,
     logits_without,
+    methods_of,
 )
 from txcls.inspection.attribution.on_test_texts import (
     ExplanationAverages,
@@ -50,6 +52,8 @@ __all__ = [
     "leave_one_out",
     "logits_without",
     "measure_explanations",
-    "rank_correlations",
+    "methods_of",
+    "n_top",
+    "top_overlaps",
     "with_explanations",
 ]

@@ -1,4 +1,4 @@
-"""How good is an explanation? Rank correlation between methods, and deletion curves.
+"""How good is an explanation? The overlap of the strongest words of two methods, and deletion curves.
 
 Whether attention is an explanation was argued by Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe
 & Pinter 2019 (https://aclanthology.org/D19-1002), both on recurrent models. Here the question is asked of one text.
@@ -17,25 +17,42 @@ from txcls.predictor import Predictor
 Floats = NDArray[np.float64]
 
 
-def rank_correlations(scores: Mapping[str, Floats]) -> Floats:
-    """Spearman's rank correlation between every two methods, (M, M), of the magnitudes of their scores.
+MOST_TOP = 3
+"""Most words of a text that are compared between methods."""
 
-    Magnitudes, since attention has no sign. NaN where a method gives all words the same score, or there is one word
-    only.
+
+def n_top(n_words: int) -> int:
+    """How many words of a text are compared: three, at most a third of them, at least one."""
+    return max(1, min(MOST_TOP, n_words // 3))
+
+
+def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
+    """Share of the `n_top` words with the largest magnitudes that every two methods have in common, (M, M).
+
+    "Feature agreement" of Krishna et al. 2022 (https://arxiv.org/abs/2202.01602). Words with scores near zero take no
+    part, in contrast to rank correlation. Magnitudes, since attention has no sign. Words with equal scores share their
+    places. NaN where a method gives all words the same score, or there is one word only.
 
     Args:
         scores: M methods to (W,).
     """
-    from scipy.stats import rankdata  # comes with scikit-learn
+    chosen = np.stack([_top(np.abs(values)) for values in scores.values()])  # M W
+    common: Floats = np.minimum(chosen[:, None], chosen[None, :]).sum(axis=-1)  # M M
+    shares: Floats = np.minimum(common / n_top(chosen.shape[1]), 1.0)
+    return shares
 
+
+def _top(strengths: Floats) -> Floats:
+    """1 for the strongest words, 0 for the others, fractions for words that share the last places."""
     # Rounded, since the last digits depend on the machine.
-    strengths = [np.abs(values) / max(float(np.abs(values).max(initial=0.0)), 1e-12) for values in scores.values()]
-    ranks = np.stack([rankdata(strength.round(6)) for strength in strengths])  # M W
-    centred = ranks - ranks.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(centred, axis=1)
-    lengths[lengths == 0] = np.nan
-    correlations: Floats = np.clip(centred @ centred.T / np.outer(lengths, lengths), -1.0, 1.0)
-    return correlations
+    strengths = (strengths / max(float(strengths.max(initial=0.0)), 1e-12)).round(6)
+    if strengths.max() == strengths.min():
+        return np.full(len(strengths), np.nan)
+    n = n_top(len(strengths))
+    last = np.sort(strengths)[-n]
+    above, level = strengths > last, strengths == last
+    chosen: Floats = above + level * (n - above.sum()) / level.sum()
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -68,7 +85,7 @@ def deletion_curves(
 ) -> DeletionCurves:
     """Remove words in each method's order, and in random orders (Samek et al. 2017, DeYoung et al. 2020).
 
-    The rest of the text closes the gap; once no word is left, the text is one unknown token.
+    The rest of the text closes the gap; once no word is left, the text is one blank token (`TextEncoder.blank`).
 
     Args:
         classifier: nothing in it is changed.
@@ -109,15 +126,16 @@ def deletion_curves(
 
 @dataclass(frozen=True)
 class ExplanationEvaluation:
-    """How good the five methods are on one text."""
+    """How good the methods are on one text; `chance` is the mean overlap of two random choices of words."""
 
     curves: DeletionCurves
-    correlations: Floats
+    overlaps: Floats
+    chance: float
     completeness_error: float
 
 
 def evaluate_explanation(classifier: Predictor, text: str) -> ExplanationEvaluation:
-    """Score one text's words for the winning class's logit, and evaluate the five methods.
+    """Score one text's words for the winning class's logit, and evaluate the methods.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -125,6 +143,7 @@ def evaluate_explanation(classifier: Predictor, text: str) -> ExplanationEvaluat
     explained = explain(classifier, text)
     return ExplanationEvaluation(
         curves=deletion_curves(classifier, text, explained.scores),
-        correlations=rank_correlations(explained.scores),
+        overlaps=top_overlaps(explained.scores),
+        chance=n_top(len(explained.words)) / len(explained.words),
         completeness_error=explained.integrated.completeness_error,
     )

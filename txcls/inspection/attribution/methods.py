@@ -1,5 +1,5 @@
-"""Five methods that score the words of a text: attention, rollout, gradient times input, integrated gradients, leave
-one out."""
+"""Methods that score the words of a text: last-layer attention, rollout, pooling attention, gradient times input,
+integrated gradients, leave one out."""
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from txcls.pause import may_pause
 from txcls.predictor import Predictor
 from txcls.tap import trace
 from txcls.text.encoder import Token
-from txcls.text.vocabulary import UNK
 
 Target = Literal["logit", "probability"]
-Baseline = Literal["unknown", "zero"]
+Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
 
 METHODS = {
     "attention": "Last-layer attention",
     "rollout": "Attention rollout",
+    "pooling": "Pooling attention",
     "gradient": "Gradient × input",
     "integrated": "Integrated gradients",
     "leave_one_out": "Leave one out",
 }
-"""Key to name."""
+"""Key to name. Only models that pool by attention have pooling attention."""
 SIGNED = ("gradient", "integrated", "leave_one_out")
 """Those with positive scores for words that support the class and negative ones for words against it; attention has no
 sign."""
@@ -52,6 +52,12 @@ class IntegratedGradients:
     def completeness_error(self) -> float:
         """The difference between both, never negative."""
         return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
+
+
+def methods_of(classifier: Predictor) -> tuple[str, ...]:
+    """The keys of the methods that this classifier has."""
+    pools = classifier.checkpoint.config.model.pooling == "attention"
+    return tuple(name for name in METHODS if pools or name != "pooling")
 
 
 class TargetFunction:
@@ -106,7 +112,7 @@ class TargetFunction:
             return torch.zeros_like(self.given)
         words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
         with trace(record=["embeddings.out"]) as opened:
-            self.classifier.logits(torch.where(words, UNK, self.ids))
+            self.classifier.logits(torch.where(words, self.classifier.encoder.blank, self.ids))
         return opened["embeddings.out"][0].clone()  # T D
 
 
@@ -134,7 +140,7 @@ def integrated_gradients(
     text: str,
     *,
     target: Target = "logit",
-    baseline: Baseline = "unknown",
+    baseline: Baseline = "blank",
     steps: int = 32,
 ) -> IntegratedGradients:
     """Gradient times input, with the gradient averaged along the straight line from a baseline to the text.
@@ -146,7 +152,8 @@ def integrated_gradients(
         classifier: nothing in it is changed.
         text: at least one token long.
         target: the winning class's logit, or its calibrated probability.
-        baseline: what the first layer reads there: as many unknown words ("unknown"), or zeros ("zero").
+        baseline: what the first layer reads there: as many blank tokens ("blank", `TextEncoder.blank`), or zeros
+            ("zero").
         steps: points on the line.
 
     Raises:
@@ -193,11 +200,12 @@ def word_positions(traced: TracedText) -> NDArray[np.intp]:
 
 
 def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[Set[int]]) -> Tensor:
-    """Logits (n, C) of ids (T,) without those at each of n sets of positions; of one unknown token where none is left.
+    """Logits (n, C) of ids (T,) without those at each of n sets of positions; of one blank token where none is left.
 
     Texts of the same length share passes of at most `texts_together`, so that none needs padding.
     """
-    rows = [[one for place, one in enumerate(ids) if place not in gone] or [UNK] for gone in removed]
+    blank = classifier.encoder.blank
+    rows = [[one for place, one in enumerate(ids) if place not in gone] or [blank] for gone in removed]
     by_length: dict[int, list[int]] = {}
     for number, row in enumerate(rows):
         by_length.setdefault(len(row), []).append(number)
@@ -260,19 +268,21 @@ def explain(
     text: str,
     *,
     target: Target = "logit",
-    baseline: Baseline = "unknown",
+    baseline: Baseline = "blank",
     steps: int = 32,
-    methods: Collection[str] = tuple(METHODS),
+    methods: Collection[str] | None = None,
 ) -> Explanation:
-    """Score the words of a text by methods of `METHODS`, all of them unless `methods` names some.
+    """Score the words of a text by methods of `methods_of(classifier)`, all of them unless `methods` names some.
 
     Attention (the mean of the last layer's heads) and rollout have one row per query. The rows are averaged with the
-    weights that pooling gives the queries.
+    weights that pooling gives the queries. Pooling attention is those weights themselves.
 
     Args, Raises: as `integrated_gradients`; ValueError for a method or target that there is not.
     """
-    if unknown := [method for method in methods if method not in METHODS]:
-        raise ValueError(f"got the method {unknown[0]!r}; wanted one of {', '.join(METHODS)}")
+    available = methods_of(classifier)
+    methods = available if methods is None else methods
+    if unknown := [method for method in methods if method not in available]:
+        raise ValueError(f"got the method {unknown[0]!r}; wanted one of {', '.join(available)}")
     if target not in get_args(Target):
         raise ValueError(f"got the target {target!r}; wanted one of {', '.join(get_args(Target))}")
     asked = TargetFunction(classifier, trace_text(classifier, text), target)
@@ -284,6 +294,8 @@ def explain(
         of_tokens["attention"] = queries @ traced.attention[-1].mean(axis=0)
     if "rollout" in methods:
         of_tokens["rollout"] = queries @ attention_rollout(traced.attention)
+    if "pooling" in methods:
+        of_tokens["pooling"] = queries
     if "gradient" in methods:
         of_tokens["gradient"] = _gradient_x_input(asked)
     if integrated is not None:

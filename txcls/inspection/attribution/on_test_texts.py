@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from txcls.checkpoint import Checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.inspection.attribution.evaluation import ExplanationEvaluation, evaluate_explanation
-from txcls.inspection.attribution.methods import METHODS
+from txcls.inspection.attribution.methods import methods_of
 from txcls.inspection.random_texts import random_texts
 from txcls.predictor import Predictor
 
@@ -20,12 +20,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ExplanationAverages:
-    """The five methods on `n` texts of a split.
+    """The methods on `n` texts of a split.
 
     Attributes:
-        areas: method to the mean area under its deletion curve.
+        areas: each of M methods to the mean area under its deletion curve.
         random_area: the mean area of random orders.
-        correlations: (M, M) rank correlations, each averaged over the texts where it is defined; NaN if there is none.
+        overlaps: (M, M) of `top_overlaps`, each averaged over the texts where it is defined; NaN if there is none.
+        chance: the mean overlap of two random choices of words.
         completeness_error: mean error of integrated gradients, in logits.
     """
 
@@ -33,28 +34,30 @@ class ExplanationAverages:
     n: int
     areas: Mapping[str, float]
     random_area: float
-    correlations: Floats
+    overlaps: Floats
+    chance: float
     completeness_error: float
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """Those that the checkpoint keeps; None if it keeps none, or none of these methods."""
+        """Those that the checkpoint keeps; None if it keeps none, or none of its methods."""
         try:
             kept = classifier.checkpoint.metrics["explanations"]
-            areas = {name: float(kept["areas"][name]) for name in METHODS}
-            rows = [[np.nan if one is None else float(one) for one in row] for row in kept["correlations"]]
-            correlations = np.array(rows)
+            areas = {name: float(kept["areas"][name]) for name in methods_of(classifier)}
+            rows = [[np.nan if one is None else float(one) for one in row] for row in kept["overlaps"]]
+            overlaps = np.array(rows)
             found = cls(
                 str(kept["split"]),
                 int(kept["n"]),
                 areas,
                 float(kept["random_area"]),
-                correlations,
+                overlaps,
+                float(kept["chance"]),
                 float(kept["completeness_error"]),
             )
         except (KeyError, TypeError, ValueError):
             return None
-        return found if correlations.shape == (len(METHODS), len(METHODS)) else None
+        return found if overlaps.shape == (len(areas), len(areas)) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to six places, for `metrics["explanations"]`."""
@@ -63,9 +66,8 @@ class ExplanationAverages:
             "n": self.n,
             "areas": {name: round(area, 6) for name, area in self.areas.items()},
             "random_area": round(self.random_area, 6),
-            "correlations": [
-                [None if np.isnan(one) else round(float(one), 6) for one in row] for row in self.correlations
-            ],
+            "overlaps": [[None if np.isnan(one) else round(float(one), 6) for one in row] for row in self.overlaps],
+            "chance": round(self.chance, 6),
             "completeness_error": round(self.completeness_error, 8),
         }
 
@@ -78,14 +80,16 @@ def average_explanations(evaluations: Sequence[ExplanationEvaluation], *, split:
     """
     if not evaluations:
         raise ValueError("got no text; an average needs at least one")
-    stack = np.stack([one.correlations for one in evaluations])  # n M M
+    names = evaluations[0].curves.areas
+    stack = np.stack([one.overlaps for one in evaluations])  # n M M
     counted = np.isfinite(stack).sum(axis=0)  # M M
     return ExplanationAverages(
         split=split,
         n=len(evaluations),
-        areas={name: float(np.mean([one.curves.areas[name] for one in evaluations])) for name in METHODS},
+        areas={name: float(np.mean([one.curves.areas[name] for one in evaluations])) for name in names},
         random_area=float(np.mean([one.curves.random_area for one in evaluations])),
-        correlations=np.where(counted > 0, np.nansum(stack, axis=0) / np.maximum(counted, 1), np.nan),
+        overlaps=np.where(counted > 0, np.nansum(stack, axis=0) / np.maximum(counted, 1), np.nan),
+        chance=float(np.mean([one.chance for one in evaluations])),
         completeness_error=float(np.mean([one.completeness_error for one in evaluations])),
     )
 
@@ -97,7 +101,7 @@ def measure_explanations(
     data_path: Path | None = None,
     on_text: Callable[[int, int], None] | None = None,
 ) -> ExplanationAverages:
-    """The five methods evaluated on `n` random test texts, always the same ones.
+    """The methods evaluated on `n` random test texts, always the same ones.
 
     Args:
         classifier: nothing in it is changed.

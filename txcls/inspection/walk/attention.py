@@ -12,7 +12,7 @@ from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, nu
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, weight_and_bias
 from txcls.inspection.walk.questions import Question, ask_largest, ask_number
 from txcls.inspection.walk.source_code import snippet
-from txcls.inspection.walk.step import Step
+from txcls.inspection.walk.step import SYMBOLS, Operand, Step
 from txcls.model import Encoder, SelfAttention
 
 
@@ -142,6 +142,10 @@ def _projection(
         values=run.value(f"layers.{layer}.attn.{symbol}"),
         by_head=True,
         reads=(before.title,),
+        operands=(
+            Operand(before.means, read[None], "row"),
+            Operand(f"weights of the {SYMBOLS[symbol]}", _by_head(weight, run.config.n_heads), "column"),
+        ),
         _explain=explain,
         _ask=ask,
     )
@@ -163,6 +167,7 @@ def _scores(run: ForwardPass, heads: _Heads) -> Step:
         values=heads.scores,
         by_head=True,
         reads=("Queries", "Keys"),
+        operands=(Operand("queries", heads.q, "row"), Operand("keys", heads.k.swapaxes(1, 2), "column")),
         _explain=lambda head, i, j: dot_product(
             f"S_{{{i + 1},{j + 1}}}",
             rf"\tfrac{{1}}{{\sqrt{{{width}}}}} \textstyle\sum_e q_{{{i + 1},e}}\,k_{{{j + 1},e}}",
@@ -176,6 +181,7 @@ def _scores(run: ForwardPass, heads: _Heads) -> Step:
             f"Which key has the highest score for the query of {run.who}?",
             heads.scores[head, focus].tolist(),
             lambda n: f"Their score is {heads.scores[head, focus, n]:.4f}, the highest in row {focus + 1}.",
+            lambda n: (focus, n),
         ),
     )
 
@@ -207,6 +213,7 @@ def _mask(run: ForwardPass, heads: _Heads) -> Step:
         values=heads.masked,
         by_head=True,
         reads=("Scores",),
+        operands=(Operand("attention scores", heads.scores, "cell"),),
         _explain=explain,
         _ask=lambda _: ask_number(
             f"How many of the {n} × {n} scores are masked?", n_masked, (0, n, n * (n - 1) // 2, n**2 // 2), why
@@ -243,6 +250,7 @@ def _softmax(run: ForwardPass, heads: _Heads) -> Step:
         by_head=True,
         quantity="weight",
         reads=("Mask",),
+        operands=(Operand("masked attention scores", heads.masked, "row"),),
         _explain=lambda head, i, j: softmax_entry(
             f"A_{{{i + 1},{j + 1}}}",
             heads.masked[head, i],
@@ -252,7 +260,9 @@ def _softmax(run: ForwardPass, heads: _Heads) -> Step:
             labels=run.token_labels(),
         ),
         _ask=lambda head: run.ask_weight(
-            heads.pattern[head, run.focus], f"How much of the attention of {run.who} goes to {{}}?"
+            heads.pattern[head, run.focus],
+            f"How much of the attention of {run.who} goes to {{}}?",
+            lambda n: (run.focus, n),
         ),
     )
 
@@ -273,6 +283,7 @@ def _weighted_sum(run: ForwardPass, heads: _Heads) -> Step:
         values=heads.z,
         by_head=True,
         reads=("Softmax: the attention pattern", "Values"),
+        operands=(Operand("attention pattern", heads.pattern, "row"), Operand("values", heads.v, "column")),
         _explain=lambda head, i, e: dot_product(
             f"z_{{{i + 1},{e}}}",
             rf"\textstyle\sum_j A_{{{i + 1},j}}\,v_{{j,{e}}}",
@@ -306,6 +317,10 @@ def _output(run: ForwardPass, layer: int) -> Step:
         columns=run.model_dims,
         values=run.value(f"layers.{layer}.attn_out")[None],
         reads=("Weighted sum of values",),
+        operands=(
+            Operand("weighted sums of all heads", concatenated[None], "row"),
+            Operand("output weights", weight.T[None], "column"),
+        ),
         _explain=lambda _, i, d: dot_product(
             f"o_{{{i + 1},{d}}}",
             rf"\textstyle\sum_m z_{{{i + 1},m}}\,W^O_{{{d},m}}" + ("" if bias is None else f" + b^O_{{{d}}}"),
@@ -317,6 +332,11 @@ def _output(run: ForwardPass, layer: int) -> Step:
         ),
         _ask=lambda _: _ask_longest_output(run, z, weight),
     )
+
+
+def _by_head(weight: FloatArray, n_heads: int) -> FloatArray:
+    """The rows of a projection's weight (D, D) split by head and transposed: (H, D, E)."""
+    return weight.reshape(n_heads, -1, weight.shape[1]).swapaxes(1, 2)
 
 
 def _ask_longest_output(run: ForwardPass, z: FloatArray, weight: FloatArray) -> Question | None:

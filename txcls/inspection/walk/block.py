@@ -11,7 +11,7 @@ from txcls.inspection.walk.feed_forward import feed_forward_steps
 from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.walk.questions import Question, ask_largest
 from txcls.inspection.walk.source_code import snippet
-from txcls.inspection.walk.step import Step
+from txcls.inspection.walk.step import Operand, Step
 from txcls.model import Block, LayerNorm
 
 Part = Literal["attn", "ff"]
@@ -63,6 +63,7 @@ def norm_step(run: ForwardPass, name: str, title: str, norm: LayerNorm, before: 
         columns=run.model_dims,
         values=run.value(f"{'norm' if layer is None else f'layers.{layer}.{name}'}.out")[None],
         reads=(before.title,),
+        operands=(Operand(before.means, given[None], "row"),),
         _explain=lambda _, i, d: layer_norm_entry(
             f"y_{{{i + 1},{d}}}", given[i], d, weight=float(weight[d]), bias=float(bias[d])
         ),
@@ -95,6 +96,7 @@ def _add(run: ForwardPass, layer: int, part: Part, stream: Step, written: Step, 
         columns=run.model_dims,
         values=values[None],
         reads=(stream.title, written.title),
+        operands=tuple(Operand(one.means, one.cells()[None], "cell") for one in (stream, written)),
         _explain=lambda _, i, d: total(
             f"x_{{{i + 1},{d}}}",
             [f"{one.symbol}_{{{i + 1},{d}}}" for one in (stream, written)],

@@ -10,7 +10,7 @@ from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, lo
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
 from txcls.inspection.walk.questions import Question, ask_largest
 from txcls.inspection.walk.source_code import Source, snippet
-from txcls.inspection.walk.step import Explain, Step
+from txcls.inspection.walk.step import Explain, Operand, Step
 from txcls.model import Embeddings, sinusoidal_encoding
 
 TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
@@ -45,6 +45,7 @@ def _token_vectors(run: ForwardPass) -> Step:
         columns=run.model_dims,
         values=run.value("embeddings.tokens")[None],
         reads=("Ids",),
+        operands=_picked_rows(run),
         _explain=lambda _, i, d: _token_number(run, i, d),
         _ask=lambda _: Question(
             "The same word occurs twice in a text. Do its two rows differ here?",
@@ -52,6 +53,18 @@ def _token_vectors(run: ForwardPass) -> Step:
             1,
             "A row depends on the id alone. Position and context come in later steps.",
         ),
+    )
+
+
+def _picked_rows(run: ForwardPass) -> tuple[Operand, ...]:
+    """The rows of the table that the ids pick, and the matrix that widens them, if there is one."""
+    embeddings = run.model.embeddings
+    rows, widen = to_numpy(embeddings.token.weight[run.ids])[None], embeddings.widen
+    if not isinstance(widen, nn.Linear):
+        return (Operand("rows of the table", rows, "cell"),)
+    return (
+        Operand("rows of the table", rows, "row"),
+        Operand("weights that widen them", to_numpy(widen.weight).T[None], "column"),
     )
 
 
@@ -150,6 +163,7 @@ def _sum(run: ForwardPass, parts: list[Step]) -> Step:
         columns=run.model_dims,
         values=run.value("embeddings.out")[None],
         reads=tuple(part.title for part in parts),
+        operands=tuple(Operand(part.means, part.cells()[None], "cell") for part in parts),
         _explain=lambda _, i, d: total(
             f"x_{{{i + 1},{d}}}",
             [f"{part.symbol}_{{{i + 1},{d}}}" for part in parts],

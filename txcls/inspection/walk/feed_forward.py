@@ -8,7 +8,7 @@ from txcls.inspection.walk.arithmetic import Arithmetic, dot_product
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
 from txcls.inspection.walk.questions import Question, percentage
 from txcls.inspection.walk.source_code import snippet
-from txcls.inspection.walk.step import Axis, Step
+from txcls.inspection.walk.step import Axis, Operand, Step
 from txcls.model import FeedForward
 
 
@@ -51,6 +51,10 @@ def _expand(run: ForwardPass, layer: int, before: Step) -> Step:
         columns=Axis("F", "dimension", run.config.d_ff),
         values=hidden[None],
         reads=(before.title,),
+        operands=(
+            Operand(before.means, read[None], "row"),
+            Operand("weights of the hidden activations", weight.T[None], "column"),
+        ),
         _explain=explain,
         _ask=lambda _: _ask_inactive(run, float((hidden[run.focus] <= 0).mean())),
     )
@@ -81,6 +85,10 @@ def _contract(run: ForwardPass, layer: int, before: Step) -> Step:
         columns=run.model_dims,
         values=run.value(f"layers.{layer}.ff_out")[None],
         reads=(before.title,),
+        operands=(
+            Operand("hidden activations", hidden[None], "row"),
+            Operand("output weights", weight.T[None], "column"),
+        ),
         _explain=lambda _, i, d: dot_product(
             f"u_{{{i + 1},{d}}}",
             rf"\textstyle\sum_f h_{{{i + 1},f}}\,W^2_{{{d},f}} + b^2_{{{d}}}",

@@ -53,16 +53,22 @@ class ForwardPass:
         """The tokens with their numbers."""
         return tuple(f"{n} · {name}" for n, name in enumerate(self.names, start=1))
 
-    def ask_token(self, text: str, values: Sequence[float], because: Callable[[int], str]) -> Question | None:
+    def ask_token(
+        self,
+        text: str,
+        values: Sequence[float],
+        because: Callable[[int], str],
+        cell: Callable[[int], tuple[int, int]] | None = None,
+    ) -> Question | None:
         """Which token has the largest value?"""
-        return ask_largest(text, self.token_labels(), values, because)
+        return ask_largest(text, self.token_labels(), values, because, cell)
 
-    def ask_weight(self, weights: FloatArray, text: str) -> Question | None:
+    def ask_weight(self, weights: FloatArray, text: str, cell: Callable[[int], tuple[int, int]]) -> Question | None:
         """How large is the largest of T weights? `text` is the question, with {} for its token; None for one token."""
         if len(self.names) < 2:
             return None
         best = int(np.argmax(weights))
-        return ask_percentage(text.format(f"“{self.names[best]}” (token {best + 1})"), float(weights[best]))
+        return ask_percentage(text.format(f"“{self.names[best]}” (token {best + 1})"), float(weights[best]), cell(best))
 
     def _focus(self) -> int:
         words = [n for n, token in enumerate(self.traced.tokens) if not token.is_special]

@@ -9,7 +9,7 @@ from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, number, so
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
 from txcls.inspection.walk.questions import Question, ask_largest, ask_percentage, percentage
 from txcls.inspection.walk.source_code import snippet
-from txcls.inspection.walk.step import Step
+from txcls.inspection.walk.step import Operand, Step
 from txcls.model import TextClassifier
 
 Floats = NDArray[np.floating]
@@ -36,6 +36,10 @@ def _logits(run: ForwardPass, before: Step) -> Step:
         columns=run.text,
         values=logits[None, :, None],
         reads=(before.title,),
+        operands=(
+            Operand("weights of the classes", weight[None], "row"),
+            Operand("vector of the text", pooled[None, :, None], "column"),
+        ),
         _explain=lambda _, c, __: dot_product(
             rf"\ell_{{{c + 1}}}",
             rf"\textstyle\sum_d W_{{{c + 1},d}}\,t_d + b_{{{c + 1}}}",
@@ -50,6 +54,7 @@ def _logits(run: ForwardPass, before: Step) -> Step:
             run.classes.names,
             logits.tolist(),
             lambda n: f"Its logit is {logits[n]:.4f}.",
+            lambda n: (n, 0),
         ),
     )
 
@@ -69,6 +74,7 @@ def _softmax(run: ForwardPass, probabilities: Floats) -> Step:
         values=probabilities.astype(np.float32)[None, :, None],
         quantity="probability",
         reads=("Logits",),
+        operands=(Operand("logits", logits[None, :, None], "column"),),
         _explain=lambda _, c, __: softmax_entry(
             f"P_{{{c + 1}}}",
             logits,
@@ -80,7 +86,7 @@ def _softmax(run: ForwardPass, probabilities: Floats) -> Step:
             result="probability",
         ),
         _ask=lambda _: ask_percentage(
-            f"How probable is {classes[best]} before calibration?", float(probabilities[best])
+            f"How probable is {classes[best]} before calibration?", float(probabilities[best]), (best, 0)
         ),
     )
 
@@ -128,6 +134,7 @@ def _calibrated(run: ForwardPass, surprisal: Floats) -> Step:
         values=probabilities.astype(np.float32)[None, :, None],
         quantity="probability",
         reads=("Softmax: probabilities",),
+        operands=(Operand("probabilities before calibration", np.exp(-surprisal)[None, :, None], "column"),),
         _explain=explain,
         _ask=lambda _: _ask_change(run, np.exp(-surprisal), probabilities),
     )
@@ -143,4 +150,5 @@ def _ask_change(run: ForwardPass, before: Floats, after: Floats) -> Question:
         ("It rises", "It falls", "It stays the same"),
         0 if after[best] > before[best] else 1 if after[best] < before[best] else 2,
         f"It becomes {percentage(after[best])}.",
+        (best, 0),
     )

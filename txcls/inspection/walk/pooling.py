@@ -10,7 +10,7 @@ from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, lo
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
 from txcls.inspection.walk.questions import ask_number
 from txcls.inspection.walk.source_code import snippet
-from txcls.inspection.walk.step import Step
+from txcls.inspection.walk.step import Operand, Step
 from txcls.model import Pooling
 from txcls.text.vocabulary import PAD
 
@@ -48,6 +48,7 @@ def _first_token(run: ForwardPass, before: Step) -> Step:
         columns=run.model_dims,
         values=run.value("pooled")[None, None],
         reads=(before.title,),
+        operands=(Operand(f"state of the {which}", states[None, :1], "cell"),),
         _explain=lambda _, __, d: lookup(f"t_{{{d}}}", f"{before.symbol}_{{1,{d}}}", float(states[0, d])),
         _ask=lambda _: run.ask_token(
             "Which token's vector stands for the text?",
@@ -87,9 +88,16 @@ def _scores(run: ForwardPass, before: Step) -> Step:
         columns=run.text,
         values=scores[None, :, None],
         reads=(before.title,),
+        operands=(
+            Operand(before.means, states[None], "row"),
+            Operand("trained vector", vector[None, :, None], "column"),
+        ),
         _explain=explain,
         _ask=lambda _: run.ask_token(
-            "Which token has the highest score?", scores.tolist(), lambda n: f"Its score is {scores[n]:.4f}."
+            "Which token has the highest score?",
+            scores.tolist(),
+            lambda n: f"Its score is {scores[n]:.4f}.",
+            lambda n: (n, 0),
         ),
     )
 
@@ -112,6 +120,7 @@ def _weights(run: ForwardPass, before: Step, scores: FloatArray) -> Step:
         values=weights[None, :, None],
         quantity="weight",
         reads=(before.title,),
+        operands=(Operand("pooling scores", np.asarray(scores)[None, :, None], "column"),),
         _explain=lambda _, i, __: softmax_entry(
             rf"\alpha_{{{i + 1}}}",
             scores,
@@ -120,7 +129,9 @@ def _weights(run: ForwardPass, before: Step, scores: FloatArray) -> Step:
             each="a_m",
             labels=run.token_labels(),
         ),
-        _ask=lambda _: run.ask_weight(weights, "How much weight does {} have?") if is_learned else None,
+        _ask=lambda _: (
+            run.ask_weight(weights, "How much weight does {} have?", lambda n: (n, 0)) if is_learned else None
+        ),
     )
 
 
@@ -137,6 +148,10 @@ def _weighted_sum(run: ForwardPass, before: Step, pattern: Step) -> Step:
         columns=run.model_dims,
         values=run.value("pooled")[None, None],
         reads=(before.title, pattern.title),
+        operands=(
+            Operand("pooling weights", weights[None, None], "row"),
+            Operand(before.means, states[None], "column"),
+        ),
         _explain=lambda _, __, d: dot_product(
             f"t_{{{d}}}",
             rf"\textstyle\sum_i \alpha_i\,{before.symbol}_{{i,{d}}}",

@@ -14,6 +14,7 @@ Explain = Callable[[int, int, int], Arithmetic]
 Ask = Callable[[int], Question | None]
 """The question for a head."""
 Quantity = Literal["value", "weight", "probability"]
+Use = Literal["row", "column", "cell"]
 
 SYMBOLS = {
     "id": "token ids",
@@ -53,6 +54,26 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Operand:
+    """A matrix that goes into a step's numbers.
+
+    Attributes:
+        name: what it is.
+        values: (H, rows, columns), or (1, rows, columns) if it is the same for every head.
+        used: what of it goes into the number at row i and column j: its row i, its column j, or its number there.
+    """
+
+    name: str
+    values: FloatArray = field(repr=False)
+    used: Use
+
+    def cells(self, head: int = 0) -> FloatArray:
+        """The numbers (rows, columns) for a head."""
+        cells: FloatArray = self.values[head if len(self.values) > 1 else 0]
+        return cells
+
+
+@dataclass(frozen=True)
 class Step:
     """A step of the forward pass for one text.
 
@@ -67,6 +88,7 @@ class Step:
         by_head: whether there is one matrix per head.
         quantity: what the numbers are; weights and probabilities sum to 1 along each row, or along the only column.
         reads: titles of the steps whose numbers go in.
+        operands: the matrices that its numbers are computed from; empty if they come from a formula alone.
     """
 
     name: str
@@ -82,6 +104,7 @@ class Step:
     by_head: bool = False
     quantity: Quantity = "value"
     reads: tuple[str, ...] = ()
+    operands: tuple[Operand, ...] = field(default=(), repr=False)
     _explain: Explain | None = field(default=None, repr=False)
     _ask: Ask | None = field(default=None, repr=False)
 
@@ -95,6 +118,11 @@ class Step:
             raise ValueError(f"the step {self.name!r} has no numbers; its tokens are in the walk's `traced`")
         cells: FloatArray = self.values[head if self.by_head else 0]
         return cells
+
+    @property
+    def means(self) -> str:
+        """What its numbers are, in words."""
+        return SYMBOLS[self.symbol]
 
     def explain(self, row: int, column: int, *, head: int = 0) -> Arithmetic:
         """How one number is computed from the numbers that go in.

@@ -1,0 +1,92 @@
+"""Which stories of heads come back when a model is trained again with another seed, in whichever head?
+
+    for n in 0 1 2 3 4; do python -m txcls train who_won --seed $n --out checkpoints/who_won_seed$n; done
+    python -m benchmarks.head_stories checkpoints/who_won_seed*
+
+Checkpoints are named by folder or name; without any, all whose name begins with who_won are compared. The head atlas of
+each is the one that `txcls evaluate NAME --heads --write` keeps; where there is none, it is measured, which takes about
+a minute for each `who_won`. Clauses are counted one by one, since the same habit may be one clause of a longer story in
+another model.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks._side_by_side import machine
+from txcls.inspection.ablation import measure_heads
+from txcls.inspection.stories import Clause, HeadAtlas, HeadRecord, measure_atlas
+from txcls.listing import checkpoint_names
+from txcls.predictor import Predictor
+
+
+@dataclass(frozen=True)
+class Told:
+    """A clause in one head of one model."""
+
+    model: str
+    head: HeadRecord
+    weight: float
+    """The weight that the head puts on the keys of the clause."""
+
+    def __str__(self) -> str:
+        found, worth = self.head.story, 100 * self.head.worth["uniform"]
+        place = f"{found.story.layer + 1}.{found.story.head + 1}"
+        return f"{self.model} {place} ({found.verdict}, attention {self.weight:.2f}, worth {worth:.1f})"
+
+
+def atlas_of(classifier: Predictor) -> HeadAtlas:
+    """The one that the checkpoint keeps, or a new one."""
+    kept = HeadAtlas.of(classifier)
+    return kept if kept is not None else measure_atlas(classifier, measure_heads(classifier)[1])
+
+
+def clauses_of(atlases: dict[str, HeadAtlas]) -> dict[Clause, list[Told]]:
+    """The clauses of all heads that are not idle, those first that the most models have in a confirmed story."""
+    found: dict[Clause, list[Told]] = {}
+    for model, atlas in atlases.items():
+        for head in atlas.heads:
+            if head.story.verdict != "idle":
+                for clause, weight in zip(head.story.story.clauses, head.story.attention, strict=True):
+                    found.setdefault(clause, []).append(Told(model, head, weight))
+
+    def models(clause: Clause, verdict: str | None) -> int:
+        return len({told.model for told in found[clause] if verdict in (None, told.head.story.verdict)})
+
+    order = sorted(found, key=lambda clause: (-models(clause, "confirmed"), -models(clause, None), str(clause)))
+    return {clause: found[clause] for clause in order}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="trained alike with different seeds")
+    options = parser.parse_args(arguments)
+    print(machine())
+    atlases = {}
+    for name in options.checkpoints or [name for name in checkpoint_names() if name.startswith("who_won")]:
+        classifier = Predictor.load(name)
+        atlas = atlases[classifier.name] = atlas_of(classifier)
+        worth = 100 * sum(max(0.0, head.worth["uniform"]) for head in atlas.heads)
+        print(
+            f"{classifier.name}: heads are worth {worth:.1f} points together, confirmed stories carry "
+            f"{atlas.confirmed_share:.0%}"
+        )
+        for head in atlas.heads:
+            story = head.story
+            print(
+                f"  {story.story.layer + 1}.{story.story.head + 1}  {100 * head.worth['uniform']:5.1f}  "
+                f"{story.verdict:11}  {story.share:5.2f}  {story.control_share:5.2f}  {story.story}"
+            )
+    print("\nclauses of heads that are not idle, and in how many models")
+    for clause, told in clauses_of(atlases).items():
+        models = len({one.model for one in told})
+        confirmed = len({one.model for one in told if one.head.story.verdict == "confirmed"})
+        print(f"  {clause}: in {models} of {len(atlases)}, confirmed in {confirmed}")
+        for one in told:
+            print(f"    {one}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""How fast an exported page answers: a local file opened to its first answer, a key pressed to the redrawn page.
+
+    python -m benchmarks.page_speed [--keys 40] [--starts 3]
+
+A real Chromium with the network off opens single files, one of every classifier that can be exported. "Redrawn" is when
+the page's script has read the text, drawn and laid out everything; the browser's painting comes after that, and is in
+the time to the next frame. "CPU" is what the page's own thread computes for a key, painting and all: on a busy machine
+the other times tell of other programs. "Of most" is the file's size as a share of 1.45 times the weights and 300 kB.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks._side_by_side import machine
+from tests.browser.chromium import find_chromium
+from tests.browser.server import CHROMIUM_ARGS
+from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.listing import list_checkpoints
+from txcls.web.page import export_page, unsupported
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, CDPSession, Page
+
+N_TOKENS = 40
+AIM_FIRST_MS = 1000.0
+AIMS_MS = {"ag_news": 50.0, "who_won": 10.0}
+"""How fast a key is to be answered, at the median."""
+WHEN_ANSWERED = """
+new MutationObserver(() => { window.answeredAt ??= performance.now(); })
+  .observe(document, {subtree: true, attributeFilter: ["data-answered"]})
+"""
+KEYS = """
+async ([text, keys]) => {
+  const box = document.getElementById("text"), redrawn = [], framed = [];
+  for (let n = 0; n < keys; n++) {
+    box.value = text.slice(0, text.length - 1) + "abcdefghij"[n % 10];
+    await new Promise((go) => setTimeout(go, 30));
+    const began = performance.now();
+    box.dispatchEvent(new Event("input"));
+    await new Promise((go) => {
+      const {port1, port2} = new MessageChannel();
+      port1.onmessage = go;
+      port2.postMessage(0);
+    });
+    document.body.getBoundingClientRect();
+    redrawn.push(performance.now() - began);
+    await new Promise((go) => requestAnimationFrame(() => setTimeout(go, 0)));
+    framed.push(performance.now() - began);
+  }
+  return {redrawn: redrawn.slice(keys / 4), framed: framed.slice(keys / 4),
+    tokens: document.querySelectorAll("#tokens [data-token]").length};
+}
+"""
+
+
+def cpu_ms(session: "CDPSession") -> float:
+    """What the page's thread has computed so far, in ms of its own time; `session` has Performance in thread ticks."""
+    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    return 1000 * float(metrics["TaskDuration"])
+
+
+def thread_time(page: "Page") -> "CDPSession":
+    """A session for `cpu_ms`."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    return session
+
+
+def text_of(checkpoint: Checkpoint) -> str:
+    """A text of `N_TOKENS` tokens, or as many as the model reads, whose last word may be any."""
+    words = [token for token in checkpoint.encoder.vocabulary.tokens[4:] if token.isascii() and token.isalpha()]
+    words = words or ["word1"]
+    text = ""
+    for n in range(N_TOKENS):
+        longer = f"{text}{words[(7 * n) % len(words)]} "
+        if len(checkpoint.encoder.encode(longer + "x").tokens) > min(N_TOKENS, checkpoint.encoder.max_length):
+            break
+        text = longer
+    return text + "x"
+
+
+def measure(
+    browser: "Browser", page_file: Path, text: str, *, keys: int, starts: int
+) -> tuple[float, dict[str, list[float]], float]:
+    """The median time to the first answer in ms, the times of the keys, and the CPU time of one key."""
+    first = []
+    for _ in range(starts):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
+        page = context.new_page()
+        page.add_init_script(WHEN_ANSWERED)
+        page.goto(page_file.as_uri())
+        page.wait_for_function("window.answeredAt")
+        first.append(page.evaluate("window.answeredAt"))
+        if len(first) == starts:
+            session = thread_time(page)
+            page.evaluate(KEYS, [text, keys // 4])
+            before = cpu_ms(session)
+            times = page.evaluate(KEYS, [text, keys])
+            cpu = (cpu_ms(session) - before) / keys
+        context.close()
+    return statistics.median(first), times, cpu
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keys", type=int, default=40)
+    parser.add_argument("--starts", type=int, default=3)
+    options = parser.parse_args()
+    executable = find_chromium()
+    if executable is None:
+        sys.exit("there is no Chromium; see tests/browser/chromium.py")
+    print(f"{machine()}; the first answer is to come within {AIM_FIRST_MS:.0f} ms")
+    heads = ("weights", "file", "of most", "first answer", "tokens", "redrawn", "worst", "frame", "CPU")
+    print(f"{'':24}" + "".join(f"{one:>14}" for one in heads) + "   aim")
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        root = Path(scratch)
+        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
+        for name in [one.name for one in list_checkpoints().classifiers]:
+            checkpoint = load_checkpoint(name)
+            if unsupported(checkpoint):
+                continue
+            page = export_page([name], root / f"page-{name}", single_file=True)
+            first, times, cpu = measure(browser, page, text_of(checkpoint), keys=options.keys, starts=options.starts)
+            assert checkpoint.path is not None
+            weights, size = (checkpoint.path / "model.safetensors").stat().st_size, page.stat().st_size
+            aim = f"{AIMS_MS[name]:.0f} ms" if name in AIMS_MS else ""
+            most = 1.45 * weights + 300_000
+            cells = (
+                f"{weights / 1e6:.2f} MB", f"{size / 1e6:.2f} MB", f"{size / most:.0%}", f"{first:.0f} ms",
+                f"{times['tokens']}", f"{statistics.median(times['redrawn']):.1f} ms",
+                f"{max(times['redrawn']):.1f} ms", f"{statistics.median(times['framed']):.1f} ms", f"{cpu:.1f} ms",
+            )  # fmt: skip
+            print(f"{name:24}" + "".join(f"{one:>14}" for one in cells) + f"   {aim}", flush=True)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

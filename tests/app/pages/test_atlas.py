@@ -1,0 +1,196 @@
+"""The page Head atlas, the chips on other pages, and the head on which pages open."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app import reports
+from tests.app.drawn import chart, html_of, numbers, open_page, words_of
+from tests.app.reports import REPORT, WORTH, atlas, save_reports_model
+from tests.app.tiny import PLAIN
+from tests.conftest import make_checkpoint
+from txcls.data.who_won import first_reports
+
+
+@pytest.fixture(autouse=True)
+def _models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    save_reports_model(tmp_path / "who_won")
+    save_reports_model(tmp_path / "news", dataset="ag_news")
+    make_checkpoint(tmp_path / PLAIN, max_length=24)
+
+
+def heads(app: AppTest) -> list[str]:
+    """The heads in the order in which they are listed."""
+    keys = [button.key for button in app.button if button.key and button.key.startswith("atlas_kinds")]
+    return [".".join(str(int(one) + 1) for one in key.split("_")[2:]) for key in keys]
+
+
+def labels(app: AppTest) -> list[str]:
+    return [link.proto.label for link in app.get("page_link")]
+
+
+def test_every_head_has_its_story_verdict_and_figures() -> None:
+    app = open_page("atlas", checkpoint="who_won")
+    shown = html_of(app)
+    share = 100 * 0.76 / sum(WORTH)
+    assert f"{share:.0f} %<small>of the heads’ worth is carried by confirmed stories" in shown
+    for words in (
+        "✓</span> confirmed 1.00", "◐</span> part of it 0.50", "✗</span> wrong −0.20",
+        "○</span> looks clear, does nothing", "The class token attends to the winner",
+        "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>", "zero <b>38.0</b> · mean <b>19.0</b> · even <b>76.0</b>",
+        "0.99 (chance 0.06)", "<b>0.40</b> of uniform", "nothing is lost when its weights are even",
+    ):  # fmt: skip
+        assert words in shown, words
+    assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "by worth"
+
+
+@pytest.mark.parametrize(
+    "order, expected",
+    [
+        ("story", ["2.2", "1.1", "1.2", "2.1"]),
+        ("entropy", ["2.2", "1.1", "1.2", "2.1"]),
+        ("number", ["1.1", "1.2", "2.1", "2.2"]),
+    ],
+)
+def test_heads_are_sorted_and_the_order_is_in_the_address(order: str, expected: list[str]) -> None:
+    app = open_page("atlas", checkpoint="who_won")
+    app.segmented_control(key="atlas_sort").set_value(order).run()
+    assert heads(app) == expected and app.query_params["sort"] == order
+    assert heads(open_page("atlas", checkpoint="who_won", sort=order)) == expected
+
+
+def test_in_lecture_mode_heads_share_slides_and_the_first_follow_the_summary() -> None:
+    app = open_page("atlas", checkpoint="who_won", mode="lecture")
+    assert heads(app) == ["2.2", "1.1", "1.2", "2.1"]
+    assert [slide["shows"] for slide in app.session_state["_slides"]] == [("attn",), ("attn.0", "attn.1"), ("attn.1",)]
+
+
+def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None:
+    app = open_page("atlas", checkpoint="who_won")
+    assert "head 2.2" in chart(app, "chart_kinds").alt, "the head that is worth most"
+    app.button(key="atlas_kinds_0_1").click().run()
+    drawn = chart(app, "chart_kinds")
+    table = atlas().table
+    assert numbers(drawn.figure["data"][0]["z"]) == pytest.approx(table.attention[0, 1] - table.chance, abs=1e-5)
+    assert "head 1.2" in drawn.alt and "winner to winner" in drawn.alt
+    assert (app.query_params["layer"], app.query_params["head"]) == ("1", "2")
+
+
+def test_each_head_is_shown_on_a_sentence_that_opens_on_attention() -> None:
+    app = open_page("atlas", checkpoint="who_won")
+    links = [link.proto for link in app.get("page_link") if link.proto.label.startswith("“")]
+    assert len(links) == 4
+    texts = [one.text.replace(" ", "+").replace(",", "%2C") for one in first_reports("test", 64)]
+    for link, (layer, head) in zip(links, ((2, 2), (1, 1), (1, 2), (2, 1)), strict=True):
+        assert link.page == "attention" and f"layer={layer}&head={head}" in link.query_string
+        assert any(text in link.query_string for text in texts), "generated, in the test split"
+    others = open_page("atlas", checkpoint="news")
+    assert not any(one.text in str(labels(others)) for one in first_reports("test", 64)), "its examples are news"
+    assert sum(label.startswith("“") for label in labels(others)) == 4
+
+
+def test_a_checkpoint_without_an_atlas_names_the_command_and_those_that_have_one() -> None:
+    app = open_page("atlas", checkpoint=PLAIN)
+    assert app.code[0].value == f"python -m txcls evaluate {PLAIN} --heads --write"
+    assert [label for label in labels(app) if label.startswith(("news", "who"))] == ["news →", "who\\_won →"]
+
+
+def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> None:
+    for params, shown in (
+        ({}, "2.2"),
+        ({"layer": "1"}, "1.1"),
+        ({"head": "1"}, "1.1"),
+        ({"layer": "1", "head": "2"}, "1.2"),
+    ):
+        app = open_page("attention", checkpoint="who_won", text=REPORT, **params)
+        layer, head = shown.split(".")
+        assert any(one.value == f"Layer {layer}, head {head}" for one in app.subheader), (params, shown)
+    app = open_page("steps", checkpoint="who_won", text=REPORT, step="scores")
+    assert "Layer 2" in app.subheader[0].value and "head 2" in app.subheader[0].value
+    app = open_page("attention", checkpoint=PLAIN, text=REPORT)
+    assert any(one.value == "Layer 1, head 1" for one in app.subheader), "nothing was measured"
+
+
+def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> None:
+    confirmed = "class token → winner · confirmed 1.00 · worth 76 points"
+    assert confirmed in html_of(open_page("attention", checkpoint="who_won", text=REPORT))
+    assert confirmed in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="scores"))
+    assert confirmed not in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="embedding"))
+    assert "txcls-story" not in html_of(open_page("attention", checkpoint=PLAIN, text=REPORT))
+    shown = html_of(open_page("switchboard", checkpoint="who_won", text=REPORT))
+    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, does nothing"):
+        assert words in shown
+
+
+def test_who_looks_at_an_idle_head_is_offered_the_model_in_which_heads_matter() -> None:
+    def offers(page: str, **params: str) -> list[str]:
+        return [one for one in labels(open_page(page, text=REPORT, **params)) if "In who_won" in one]
+
+    idle = {"checkpoint": "news", "layer": "2", "head": "1"}
+    assert offers("attention", **idle) == [
+        "Head 2.1 is idle: what it attends to hardly changes the accuracy. In who_won heads decide the answer →"
+    ]
+    assert offers("switchboard", checkpoint="news", switched="2.1") == offers("attention", **idle)
+    assert not offers("switchboard", checkpoint="news", switched="2.2,1.ff")
+    assert offers("switchboard", checkpoint="news") == offers("atlas", checkpoint="news") == offers("attention", **idle)
+    app = open_page("switchboard", text=REPORT, checkpoint="news")
+    [link] = [one.proto for one in app.get("page_link") if "In who_won" in one.proto.label]
+    assert link.page == "switchboard" and "checkpoint=who_won" in link.query_string, "on the same page"
+    assert not offers("attention", checkpoint="news"), "this head matters"
+    assert not offers("attention", checkpoint="who_won", layer="2", head="1"), "it is that model"
+    assert not offers("attention", checkpoint=PLAIN), "nothing was measured"
+
+
+def test_several_idle_heads_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "WORTH", (0.5, 0.0, 0.0, 0.76))
+    save_reports_model(tmp_path / "quiet", dataset="ag_news")
+    for page in ("atlas", "switchboard"):
+        assert (
+            "2 of 4 heads are idle: what any one of them attends to hardly changes the accuracy. In who_won heads "
+            "decide the answer →"
+        ) in labels(open_page(page, text=REPORT, checkpoint="quiet"))
+
+
+def box(app: AppTest, name: str) -> object:
+    return app.selectbox(key=f"report_{name}")
+
+
+def test_select_boxes_write_a_sentence_of_the_grammar() -> None:
+    app = open_page("classify", checkpoint="who_won", text="anything")
+    for name, value, expected in (
+        ("winner", "United", "United beat City."),
+        ("loser", "Albion", "United beat Albion."),
+        ("main", "passive", "Albion were beaten by United."),
+        ("first", "lost to", "Albion, who lost to Athletic last week, were beaten by United."),
+        ("second", "whom", "Albion, who lost to Athletic last week, were beaten by United, whom City beat last week."),
+        ("first", "", "Albion were beaten by United, whom City beat last week."),
+        ("second", "", "Albion were beaten by United."),
+        ("main", "not but lost", "Not United but Albion lost the match."),
+        ("main", "inverse", "Albion lost to United."),
+        ("ending", "at home", "Albion lost to United at home."),
+        ("winner", "Albion", "Athletic lost to Albion at home."),
+    ):
+        box(app, name).set_value(value).run()  # type: ignore[attr-defined]
+        assert not app.exception
+        assert app.text_area[0].value == app.query_params["text"] == expected, (name, value)
+    app.button(key="report_exchange").click().run()
+    assert app.text_area[0].value == "Albion lost to Athletic at home."
+    assert "txcls-answer" in html_of(app)
+
+
+def test_there_is_no_builder_for_other_data() -> None:
+    app = open_page("classify", checkpoint="news", text=REPORT)
+    assert not [one for one in app.selectbox if one.key and one.key.startswith("report")]
+
+
+def test_unknown_words_are_listed_with_words_that_the_model_knows() -> None:
+    app = open_page("classify", checkpoint="who_won", text="Chelsea beat City.")
+    assert "Words that this model does not know" in words_of(app)
+    assert "Words that this model does not know" not in words_of(
+        open_page("classify", checkpoint="who_won", text=REPORT)
+    )
+    assert "Words that this model does not know" not in words_of(
+        open_page("classify", checkpoint=PLAIN, text="Chelsea")
+    )

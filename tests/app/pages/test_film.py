@@ -1,0 +1,200 @@
+"""The page Training film."""
+
+import base64
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import each_bad_text, open_page, words_of
+from tests.app.film import FILMED, train_with_snapshots
+from tests.conftest import make_checkpoint
+from txcls.app.components.training_film import MOST_BARS, film_data
+from txcls.checkpoint import save_checkpoint
+from txcls.data.examples import EXAMPLES, REPORTS
+from txcls.inspection.training_film import TrainingFilm, flips, questions, training_film
+from txcls.predictor import Predictor
+from txcls.snapshots import SnapshotRow
+
+TEXT = "voters went to the polls"
+PLAIN = "plain"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("filmed")
+    train_with_snapshots(root / FILMED)
+    make_checkpoint(root / PLAIN)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _one_with_states_and_one_without(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(trained))
+
+
+def sent(app: AppTest) -> Any:
+    """What the browser gets to draw the film from."""
+    [film] = [one.proto for one in app.get("bidi_component") if one.proto.component_name == "txcls_training_film"]
+    return json.loads(film.json)
+
+
+def has_film(app: AppTest) -> bool:
+    return any(one.proto.component_name == "txcls_training_film" for one in app.get("bidi_component"))
+
+
+def attention(data: Any) -> np.ndarray:
+    """The weights (N, L, H, T, T) that the browser draws."""
+    weights = np.frombuffer(base64.b64decode(data["attention"]), dtype="<u2")
+    return weights.reshape(*data["shape"], -1) / (2**16 - 1)
+
+
+def test_the_browser_gets_the_librarys_numbers_of_every_state_at_once() -> None:
+    data = sent(open_page("film", checkpoint=FILMED, text=TEXT))
+    classifier = Predictor.load(FILMED)
+    film = training_film(classifier, TEXT)
+    rows = classifier.checkpoint.snapshots.rows  # type: ignore[union-attr]
+    assert data["steps"] == [row.step for row in rows] and data["steps"][0] == 0
+    for field in ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy"):
+        assert data[field] == [getattr(row, field) for row in rows]
+    assert data["classes"] == list(classifier.classes) and not data["has_others"]
+    np.testing.assert_allclose(data["probabilities"], film.probabilities, atol=1e-6)
+    np.testing.assert_allclose(data["probabilities"][-1], classifier.probabilities([TEXT])[0], atol=1e-5)
+    np.testing.assert_allclose(data["lens"], film.lens.max(axis=-1), atol=1e-6)
+    assert data["lens_answers"] == film.lens.argmax(axis=-1).tolist()
+    assert data["answers"] == film.answers.tolist()
+    assert tuple(data["flips"]) == flips(film.answers) and tuple(data["asked"]) == questions(film.answers)
+    assert data["tokens"] == TEXT.split()
+    np.testing.assert_allclose(attention(data), film.attention, atol=1e-5)
+    assert len(base64.b64decode(data["colours"])) == 3 * 256
+
+
+@pytest.mark.parametrize("step, at", [("0", 0), ("2", 2), ("4", 3), ("7", 4), ("999999999", 5), ("-3", 0)])
+def test_a_link_opens_the_nearest_state(step: str, at: int) -> None:
+    app = open_page("film", checkpoint=FILMED, text=TEXT, training_step=step)
+    data = sent(app)
+    assert data["steps"] == [0, 1, 2, 3, 5, 12] and data["at"] == at
+    assert app.query_params["text"] == TEXT and app.query_params.get("training_step", "0") == str(max(int(step), 0))
+
+
+def test_the_step_that_the_browser_wrote_into_the_address_is_kept_when_the_text_changes() -> None:
+    app = open_page("film", checkpoint=FILMED, text=TEXT)
+    assert "training_step" not in app.query_params
+    app.query_params["training_step"] = "3"
+    app.text_area[0].set_value("the bank raised its rates").run()
+    assert app.query_params["training_step"] == "3" and app.query_params["text"] == "the bank raised its rates"
+    assert sent(app)["at"] == 3 and sent(app)["tokens"] == ["the", "bank", "raised", "its", "rates"]
+
+
+def test_a_text_too_long_for_the_address_survives_a_step_written_into_it() -> None:
+    app = open_page("film", checkpoint=FILMED)
+    long = "the bank raised its rates again " * 100
+    app.text_area[0].set_value(long).run()
+    assert "text" not in app.query_params
+    app.query_params["training_step"] = "5"
+    app.run()
+    assert app.text_area[0].value == long and app.query_params["training_step"] == "5"
+
+
+def test_a_long_text_is_shown_through_a_window() -> None:
+    app = open_page("film", checkpoint=FILMED, text="the bank raised its rates again " * 12)
+    [slider] = [one for one in app.slider if "64 of this text's" in one.label]
+    assert sent(app)["shape"][3] == 64 == len(sent(app)["tokens"])
+    slider.set_value(3).run()
+    assert sent(app)["tokens"][:2] == ["raised", "its"]
+    film = training_film(Predictor.load(FILMED), app.text_area[0].value or "", shown=slice(2, 66))
+    np.testing.assert_allclose(attention(sent(app)), film.attention, atol=1e-5)
+
+
+def test_the_film_can_be_read_as_a_table() -> None:
+    app = open_page("film", checkpoint=FILMED, text=TEXT)
+    assert "| step |" not in words_of(app)
+    app.session_state["film_table"] = True  # AppTest cannot click on expanders
+    app.run()
+    [table] = [one.value for one in app.markdown if one.value.startswith("| step |")]
+    film, classes = training_film(Predictor.load(FILMED), TEXT), Predictor.load(FILMED).classes
+    lines = table.splitlines()[2:]
+    assert len(lines) == len(film.rows)
+    for line, row, answer in zip(lines, film.rows, film.answers, strict=True):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[0] == f"{row.step:,}" and cells[2] == f"{row.validation_loss:.4f}"
+        assert cells[4].replace("\\", "") == classes[answer]
+
+
+def test_it_says_whether_the_last_state_is_the_model_of_the_other_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "the last one is the model that the other pages show" in words_of(open_page("film", checkpoint=FILMED))
+    made = Predictor.load(FILMED).checkpoint
+    history = [{**row, "best": row["step"] == 4} for row in made.history]
+    save_checkpoint(replace(made, history=history), tmp_path / FILMED)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    words = words_of(open_page("film", checkpoint=FILMED))
+    assert "the other pages show the weights of step 4, which did best on validation rows" in words
+    assert "the film goes on to step 12" in words
+
+
+def test_a_checkpoint_without_states_offers_those_that_have_them() -> None:
+    app = open_page("film", checkpoint=PLAIN, text=TEXT)
+    assert not has_film(app)
+    assert "was trained without keeping states along the way" in app.info[0].value
+    app.button(key=f"film_of_{FILMED}").click().run()
+    assert app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
+    assert has_film(app) and not app.info
+
+
+def test_an_example_gives_way_to_one_that_the_offered_model_knows(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Predictor.load(FILMED).checkpoint
+    data = made.config.data.model_copy(update={"dataset": "who_won"})
+    save_checkpoint(replace(made, config=made.config.model_copy(update={"data": data})), tmp_path / "who_won")
+    make_checkpoint(tmp_path / PLAIN)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("film", checkpoint=PLAIN, text=EXAMPLES[2].text)
+    app.button(key="film_of_who_won").click().run()
+    assert app.text_area[0].value == REPORTS[0].text == app.query_params["text"]
+
+
+def test_without_any_film_it_says_how_to_train_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_checkpoint(tmp_path / PLAIN)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("film", text=TEXT)
+    assert "`python -m txcls train who_won --snapshots 24`" in app.info[0].value and not app.error
+
+
+def test_bad_texts_are_answered_calmly() -> None:
+    app = open_page("film", checkpoint=FILMED)
+    for kind in each_bad_text(app):
+        asked = any("Type a few words" in info.value for info in app.info)
+        assert asked == (kind in ("empty", "white space")), kind
+        if has_film(app):
+            sent(app)
+
+
+def test_of_many_classes_those_are_sent_that_have_a_bar_in_some_state() -> None:
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(3, 100)) * 4
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    film = TrainingFilm(
+        rows=tuple(SnapshotRow(n, 1.0, 0.5) for n in range(3)),
+        tokens=(),
+        logits=logits.astype(np.float32),
+        probabilities=probabilities,
+        attention=np.zeros((3, 1, 1, 2, 2), np.float32),
+        states=("embeddings",),
+        lens=probabilities[:, None],
+    )
+    classes = [f"class {n}" for n in range(100)]
+    data = film_data(film, classes, model="m", tokens=["a", "b"], at=0)
+    assert data["has_others"] and MOST_BARS <= len(data["classes"]) <= 3 * MOST_BARS
+    for n, row in enumerate(probabilities):
+        best = np.argsort(-row)[:MOST_BARS]
+        shown = sorted(zip(data["probabilities"][n], data["classes"], strict=True), reverse=True)[:MOST_BARS]
+        assert [int(re.findall(r"\d+", name)[0]) for _, name in shown] == best.tolist()
+        assert data["classes"][data["answers"][n]] == classes[best[0]]

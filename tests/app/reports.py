@@ -1,0 +1,59 @@
+"""A tiny untrained model of match reports, with an atlas that is made up: every verdict once."""
+
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tests.conftest import FITTED, tiny_config
+from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.config import RunConfig
+from txcls.data.who_won import TEAMS, first_reports
+from txcls.inspection.stories import Clause, HeadAtlas, HeadRecord, KindsTable, MeasuredStory, Story, with_atlas
+from txcls.model import TextClassifier
+from txcls.text.encoder import TextEncoder
+
+REPORT = "Rovers beat City yesterday."
+CONFIRMED = MeasuredStory(
+    story=Story(1, 1, (Clause("class token", "winner"),)), n=40, held=1.0, accuracy=1.0, even=0.24, told=1.0,
+    control=0.17, share=1.0, interval=(0.9, 1.0), control_share=-0.09, attention=(0.99,), chance=(0.06,),
+    verdict="confirmed",
+)  # fmt: skip
+PART = replace(CONFIRMED, story=Story(0, 0, (Clause("verb", "itself"),)), share=0.5, verdict="part of it")
+WRONG = replace(CONFIRMED, story=Story(0, 1, (Clause("loser", "marker"),)), share=-0.2, verdict="wrong")
+CLEAR = replace(
+    CONFIRMED, story=Story(1, 0, (Clause("other team", "winner"),)), even=1.0, share=nan, interval=(nan, nan),
+    control_share=nan, verdict="idle",
+)  # fmt: skip
+WORTH = (0.5, 0.01, 0.0, 0.76)
+
+
+def atlas() -> HeadAtlas:
+    """Of two layers with two heads; head 2.2 is worth most."""
+    kinds = ("class token", "winner")
+    attention = np.linspace(0.1, 0.9, 16).round(4).reshape(2, 2, 2, 2)
+    entropy = np.array([[0.5, 0.6], [0.7, 0.4]])
+    table = KindsTable(kinds, kinds, np.ones((2, 2)), np.full((2, 2), 0.1), attention, entropy)
+    heads = [
+        HeadRecord({"zero": worth / 2, "mean": worth / 4, "uniform": worth}, found)
+        for worth, found in zip(WORTH, (PART, WRONG, CLEAR, CONFIRMED), strict=True)
+    ]
+    return HeadAtlas("test", 40, 40, 10, table, tuple(heads))
+
+
+def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who_won") -> Checkpoint:
+    """Save and return it; without an atlas unless `measured`."""
+    values = tiny_config(pooling="class_token", max_length=40).model_dump()
+    config = RunConfig.model_validate({**values, "data": {"dataset": dataset}})
+    texts = [one.text for one in first_reports("train", 40)]
+    encoder = TextEncoder.fit(texts, config.text, max_length=40, class_token=True)
+    torch.manual_seed(0)
+    network = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(TEAMS))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    made = Checkpoint(path, config, encoder, TEAMS, network, FITTED, {"training": {"seed": 0}}, [{"epoch": 1}])
+    save_checkpoint(with_atlas(made, atlas()) if measured else made)
+    return load_checkpoint(path)

@@ -1,0 +1,33 @@
+"""What the tests of exported pages do again and again: write a text, read the bars."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from txcls.predictor import Predictor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a & b", '"quoted" \u202e backwards')
+"""Names that would be markup."""
+Open = Callable[..., "Page"]
+
+
+def write(page: "Page", text: str) -> None:
+    """Put a text into the box and wait for its answer."""
+    before = page.locator("html").get_attribute("data-answered")
+    page.fill("#text", text)
+    page.wait_for_function("(before) => document.documentElement.dataset.answered !== before", arg=before)
+
+
+def bars(page: "Page") -> list[tuple[str, str]]:
+    names, numbers = (
+        page.locator(".machine-bars .name").all_inner_texts(),
+        page.locator(".machine-bars .number").all_inner_texts(),
+    )
+    return list(zip(names, numbers, strict=True))
+
+
+def wanted(classifier: Predictor, text: str) -> list[str]:
+    ranked = classifier.predict([text])[0].ranked
+    return [f"{one.probability:.1%}".replace("%", " %") for one in ranked]

@@ -1,0 +1,41 @@
+"""The page Head atlas in a browser."""
+
+from playwright.sync_api import Page, expect
+
+from tests.app.reports import atlas
+from tests.browser.conftest import Server
+from tests.browser.visiting import CHART, query, settle, visit
+
+
+def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server: Server) -> None:
+    visit(page, server, "atlas", checkpoint="reports")
+    heads = page.locator('[class*="st-key-atlas_head"]')
+    expect(heads).to_have_count(len(atlas().heads))
+    expect(heads.first).to_contain_text("Head 2.2")
+    page.get_by_text("layer and head", exact=True).click()
+    expect(heads.first).to_contain_text("Head 1.1")
+    settle(page)
+    page.get_by_role("button", name="Show kinds of 1.2").click()
+    expect(page.get_by_role("heading", name="Head 1.2: attention by kinds")).to_be_visible()
+    settle(page)
+    assert {name: query(page)[name] for name in ("sort", "layer", "head")} == {
+        "sort": "number", "layer": "1", "head": "2",
+    }  # fmt: skip
+    heads.first.get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Layer 1, head 1", exact=True)).to_be_visible()
+    page.wait_for_selector(CHART)
+    settle(page)
+    expect(page.get_by_text("verb → itself · part of it 0.50 · worth 50 points")).to_be_visible()
+    assert (query(page)["layer"], query(page)["head"]) == ("1", "1")
+
+
+def test_a_sentence_is_built_and_an_unknown_word_replaced(page: Page, server: Server) -> None:
+    visit(page, server, checkpoint="reports", text="Chelsea beat City.")
+    page.get_by_role("button", name="Chelsea", exact=True).click()
+    page.get_by_role("menuitem", name="Rovers").click()
+    expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value("Rovers beat City.")
+    settle(page)
+    page.get_by_role("button", name="Build a sentence").click()
+    page.get_by_role("button", name="Exchange the teams").click()
+    expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value("City beat Rovers.")
+    settle(page)

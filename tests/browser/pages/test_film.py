@@ -1,0 +1,160 @@
+"""The page Training film in a browser: slider, keys and play button move without the server."""
+
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, WebSocket, expect
+
+from tests.app.film import FILMED
+from tests.browser.conftest import Server
+from tests.browser.visiting import query, settle, text_box, visit
+from txcls import figures
+from txcls.inspection.training_film import TrainingFilm, questions, training_film
+from txcls.predictor import Predictor
+
+TEXT = "voters went to the polls"
+FILM = ".film canvas"
+PIXELS = """(canvas) => {
+  const {width, height} = canvas
+  return [...canvas.getContext("2d").getImageData(0, 0, width, height).data]
+}"""
+
+
+@pytest.fixture(scope="module")
+def classifier(server: Server) -> Predictor:
+    return Predictor.load(server.log.parent / "checkpoints" / FILMED)
+
+
+@pytest.fixture(scope="module")
+def film(classifier: Predictor) -> TrainingFilm:
+    return training_film(classifier, TEXT)
+
+
+def percent(share: float) -> str:
+    return unescape(figures.percent(round(float(share), 6)))
+
+
+def bars(page: Page) -> list[tuple[str, str]]:
+    """Class and probability of each bar, from top to bottom."""
+    found = page.locator(".film .classes li:visible").evaluate_all(
+        """(items) => items
+          .map((item) => ({item, top: Number(/\\* ([\\d.]+)/.exec(item.style.transform)?.[1] ?? 0)}))
+          .sort((one, other) => one.top - other.top)
+          .map(({item}) => [...item.querySelectorAll("span")].map((span) => span.textContent).filter(Boolean))"""
+    )
+    return [(name.removesuffix(" ★"), value) for name, value in found]
+
+
+def expected_bars(film: TrainingFilm, classes: tuple[str, ...], n: int) -> list[tuple[str, str]]:
+    order = np.argsort(-film.probabilities[n], kind="stable")
+    return [(classes[index], percent(film.probabilities[n, index])) for index in order]
+
+
+def listen(page: Page) -> list[object]:
+    """Everything that the browser sends to the server from now on."""
+    sent: list[object] = []
+
+    def watch(socket: WebSocket) -> None:
+        socket.on("framesent", lambda frame: sent.append(frame))
+
+    page.on("websocket", watch)
+    return sent
+
+
+def test_slider_keys_and_play_show_every_state_without_the_server(
+    page: Page, server: Server, classifier: Predictor, film: TrainingFilm
+) -> None:
+    sent = listen(page)
+    visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT)
+    assert sent, "the run that drew the page was asked for"
+    slider = page.get_by_role("slider", name="State of the training")
+    expect(slider).to_have_value("0")
+    page.wait_for_timeout(500)
+    before = len(sent)
+    seen = []
+    slider.focus()
+    for n, row in enumerate(film.rows):
+        expect(page.locator(".film .where")).to_have_text(f"Step {row.step} of 12")
+        assert bars(page) == expected_bars(film, classifier.classes, n)
+        lens = page.locator(".film .lens li .value").all_text_contents()
+        assert lens == [percent(share) for share in film.lens[n].max(axis=-1)]
+        seen.append(page.locator(FILM).first.evaluate(PIXELS))
+        page.keyboard.press(("ArrowRight", "PageDown")[n % 2])
+    assert len({tuple(pixels) for pixels in seen}) == len(film.rows), "the maps change with the state"
+    expect(slider).to_have_value("5")
+    last = f"step 12 of 12: {classifier.classes[film.answers[-1]]}, {percent(film.probabilities[-1].max())}"
+    expect(slider).to_have_attribute("aria-valuetext", last)
+    expect(page).to_have_url(re.compile("training_step=12"))
+    page.keyboard.press("Space")  # from the beginning again, and to the end
+    expect(page.locator(".film .play")).to_contain_text("Pause")
+    expect(page.locator(".film .where")).to_contain_text("Step 2 ")
+    expect(page.locator(".film .play")).to_contain_text("Play again")
+    expect(slider).to_have_value("5")
+    page.keyboard.press("PageUp")
+    expect(slider).to_have_value("4")
+    box = slider.bounding_box()
+    assert box
+    slider.click(position={"x": 9, "y": box["height"] / 2})
+    expect(page.locator(".film .where")).to_contain_text("Step 0 ")
+    expect(page).not_to_have_url(re.compile("training_step"))
+    assert len(sent) == before, "nothing was asked of the server"
+
+
+def test_the_step_stays_in_the_link_when_the_text_changes_and_opens_again(page: Page, server: Server) -> None:
+    visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT, training_step=3)
+    expect(page.locator(".film .where")).to_have_text("Step 3 of 12")
+    page.locator("h1").click()
+    page.keyboard.press("PageDown")
+    expect(page).to_have_url(re.compile("training_step=5"))
+    text_box(page).fill("the bank raised its rates")
+    page.wait_for_url(re.compile("bank"))
+    settle(page)
+    expect(page.locator(".film .where")).to_have_text("Step 5 of 12")
+    page.wait_for_timeout(500)
+    assert query(page)["training_step"] == "5" and query(page)["text"] == "the bank raised its rates"
+    page.reload()
+    page.wait_for_selector(FILM)
+    expect(page.locator(".film .where")).to_have_text("Step 5 of 12")
+    text_box(page).press("PageDown")
+    text_box(page).press("Space")
+    expect(page.locator(".film .where")).to_have_text("Step 5 of 12")  # keys in the box belong to the text
+
+
+def test_predict_first_covers_a_state_until_it_is_answered(
+    page: Page, server: Server, classifier: Predictor, film: TrainingFilm
+) -> None:
+    asked = questions(film.answers)
+    assert asked, "the model must have changed its mind about this text"
+    visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT)
+    page.get_by_role("checkbox", name="Predict first").check()
+    page.locator(".film .play").click()
+    question = page.get_by_text("Does the model say")
+    for n in asked:
+        expect(question).to_be_visible()  # playing stops there
+        expect(page.locator(".film .where")).to_contain_text(f"Step {film.rows[n].step} ")
+        expect(page.locator(".film .state")).to_be_hidden()
+        right = film.answers[n] == film.answers[-1]
+        page.get_by_role("button", name="Yes").click()
+        said = page.locator(".film .verdict")
+        expect(said).to_contain_text("✓ Right" if right else "✗ Wrong")
+        expect(said).to_contain_text(f"{classifier.classes[film.answers[n]]}, {percent(film.probabilities[n].max())}")
+        expect(page.locator(".film .state")).to_be_visible()
+        page.locator(".film .play").click()
+    expect(page.locator(".film .play")).to_contain_text("Play again")
+
+
+def test_a_head_is_enlarged_with_its_tokens_and_shrinks_again(page: Page, server: Server, film: TrainingFilm) -> None:
+    visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT, training_step=12)
+    page.get_by_role("button", name="Layer 2, head 1; largest weight").click()
+    large = page.get_by_role("img", name="Attention of Layer 2, head 1")
+    pattern = film.attention[-1, 1, 0]
+    query_place, key_place = np.unravel_index(int(pattern.argmax()), pattern.shape)
+    words = TEXT.split()
+    label = large.get_attribute("aria-label") or ""
+    assert f"{words[query_place]} → {words[key_place]} {pattern.max():.2f}" in label
+    assert page.locator(".film .queries span").all_text_contents() == words
+    page.keyboard.press("Escape")
+    expect(page.locator(".film .maps")).to_be_visible()
+    expect(page.get_by_role("button", name="Layer 2, head 1; largest weight")).to_be_focused()

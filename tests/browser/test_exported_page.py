@@ -1,0 +1,141 @@
+"""The exported page in a real Chromium: it answers while one types, from a disk and with no network."""
+
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.exported import HOSTILE, Open, bars, wanted, write
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.inspection.ablation import Change, ablate
+from txcls.predictor import Predictor
+from txcls.web.page import export_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def hosted(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a page as a folder that a plain server of files serves."""
+    folders = [one.checkpoint.path for one in classifiers.values() if one.checkpoint.path]
+    page = export_page(folders, tmp_path_factory.mktemp("hosted") / "page")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(page.parent)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/index.html"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.smoke
+def test_it_answers_at_every_key_from_a_disk_without_network(
+    single: str, classifiers: dict[str, Predictor], open_page: Open
+) -> None:
+    page = open_page(single, offline=True)
+    page.fill("#text", "")
+    for typed in range(1, len(TEXTS[0]) + 1):
+        page.locator("#text").press_sequentially(TEXTS[0][typed - 1])
+    n = len(classifiers["first"].encoder.encode(TEXTS[0]).tokens)
+    page.wait_for_function("(n) => document.querySelectorAll('#tokens span').length === n", arg=n)
+    assert [number for _, number in bars(page)] == wanted(classifiers["first"], TEXTS[0])
+
+
+@pytest.mark.smoke
+def test_class_names_titles_and_tokens_are_never_markup(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(
+        page, "<b onmouseover=alert(3)>bold</b> &lt;img src=x onerror=alert(4)&gt; \u202e\u0000 <svg/onload=alert(5)>"
+    )
+    page.locator("#card summary").click()
+    shown = {name for name, _ in bars(page)}
+    assert {HOSTILE[0], HOSTILE[1], HOSTILE[2]} <= shown and '"quoted" · backwards' in shown
+    assert page.locator("img, main svg :is(image, a), body script:not([type]), #tokens b, .machine-bars b").count() == 0
+    assert page.locator("h1").inner_text() == HOSTILE[1]
+
+
+@pytest.mark.smoke
+def test_a_head_is_switched_off_and_on(single: str, classifiers: dict[str, Predictor], open_page: Open) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    page.locator(".head input").nth(3).uncheck()
+    page.wait_for_selector(".machine-bars .then")
+    changed = ablate(classifiers["first"], TEXTS[0], [[Change("head", "zero", 1, 1)]]).changed[0]
+    assert [number for _, number in bars(page)] == [
+        f"{p:.1%}".replace("%", " %") for p in sorted(changed, reverse=True)
+    ]
+    assert "Head 2.2 is switched off" in page.locator(".machine-bar p").inner_text()
+    assert "orange marks" in page.locator("#bars-caption").inner_text()
+    page.locator("#all-on").click()
+    page.wait_for_selector(".machine-bars .then", state="detached")
+    assert [number for _, number in bars(page)] == wanted(classifiers["first"], TEXTS[0])
+
+
+def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, Predictor], open_page: Open) -> None:
+    page = open_page(hosted)
+    page.locator("#models").select_option("second: a test")
+    page.wait_for_function("() => document.querySelectorAll('.head').length === 8")
+    write(page, TEXTS[1])
+    page.locator(".head button").nth(6).click()
+    page.locator(".head input").nth(0).uncheck()
+    page.locator("#how").select_option("attend evenly")
+    page.locator("#tokens span").nth(2).click()
+    page.locator("#theme").click()
+    page.wait_for_function("() => location.hash.includes('query') && location.hash.includes('theme')")
+    again = open_page(page.url)
+    for place in (".machine-bars", "#map-title", "#readout", "#tokens-caption"):
+        assert again.locator(place).inner_text() == page.locator(place).inner_text()
+    assert again.locator("#text").input_value() == TEXTS[1]
+    assert again.locator("#how").input_value() == "uniform"
+    assert "head 3 in layer 2" in again.locator("#map-title").inner_text()
+    assert again.locator("html").get_attribute("data-theme") == "dark"
+    assert "data-theme" in again.content() and again.locator(".head.off").count() == 1
+
+
+def test_a_folder_opened_from_a_disk_says_what_to_do(hosted: str, tmp_path: Path, browser: "Browser") -> None:
+    made = make_checkpoint(tmp_path / "tiny")
+    page = browser.new_page()
+    page.goto(export_page([tmp_path / "tiny"], tmp_path / "page").as_uri())
+    page.wait_for_selector("#problem:not([hidden])")
+    assert made.path and "--single-file" in page.locator("#problem").inner_text()
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   \n ", "\u200b", "the " * 400, "a\u0000b \ud800", "שלום عليكم 日本語", "<cls>"]
+)
+def test_any_text_is_read_or_a_friendly_line_is_shown(single: str, open_page: Open, text: str) -> None:
+    page = open_page(single)
+    write(page, "the striker")
+    page.evaluate("(text) => { const box = document.getElementById('text'); box.value = text;"
+                  " box.dispatchEvent(new Event('input')); }", text)  # fmt: skip
+    page.wait_for_timeout(200)
+    said = page.locator("#answer").inner_text()
+    assert said and (page.locator(".machine-bars li").count() == 4) == bool(page.locator("#tokens span").count())
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_nothing_is_wider_than_the_screen(single: str, open_page: Open, width: int) -> None:
+    page = open_page(single, width=width, height=900)
+    write(page, "x" * 300 + " " + " ".join(TEXTS))
+    page.locator("#card summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_arrow_keys_choose_a_cell_of_the_map(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    page.locator("#map").press("ArrowRight")
+    page.locator("#map").press("ArrowDown")
+    page.locator("#map").press("ArrowRight")
+    assert page.locator("#readout").inner_text().startswith("“striker” attends to “striker” with weight 0.")
+    page.locator("#map").press("Escape")
+    assert page.locator("#readout").inner_text().startswith("On average")

@@ -1,0 +1,291 @@
+"""Lecture mode in a browser: what is seen is large and fits the window; PageDown turns it wherever the focus is."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.app.film import FILMED, N_STATES
+from tests.app.reports import REPORT
+from tests.app.tiny import PLAIN
+from tests.browser.conftest import Server
+from tests.browser.visiting import query, settle, text_box, visit
+from txcls.app.pages import PAGES
+from txcls.inspection.walk import walk_through
+from txcls.predictor import Predictor
+
+TEXT = "the bank raised its rates again"
+STRIP, CHARTS = ".st-key-lecture_strip", ".js-plotly-plot"
+BAR = ".st-key-lecture .bar"
+MEASURED = """() => {
+  const slides = [...document.querySelectorAll('[class*="st-key-slide_"]')]
+  const slide = slides.find((one) => getComputedStyle(one).opacity === "1")
+  if (!slide) return null
+  const small = []
+  const look = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const element = node.parentElement ?? node.parentNode.host
+      const style = getComputedStyle(element), {width, height} = element.getBoundingClientRect()
+      const size = parseFloat(style.fontSize) * element.currentCSSZoom
+      const seen = style.visibility === "visible" && style.display !== "none" && width > 1 && height > 1
+      if (node.textContent.trim() && seen && size < 23.9 && !element.closest(".katex, sup, sub")) {
+        small.push(`${node.textContent.trim().slice(0, 40)}: ${size}`)
+      }
+    } else if (!["STYLE", "SCRIPT"].includes(node.tagName)) {
+      if (node.shadowRoot) look(node.shadowRoot)
+      node.childNodes.forEach(look)
+    }
+  }
+  for (const root of [slide, document.querySelector(".st-key-lecture_strip")]) if (root) look(root)
+  const main = document.querySelector('[data-testid="stMain"]')
+  const box = slide.getBoundingClientRect()
+  const stray = [...main.querySelectorAll("p, label, button, input, h1, h2, h3")].filter((one) =>
+    !one.closest('[class*="st-key-slide_"], .st-key-lecture_strip, .st-key-lecture_notes, .st-key-lecture')
+    && getComputedStyle(one).visibility === "visible" && one.getBoundingClientRect().width > 1)
+  const charts = [...slide.querySelectorAll(".js-plotly-plot")].map((one) => one.getBoundingClientRect())
+  return {
+    name: slide.className.match(/slide_\\d+/)[0],
+    title: slide.querySelector("h2, h3")?.textContent,
+    over: slide.scrollHeight - slide.clientHeight,
+    cut: Math.max(0, ...[...slide.querySelectorAll(".katex-display")].map((one) => one.scrollWidth - one.clientWidth)),
+    below: Math.max(0, ...charts.map((one) => one.bottom - box.bottom)),
+    lowest: Math.min(1e4, ...charts.map((one) => one.height)),
+    scrolls: getComputedStyle(main).overflowY !== "hidden" || document.scrollingElement.scrollHeight > innerHeight,
+    small,
+    stray: stray.map((one) => one.textContent.trim().slice(0, 40)),
+  }
+}"""
+"""What is wrong with the slide that is seen: pixels that stick out, type under 24 pixels, what is seen outside it."""
+
+
+def measured(page: Page) -> dict[str, Any]:
+    settle(page)
+    page.wait_for_function(f"({MEASURED})()")
+    page.wait_for_timeout(400)  # charts take their size after they are drawn
+    found: dict[str, Any] = page.evaluate(MEASURED)
+    return found
+
+
+def look_at(page: Page, where: str) -> None:
+    """No slide scrolls or has small type, and each chart in it is a good part of the window."""
+    found = measured(page)
+    for _ in range(20):  # on a busy machine charts take a while to fill their place
+        if found["over"] <= 1 and found["below"] <= 1 and not found["stray"]:
+            break
+        page.wait_for_timeout(500)
+        found = page.evaluate(MEASURED)
+    assert found["over"] <= 1 and found["below"] <= 1 and not found["scrolls"], (where, found)
+    assert found["lowest"] >= 150, (where, found)
+    assert not found["small"] and not found["stray"], (where, found)
+
+
+def place(page: Page) -> tuple[int, int]:
+    """Where the bar says that one is."""
+    counted = re.fullmatch(r"(\d+) / (\d+)", page.locator(f"{BAR} .count").inner_text())
+    assert counted
+    return int(counted[1]), int(counted[2])
+
+
+def turn_to(page: Page, key: str, at: int) -> None:
+    page.keyboard.press(key)
+    expect(page.locator(f"{BAR} .count")).to_have_text(re.compile(rf"^{at} / "))
+    settle(page)
+
+
+@pytest.fixture
+def wide(page: Page) -> Page:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    return page
+
+
+@pytest.mark.parametrize("width, height", [(1920, 1080), (1280, 800)])
+def test_every_step_fits_the_window_in_large_type(page: Page, server: Server, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    walk = walk_through(Predictor.load(server.log.parent / "checkpoints" / PLAIN), TEXT)
+    visit(page, server, "steps", wait_for=BAR, text=TEXT, mode="lecture")
+    for at, step in enumerate(walk.steps, start=1):
+        assert place(page) == (at, len(walk.steps))
+        if step.values is not None:
+            page.wait_for_selector(f".st-key-chart_numbers {CHARTS}")
+        look_at(page, step.title)
+        assert measured(page)["cut"] <= 4, f"the arithmetic of {step.title} is cut"
+        if at < len(walk.steps):
+            turn_to(page, "PageDown", at + 1)
+
+
+@pytest.mark.parametrize(
+    "name", [page.name for page in PAGES if page.name not in ("classify", "steps", "atlas", "film")]
+)
+def test_every_slide_fits_the_window_in_large_type(wide: Page, server: Server, name: str) -> None:
+    visit(wide, server, name, wait_for=BAR, text=TEXT, mode="lecture")
+    _, n = place(wide)
+    for at in range(1, n + 1):
+        look_at(wide, f"{name} {at}")
+        if at < n:
+            turn_to(wide, "PageDown", at + 1)
+
+
+@pytest.mark.parametrize("name, checkpoint, text", [("atlas", "reports", REPORT), ("film", FILMED, TEXT)])
+def test_heads_and_film_fit_the_window_in_large_type(
+    wide: Page, server: Server, name: str, checkpoint: str, text: str
+) -> None:
+    visit(wide, server, name, wait_for=BAR, checkpoint=checkpoint, text=text, mode="lecture")
+    _, n = place(wide)
+    for at in range(1, n + 1):
+        look_at(wide, f"{name} {at}")
+        if at < n:
+            turn_to(wide, "PageDown", at + 1)
+
+
+def test_the_curves_of_a_film_fill_their_place_in_lecture_mode(wide: Page, server: Server) -> None:
+    visit(wide, server, "film", wait_for=".film .play", checkpoint=FILMED, text=TEXT, mode="lecture")
+    settle(wide)
+    outside = wide.locator(".film .curves").evaluate(
+        "(svg) => { const place = svg.getBoundingClientRect();"
+        "return [...svg.querySelectorAll('line, text')].filter((one) => { const drawn = one.getBoundingClientRect();"
+        "return drawn.right > place.right + 2 || drawn.bottom > place.bottom + 2 }).length }"
+    )
+    assert outside == 0
+    box = wide.locator(".film .curves").bounding_box()
+    assert box
+    wide.mouse.click(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
+    expect(wide.locator(".film input[type=range]")).to_have_value(str(N_STATES - 1))
+
+
+@pytest.mark.smoke
+def test_page_keys_turn_slides_and_then_pages(wide: Page, server: Server) -> None:
+    visit(wide, server, "attention", wait_for=BAR, text=TEXT, mode="lecture")
+    _, n = place(wide)
+    for at in range(2, n + 1):
+        turn_to(wide, "PageDown", at)
+        assert query(wide)["slide"] == str(at)
+    wide.keyboard.press("PageDown")
+    wide.wait_for_url(re.compile("/atlas"))
+    expect(wide.locator(f"{BAR} .title")).to_have_text("What does each head do, and is that what decides?")
+    settle(wide)
+    assert query(wide)["mode"] == "lecture" and "slide" not in query(wide)
+    wide.keyboard.press("PageUp")
+    wide.wait_for_url(re.compile("/attention"))
+    expect(wide.locator(f"{BAR} .count")).to_have_text(f"{n} / {n}")
+    settle(wide)
+    wide.reload()
+    expect(wide.locator(f"{BAR} .count")).to_have_text(f"{n} / {n}")
+
+
+def test_page_keys_work_wherever_the_focus_is(wide: Page, server: Server) -> None:
+    walk = walk_through(Predictor.load(server.log.parent / "checkpoints" / PLAIN), TEXT)
+    start = walk.find("mask", 0)
+    visit(wide, server, "steps", wait_for=BAR, text=TEXT, mode="lecture", step="mask")
+    at = start + 1
+    assert place(wide)[0] == at
+
+    def on() -> None:
+        nonlocal at
+        at += 1
+        turn_to(wide, "PageDown", at)
+
+    text_box(wide).click()
+    on()
+    wide.locator(".st-key-predict_first label").click()
+    settle(wide)
+    on()
+    wide.locator('.st-key-slide_0 [role="radiogroup"] label').first.click()
+    expect(wide.locator(f".st-key-chart_numbers {CHARTS}")).to_be_visible()
+    settle(wide)
+    on()
+    wide.locator(".st-key-predict_first label").click()
+    wide.wait_for_selector(f".st-key-chart_numbers {CHARTS}")
+    settle(wide)
+    menu = wide.locator(".st-key-step_box_Row_T input")
+    menu.click()
+    wide.get_by_role("option").nth(1).click()
+    settle(wide)
+    on()
+    wide.locator(f".st-key-chart_numbers {CHARTS} .nsewdrag").first.click()
+    settle(wide)
+    on()
+    turn_to(wide, "PageUp", at - 1)
+
+
+def test_page_keys_turn_steps_from_a_text_box_and_after_a_prediction_outside_lecture_mode(
+    page: Page, server: Server
+) -> None:
+    visit(page, server, "steps", wait_for="h3", text=TEXT, step="mask")
+    heading = page.locator("h3").first
+    text_box(page).click()
+    page.keyboard.press("PageDown")
+    expect(heading).to_contain_text("Softmax: the attention pattern")
+    settle(page)
+    page.locator(".st-key-predict_first label").click()
+    page.locator('[role="radiogroup"] label', has_text="%").first.click()
+    settle(page)
+    page.keyboard.press("PageDown")
+    expect(heading).to_contain_text("Weighted sum")
+    settle(page)
+    page.locator(".st-key-predict_first label").click()
+    page.wait_for_selector(f".st-key-chart_numbers {CHARTS}")
+    settle(page)
+    page.locator(".st-key-step_box input").fill("Softmax: the attention")  # the menu draws only what is in sight
+    page.get_by_role("option", name=re.compile("Softmax: the attention pattern")).first.click()
+    expect(heading).to_contain_text("Softmax: the attention pattern")
+    settle(page)
+    page.keyboard.press("PageDown")
+    expect(heading).to_contain_text("Weighted sum")
+
+
+@pytest.mark.smoke
+def test_a_key_starts_and_ends_it_also_from_the_text_box(page: Page, server: Server) -> None:
+    visit(page, server, "attention", text=TEXT)
+    assert page.get_by_role("button", name="Lecture mode · F9").is_visible()
+    text_box(page).click()
+    page.keyboard.press("F9")
+    expect(page.locator(BAR)).to_be_visible()
+    settle(page)
+    assert query(page)["mode"] == "lecture" and page.locator("h1").count() == 0
+    text_box(page).fill("voters went to the polls")
+    page.wait_for_url(re.compile("voters"))
+    settle(page)
+    text_box(page).press("F9")
+    expect(page.locator("h1")).to_be_visible()
+    settle(page)
+    assert "mode" not in query(page) and text_box(page).input_value() == "voters went to the polls"
+    assert page.locator(BAR).is_hidden()
+
+
+def test_the_frames_slide_to_the_row_and_the_column_of_a_clicked_score(wide: Page, server: Server) -> None:
+    visit(wide, server, "steps", text=TEXT, mode="lecture", step="scores", layer=1, head=1)
+    frames = (
+        "[...document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData]"
+        ".filter((one) => one.type === 'scatter').slice(0, 3)"
+        ".map((one) => [Math.min(...one.x) + 0.5, Math.min(...one.y) + 0.5])"
+    )
+    plot = wide.locator(f".st-key-chart_numbers {CHARTS}")
+    for row, column in ((1, 4), (3, 0)):
+        box = plot.evaluate(
+            "plot => { const {xaxis: x, yaxis: y} = plot._fullLayout, r = plot.getBoundingClientRect();"
+            f"return [r.left + x._offset + x.d2p({column}), r.top + y._offset + y.d2p({row})] }}"
+        )
+        wide.mouse.move(*box)
+        wide.wait_for_timeout(300)
+        wide.mouse.click(*box)
+        wide.wait_for_function(
+            f"JSON.stringify({frames}) === '{[[column, row], [0, row], [column, 0]]}'.replaceAll(' ', '')"
+        )
+        settle(wide)
+
+
+def test_home_page_goes_through_its_picture_before_it_turns(wide: Page, server: Server) -> None:
+    visit(wide, server, wait_for=BAR, text=TEXT, mode="lecture")
+    wide.wait_for_selector(".machine-word")
+    settle(wide)
+    text_box(wide).click()
+    for _ in range(40):
+        if place(wide)[0] == 2:
+            break
+        wide.keyboard.press("PageDown")
+        wide.wait_for_timeout(100)
+    assert place(wide) == (2, 2)
+    expect(wide.locator(".txcls-answer")).to_be_visible()
+    wide.keyboard.press("PageDown")
+    wide.wait_for_url(re.compile("/tokens"))

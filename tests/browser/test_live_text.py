@@ -1,0 +1,111 @@
+"""What is typed is kept while the connection breaks, and nothing else is put into the box (live_text.js)."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import txcls
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PAUSE_MS = 20
+SOURCE = Path(txcls.__file__).parent / "app" / "components" / "live_text.js"
+PAGE = """
+<div id="app" data-test-connection-state="CONNECTED" data-test-script-state="notRunning"></div>
+<div class="st-key-text_box_classify"><textarea></textarea></div><button>an example</button>
+"""
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Page":
+    """A text box as Streamlit has it; `start(text)` is what happens after a run, `type` what a visitor does."""
+    opened = browser.new_page()
+    opened.set_content(PAGE)
+    script = SOURCE.read_text(encoding="utf-8").replace("export default function", "const listen = function")
+    opened.add_script_tag(
+        type="module",
+        content=script
+        + f"""
+        const box = document.querySelector("textarea");
+        globalThis.asked = 0;
+        globalThis.start = (text) => {{
+          const data = {{key: "text_box", text, pause: {PAUSE_MS}, most: 1000}};
+          listen({{data, setTriggerValue: () => {{ asked++; }}}});
+        }};
+        globalThis.type = (text) => {{
+          box.focus();
+          box.value = text;
+          box.dispatchEvent(new Event("input", {{bubbles: true}}));
+        }};
+        globalThis.ready = true;
+        """,
+    )
+    opened.wait_for_function("globalThis.ready")
+    return opened
+
+
+def put(page: "Page", text: str) -> None:
+    """As Streamlit does when the server has sent a text."""
+    page.evaluate("(text) => { document.querySelector('textarea').value = text; }", text)
+
+
+def reconnect(page: "Page", *, drawn: str) -> None:
+    """The connection breaks and is back; the server draws the page with its text."""
+    page.evaluate("document.getElementById('app').dataset.testConnectionState = 'PINGING_SERVER'")
+    page.wait_for_timeout(PAUSE_MS)
+    page.evaluate("document.getElementById('app').dataset.testConnectionState = 'CONNECTED'")
+    page.wait_for_timeout(PAUSE_MS)
+    page.evaluate("document.getElementById('app').dataset.testScriptState = 'running'")
+    put(page, drawn)
+    page.evaluate("(text) => start(text)", drawn)
+    page.wait_for_timeout(3 * PAUSE_MS)
+    page.evaluate("document.getElementById('app').dataset.testScriptState = 'notRunning'")
+    page.wait_for_timeout(5 * PAUSE_MS)
+
+
+def value(page: "Page") -> str:
+    return page.locator("textarea").input_value()
+
+
+@pytest.mark.smoke
+def test_a_text_that_the_page_draws_late_is_not_taken_for_typed(page: "Page") -> None:
+    page.evaluate("start('the bank')")  # while the box is still empty
+    page.wait_for_timeout(3 * PAUSE_MS)
+    put(page, "the bank")
+    reconnect(page, drawn="the bank")
+    assert value(page) == "the bank"
+    assert page.evaluate("asked") == 0
+
+
+@pytest.mark.smoke
+def test_what_was_typed_comes_back_though_the_server_has_put_its_older_text_into_the_box(page: "Page") -> None:
+    put(page, "the bank")
+    page.evaluate("start('the bank')")
+    page.wait_for_timeout(3 * PAUSE_MS)
+    page.evaluate("type('the bank raised its rates')")
+    reconnect(page, drawn="the bank")
+    assert value(page) == "the bank raised its rates"
+    assert page.evaluate("asked") == 1
+
+
+@pytest.mark.smoke
+def test_an_example_chosen_after_typing_stays(page: "Page") -> None:
+    put(page, "the bank")
+    page.evaluate("start('the bank')")
+    page.evaluate("type('the bank raised')")
+    page.locator("button").focus()
+    put(page, "an example")
+    page.evaluate("start('an example')")
+    page.wait_for_timeout(3 * PAUSE_MS)
+    reconnect(page, drawn="an example")
+    assert value(page) == "an example"
+
+
+def test_what_was_typed_before_this_listened_is_kept(page: "Page") -> None:
+    put(page, "typed early")
+    page.locator("textarea").focus()
+    page.evaluate("start('the bank')")
+    reconnect(page, drawn="the bank")
+    assert value(page) == "typed early"

@@ -1,0 +1,500 @@
+"""The picture of the whole model, in a real Chromium: its numbers, its sentences, and what mouse and keyboard do."""
+
+import base64
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.app.reports import REPORT, atlas, save_reports_model
+from tests.browser.exported import HOSTILE, Open, bars, wanted, write
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.config import ScopeRule
+from txcls.inspection.ablation import Change, ablate
+from txcls.inspection.lens import class_lens
+from txcls.inspection.stories import MARKS, head_chips
+from txcls.inspection.tracing import TracedText, trace_text
+from txcls.predictor import Predictor
+from txcls.web.page import DRAWING, MODULES, export_page, packed, script
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MOST_LANES = 24
+LONG = " ".join(TEXTS[n % len(TEXTS)] for n in range(60))
+KINDS: dict[str, dict[str, Any]] = {
+    "pooled by attention": {"pooling": "attention", "positions": "learned"},
+    "mean, no positions": {"pooling": "mean", "positions": "none", "norm": "post"},
+    "class token": {"pooling": "class_token", "positions": "sinusoidal", "n_heads": 4},
+    "first, causal": {"pooling": "first", "causal": True, "n_layers": 1},
+}
+IN_THE_PAGE = """
+globalThis.make = (encoded) => {
+  const buffer = Uint8Array.from(atob(encoded), (one) => one.charCodeAt(0)).buffer;
+  const length = new DataView(buffer).getUint32(0, true);
+  const {description, tables} = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  globalThis.classifier = new Classifier(description, buffer.slice(4 + length), tables);
+};
+const plain = (stage) => ({size: [...stage.size], best: [...stage.best], certainty: [...stage.certainty]});
+globalThis.sceneFor = (text, off = [], how = "zero") => {
+  const scene = sceneOf(classifier, classifier.read(text, {edit: headsOff(off, how, classifier.description.means)}));
+  const isOff = (layer, head) => off.some((one) => one.layer === layer && one.head === head);
+  return {
+    lanes: scene.lanes, pool: [...scene.pool], start: plain(scene.start), nTokens: scene.nTokens,
+    layers: scene.layers.map(({patterns, fed, attended, mid, post}) => ({patterns: patterns.map((one) => [...one]),
+      fed: [...fed], attended: [...attended], mid: plain(mid), post: plain(post)})),
+    parts: narrate(scene, {isOff, how}),
+  };
+};
+globalThis.Machine = Machine;
+globalThis.ready = true;
+"""
+
+
+@pytest.fixture(scope="module")
+def scenes(browser: "Browser") -> "Iterator[Page]":
+    """An empty page that holds the modules that compute scenes."""
+    page = browser.new_page()
+    page.add_script_tag(type="module", content=script((*MODULES, *DRAWING[:-1])) + IN_THE_PAGE)
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
+
+
+def scene(page: "Page", classifier: Predictor, text: str, *, off: Any = (), how: str = "zero") -> dict[str, Any]:
+    path = classifier.checkpoint.path
+    assert path is not None
+    page.evaluate("(one) => make(one)", base64.b64encode(packed(path)).decode())
+    heads = [{"layer": layer, "head": head} for layer, head in off]
+    found: dict[str, Any] = page.evaluate("([text, off, how]) => sceneFor(text, off, how)", [text, heads, how])
+    return found
+
+
+def pooled(traced: TracedText) -> np.ndarray:
+    """Each token's weight in the text's vector."""
+    return np.eye(len(traced.tokens))[0] if traced.pooling is None else traced.pooling
+
+
+def together(found: dict[str, Any], matrix: np.ndarray) -> np.ndarray:
+    """Weights between lanes: mean over the tokens that read, sum over the tokens that are read."""
+    places = [lane["places"] for lane in found["lanes"]]
+    columns = np.stack([matrix[..., one].sum(-1) for one in places], -1)
+    return np.stack([columns[..., one, :].mean(-2) for one in places], -2)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", [TEXTS[0], "striker", " ".join(TEXTS[:4]), LONG], ids=["8", "1", "40", "300"])
+def test_the_scene_holds_the_numbers_of_python(scenes: "Page", tmp_path: Path, kind: str, text: str) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", max_length=300, **KINDS[kind]))
+    traced, found = trace_text(classifier, text), scene(scenes, classifier, text)
+    n, lanes = len(traced.tokens), found["lanes"]
+    assert sorted(place for lane in lanes for place in lane["places"]) == list(range(n))
+    assert len(lanes) == min(n, MOST_LANES) and found["nTokens"] == n
+    if n > MOST_LANES:
+        assert lanes[-1]["name"] == f"{n - MOST_LANES + 1} others"
+    N = len(lanes)
+    lengths = []
+    for number, layer in enumerate(found["layers"]):
+        patterns = np.array(layer["patterns"]).reshape(-1, N, N)
+        np.testing.assert_allclose(patterns.sum(-1), 1, atol=1e-5)
+        np.testing.assert_allclose(patterns, together(found, traced[f"layers.{number}.attn.pattern"]), atol=1e-5)
+        states = {key: np.linalg.norm(traced[f"layers.{number}.resid_{key}"], axis=-1) for key in ("mid", "post")}
+        lengths += [(layer[key]["size"], states[key]) for key in states]
+        alone = [i for i, lane in enumerate(lanes) if len(lane["places"]) == 1]
+        places = [lanes[i]["places"][0] for i in alone]
+        fed = np.linalg.norm(traced[f"layers.{number}.ff_out"], axis=-1) / states["mid"]
+        np.testing.assert_allclose(np.array(layer["fed"])[alone], fed[places], rtol=1e-4)
+    longest = max(max(np.mean([state[i] for i in lane["places"]]) for lane in lanes) for _, state in lengths)
+    longest = max(
+        longest, max(np.linalg.norm(traced["embeddings.out"], axis=-1)[lane["places"]].mean() for lane in lanes)
+    )
+    for size, state in lengths:
+        np.testing.assert_allclose(size, [state[lane["places"]].mean() / longest for lane in lanes], rtol=1e-4)
+    np.testing.assert_allclose(found["pool"], [pooled(traced)[lane["places"]].sum() for lane in lanes], atol=1e-5)
+    if KINDS[kind]["pooling"] in ("first", "class_token"):  # then the lens of Python reads that token alone
+        lens, first = class_lens(classifier, text), next(i for i, lane in enumerate(lanes) if lane["places"][0] == 0)
+        stages = [found["start"], *(layer[key] for layer in found["layers"] for key in ("mid", "post"))]
+        for stage, probabilities in zip(stages, lens.probabilities, strict=True):
+            assert stage["best"][first] == probabilities.argmax()
+            assert stage["certainty"][first] == pytest.approx(probabilities.max(), abs=1e-5)
+
+
+MOST = re.compile(
+    r"In head (\d+), (?:all (\d+)|the only|(\d+) of \d+) lanes? attends? most to (?:“(.*)”|the (\d+ others)) "
+    r"\(weight ([\d.]+) on average; even would be ([\d.]+)\)\.$"
+)
+NEXT = re.compile(
+    r"In head (\d+), lanes attend to the token (before|after) them with weight ([\d.]+) on average "
+    r"\(even would be ([\d.]+)\)\.$"
+)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", [*TEXTS[:3], LONG])
+def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind: str, text: str) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", max_length=300, **KINDS[kind]))
+    found = scene(scenes, classifier, text)
+    prediction, lanes, parts = (
+        classifier.predict([text])[0],
+        found["lanes"],
+        {one["part"]: one for one in found["parts"]},
+    )
+    N, n = len(lanes), found["nTokens"]
+    assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
+    assert ("The 23 that weigh most have a lane each" in parts["words"]["text"]) == (n > MOST_LANES)
+    share = np.array([len(lane["places"]) for lane in lanes]) / n
+    for number, layer in enumerate(found["layers"]):
+        sentence = parts[f"layers.{number}.attn"]["text"]
+        patterns = np.array(layer["patterns"]).reshape(-1, N, N)
+        if said := MOST.match(sentence):
+            pattern = patterns[int(said[1]) - 1]
+            name = said[4] or said[5]
+            keys = [i for i, lane in enumerate(lanes) if lane["name"] == name]
+            assert any(
+                int(said[2] or said[3] or 1) == (pattern.argmax(1) == key).sum()
+                and float(said[6]) == pytest.approx(share @ pattern[:, key], abs=0.0051)
+                and float(said[7]) == pytest.approx(share[key], abs=0.0051)
+                for key in keys
+            ), sentence
+        else:
+            said = NEXT.match(sentence)
+            assert said, sentence
+            mean = np.diagonal(patterns[int(said[1]) - 1], -1 if said[2] == "before" else 1).mean()
+            assert float(said[3]) == pytest.approx(mean, abs=0.0051) and float(said[4]) == pytest.approx(
+                1 / N, abs=0.0051
+            )
+        fed, best = layer["fed"], layer["post"]["best"]
+        single = [i for i in range(N) if len(lanes[i]["places"]) == 1]
+        most = max(single, key=lambda i: fed[i])
+        sentence = parts[f"layers.{number}.ff"]["text"]
+        assert f"“{lanes[most]['name']}” changes most, by {fed[most]:.2f} times" in sentence
+        voted = max(set(best), key=best.count)
+        assert (f"all {N} lanes" if best.count(voted) == N else f"{best.count(voted)} of {N} lanes") in sentence
+        assert any(classifier.classes[one] in sentence for one in best if best.count(one) == best.count(voted))
+    first, second = prediction.ranked[:2]
+    percent = [f"{one.label} {one.probability:.1%}".replace("%", " %") for one in (first, second)]
+    assert parts["answer"]["text"] == f"{percent[0]}, then {percent[1]}."
+
+
+def test_sentences_say_which_heads_are_switched_off_and_how(scenes: "Page", tmp_path: Path) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
+    one = scene(scenes, classifier, TEXTS[0], off=[(0, 1)])["parts"][2]["text"]
+    assert one.startswith("In head 1, ") and one.endswith(" Switched head: 2 (off).")
+    for how, said in (("zero", "nothing moves between lanes"), ("uniform", "attend evenly")):
+        assert said in scene(scenes, classifier, TEXTS[0], off=[(0, 0), (0, 1)], how=how)["parts"][2]["text"]
+
+
+def shown(page: "Page") -> list[str]:
+    return [number for _, number in bars(page)]
+
+
+def sentence(page: "Page") -> str:
+    return page.locator(".machine-bar p").inner_text().strip()
+
+
+@pytest.mark.smoke
+def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
+    single: str, classifiers: dict[str, Predictor], open_page: Open
+) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    changed = ablate(classifiers["first"], TEXTS[0], [[Change("head", "zero", 1, 1)]]).changed[0]
+    head = page.locator('.machine-head[data-head="2.2"]')
+    head.click()
+    page.wait_for_selector(".machine-bars .then")
+    assert shown(page) == [f"{p:.1%}".replace("%", " %") for p in sorted(changed, reverse=True)]
+    assert head.get_attribute("aria-pressed") == "false"
+    assert page.locator('.machine-ribbons .ribbon[data-head="2.2"]').count() == 0
+    assert page.locator('.machine-ribbons .ribbon[data-head="2.1"]').count() > 0
+    head.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".machine-bars .then", state="detached")
+    assert shown(page) == wanted(classifiers["first"], TEXTS[0])
+    assert page.evaluate("document.activeElement.dataset.head") == "2.2", "the focus was lost"
+    page.keyboard.press("Space")
+    page.wait_for_selector(".machine-bars .then")
+
+
+@pytest.mark.smoke
+def test_each_heads_map_carries_its_tested_story(tmp_path: Path, open_page: Open) -> None:
+    save_reports_model(tmp_path / "reports")
+    page = open_page(
+        export_page([tmp_path / "reports"], tmp_path / "page", single_file=True).as_uri(), width=1600, height=900
+    )
+    write(page, REPORT)
+    stories = head_chips(atlas())
+    assert page.locator(".machine-head").count() == len(stories) == 4
+    for name, story in stories.items():
+        head = page.locator(f'.machine-head[data-head="{name}"]')
+        assert head.get_attribute("aria-label") == f"Head {name}, on: {story['text']}"
+        assert head.locator(".machine-verdict").inner_text() == MARKS[story["verdict"]]
+        assert head.locator("small").inner_text() == ("idle" if story["verdict"] == "idle" else story["story"])
+        head.hover()
+        assert sentence(page).startswith(f"Head {name}: {story['text']}. ")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_selector(".machine.vertical")
+    assert page.locator(".machine-head .machine-verdict:visible").count() == 4
+    assert page.locator(".machine-head small:visible").count() == 0, "there is no room for them"
+
+
+def test_a_model_without_measured_heads_shows_no_verdicts(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    assert page.locator(".machine-head :is(.machine-verdict, small):visible").count() == 0
+
+
+def test_elements_are_kept_from_one_text_to_the_next_and_the_picture_is_that_of_a_fresh_page(
+    single: str, open_page: Open
+) -> None:
+    """Building it anew at every key would be slow; what is kept must not show through."""
+    drawn = """() => [...document.querySelectorAll(".machine-stage *")].map((one) => {
+      const attributes = [...one.attributes].filter(({name, value}) => value || name !== "class")
+        .map(({name, value}) => `${name}=${value}`).sort();
+      return `${one.tagName} ${attributes} ${one.children.length ? "" : one.textContent}`;
+    }).sort()"""
+    page = open_page(single)
+    write(page, TEXTS[0])
+    page.evaluate("() => { for (const one of document.querySelectorAll('.machine-stage *')) one.seen = true; }")
+    write(page, TEXTS[0].replace("time", "times"))
+    kept = page.evaluate("() => [...document.querySelectorAll('.machine-stage *')].filter((one) => one.seen).length")
+    assert kept > 0.8 * page.locator(".machine-stage *").count()
+    for text in (LONG, "striker", TEXTS[1]):
+        write(page, text)
+    page.locator('.machine-head[data-head="1.1"]').click()
+    page.locator('.machine-head[data-head="1.1"]').click()
+    page.locator(".machine-play").hover()
+    page.wait_for_selector(".machine-bars .then", state="detached")
+    fresh = open_page(single)
+    write(fresh, TEXTS[1])
+    assert page.evaluate(drawn) == fresh.evaluate(drawn)
+
+
+def test_tab_reaches_play_words_and_heads_in_this_order(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, "the striker")
+    page.locator(".machine-play").focus()
+    reached = []
+    for _ in range(12):
+        reached.append(
+            page.evaluate("document.activeElement.classList[0] + ' ' + Object.values(document.activeElement.dataset)")
+        )
+        page.keyboard.press("Tab")
+    words, heads = ["machine-word 0", "machine-word 1"], [f"machine-head {n}.{h}" for n in (1, 2) for h in (1, 2)]
+    assert [one for one in reached if one.startswith(("machine-word", "machine-head"))] == [*words, *heads]
+
+
+def test_the_largest_weights_are_ribbons_and_the_text_says_which(scenes: "Page", single: str, open_page: Open) -> None:
+    rng = np.random.default_rng(0)
+    heads = rng.dirichlet(np.full(MOST_LANES, 0.3), size=(4, MOST_LANES)).astype(np.float32)
+    least = """([heads, off]) => Machine.prototype.leastRibbon.call(
+        {scene: {lanes: heads[0]}, isOff: (layer, head) => off.includes(head)},
+        heads.map((one) => Float32Array.from(one.flat())), 0)"""
+    assert (heads >= 1.25 / MOST_LANES).sum() > 160
+    assert (heads >= scenes.evaluate(least, [heads.tolist(), []])).sum() == 160
+    assert scenes.evaluate(least, [heads.tolist(), [1, 2, 3]]) == pytest.approx(1.25 / MOST_LANES)
+    page = open_page(single)
+    write(page, LONG)
+    page.locator(".machine-text summary").click()
+    note = page.locator(".machine-text p").inner_text()
+    assert note == "Ribbons are weights of at least 0.05, in each layer the 160 largest of them."
+
+
+@pytest.mark.smoke
+def test_what_is_under_the_pointer_lights_up_and_is_said(
+    single: str, classifiers: dict[str, Predictor], open_page: Open
+) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    traced = trace_text(classifiers["first"], TEXTS[0])
+    page.locator('.machine-word[data-lane="1"]').hover()
+    lit = page.locator(".machine-ribbons .ribbon.lit").evaluate_all(
+        "all => all.map(({dataset: d}) => [d.query, d.key])"
+    )
+    assert lit and all("1" in pair for pair in lit)
+    unlit = page.locator(".ribbon:not(.lit)").evaluate_all("all => all.map(({dataset: d}) => [d.query, d.key])")
+    assert not any("1" in pair for pair in unlit)
+    assert f"“striker” has weight {pooled(traced)[1]:.2f} in the text's vector." in sentence(page)
+    page.locator('.machine-head[data-head="1.2"]').hover()
+    assert set(page.locator(".ribbon.lit").evaluate_all("all => all.map((one) => one.dataset.head)")) == {"1.2"}
+    pattern, tokens = traced["layers.0.attn.pattern"][1], [one.text for one in traced.tokens]
+    query, key = np.unravel_index(pattern.argmax(), pattern.shape)
+    whom = "itself" if query == key else f"“{tokens[key]}”"
+    assert f"“{tokens[query]}” attends to {whom} with weight {pattern.max():.2f} in head 1.2." in sentence(page)
+    ribbon = page.locator(".machine-ribbons .ribbon").first
+    said = ribbon.evaluate(
+        "(one) => { one.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})); return {...one.dataset}; }"
+    )
+    layer, head = (int(one) - 1 for one in said["head"].split("."))
+    weight = traced[f"layers.{layer}.attn.pattern"][head][int(said["query"]), int(said["key"])]
+    assert f"with weight {weight:.2f} in head {said['head']}." in sentence(page)
+    page.mouse.move(5, 5)
+    assert page.locator(".tracing").count() == 0
+
+
+@pytest.mark.smoke
+def test_page_keys_go_part_by_part_except_in_the_text_box(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    whole = sentence(page)
+    titles = page.locator(".machine-text li b").evaluate_all("all => all.map((one) => one.textContent)")
+    said = page.locator(".machine-text li").evaluate_all("all => all.map((one) => one.textContent)")
+    assert [one.strip(". ") for one in titles] == [
+        "Words", "Positions", "Layer 1: attention", "Layer 1: feed-forward", "Layer 2: attention",
+        "Layer 2: feed-forward", "Pooling", "Answer",
+    ]  # fmt: skip
+    page.locator("#text").press("PageDown")
+    assert page.locator(".part-by-part").count() == 0
+    page.locator("#text").evaluate("(box) => box.blur()")
+    page.evaluate(
+        "() => { window.left = []; window.addEventListener('keydown', (e) => left.push(e.defaultPrevented)); }"
+    )
+    ends = []
+    for number, text in enumerate(said):
+        page.keyboard.press("PageDown")
+        assert page.locator(".machine-place").inner_text() == f"{number + 1} / {len(said)}"
+        assert sentence(page) == text
+        ends.append(float(page.locator(".machine-veil").evaluate("(veil) => parseFloat(veil.style.left)")))
+    assert ends == sorted(ends) and ends[0] < ends[-1]
+    assert page.evaluate("left") == [True] * len(said), "the page scrolled too"
+    page.keyboard.press("PageUp")
+    assert page.locator(".machine-place").inner_text() == f"{len(said) - 1} / {len(said)}"
+    page.keyboard.press("Escape")
+    assert page.locator(".part-by-part").count() == 0 and sentence(page) == whole
+
+
+def test_play_goes_to_the_end_and_can_be_stopped(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, TEXTS[0])
+    page.clock.install()
+    play = page.locator(".machine-play")
+    play.click()
+    assert page.locator(".machine-place").inner_text() == "1 / 8" and "Pause" in play.inner_text()
+    page.clock.run_for(1400)
+    assert page.locator(".machine-place").inner_text() == "2 / 8"
+    play.click()
+    page.clock.run_for(9000)
+    assert page.locator(".machine-place").inner_text() == "2 / 8" and "Play" in play.inner_text()
+    play.click()
+    page.clock.run_for(30_000)
+    assert page.locator(".machine-place").inner_text() == "8 / 8" and "Play" in play.inner_text()
+
+
+def test_nothing_moves_for_those_who_asked_for_less_motion(browser: "Browser", single: str) -> None:
+    durations = {}
+    for motion in ("reduce", "no-preference"):
+        page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
+        page.goto(single)
+        page.wait_for_selector("html[data-answered]")
+        durations[motion] = page.evaluate(
+            "[...document.querySelectorAll('.machine *')].map((one) => Math.max(...getComputedStyle(one)"
+            ".transitionDuration.split(',').map(parseFloat))).reduce((a, b) => Math.max(a, b), 0)"
+        )
+        page.close()
+    assert durations["reduce"] == 0 and durations["no-preference"] > 0
+
+
+def inside(page: "Page") -> list[str]:
+    """Words, heads, names and bars that stick out of the picture, or whose focus ring does."""
+    found: list[str] = page.evaluate("""() => {
+      const stage = document.querySelector(".machine-stage").getBoundingClientRect();
+      return [...document.querySelectorAll(".machine-word, .machine-head, .machine-name, .machine-bars li")]
+        .filter((one) => { const b = one.getBoundingClientRect(); return one.offsetParent && (b.left < stage.left - 0.5
+          || b.right > stage.right + 0.5 || b.top < stage.top - 0.5 || b.bottom > stage.bottom + 0.5); })
+        .map((one) => `${one.className} ${one.textContent}`);
+    }""")
+    return found
+
+
+SIZES = ((1920, 1080), (1280, 800), (390, 844))
+BIG: dict[str, dict[str, Any]] = {
+    "six layers of twelve heads": {"n_layers": 6, "n_heads": 12, "d_model": 48, "positions": "none", "pooling": "mean"},
+    "150 classes, none of which fits": {
+        "classes": tuple(f"what_can_i_ask_you_about_subject_{n}" for n in range(150)),
+        "scope": ScopeRule(score="max_probability", threshold=2.0),
+    },
+}
+
+
+@pytest.mark.parametrize("kind", BIG)
+@pytest.mark.parametrize(
+    "text", ["striker", " ".join(TEXTS[:3]), LONG, "שלום عليكم the striker"], ids=["1", "25", "300", "rtl"]
+)
+def test_it_fits_and_is_whole_at_any_width(
+    tmp_path: Path, open_page: Open, kind: str, text: str, request: pytest.FixtureRequest
+) -> None:
+    made = make_checkpoint(tmp_path / "tiny", max_length=300, **BIG[kind])
+    page = open_page(export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).as_uri())
+    write(page, text)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function(
+            "(w) => Math.abs(document.querySelector('.machine-stage').clientWidth - w) < 200", arg=width
+        )
+        page.wait_for_timeout(150)
+        assert inside(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator(".machine.vertical").count() == (width < 720)
+        assert page.locator(".machine-head").count() == made.config.model.n_layers * made.config.model.n_heads
+        for head in page.locator(".machine-head canvas").all()[:3]:
+            box = head.bounding_box()
+            assert box and min(box["width"], box["height"]) >= 20
+    if len(made.classes) == 150:
+        names = page.locator(".machine-bars .name").all_inner_texts()
+        assert len(names) == 8 and names[-1] == "143 others"
+        assert sentence(page).startswith("Probably none of the classes; nearest: ")
+        fills = page.locator(".machine-bars .fill").evaluate_all("all => all.map((one) => one.style.background)")
+        assert len(set(fills[:6])) == 6 and set(fills[6:]) == {"rgb(138, 138, 138)"}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing(single: str, open_page: Open, theme: str, width: int) -> None:
+    page = open_page(f"{single}#theme={theme}&text=zyzzyva+the+striker&off=1.1", width=width, height=850)
+    page.wait_for_timeout(200)
+    violations = Axe().run(page).response["violations"]
+    assert [
+        (one["id"], [node["html"] for node in one["nodes"]]) for one in violations if one["impact"] != "minor"
+    ] == []
+
+
+def test_names_in_the_picture_are_never_markup(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, "<b onmouseover=alert(3)>bold</b> &lt;img src=x onerror=alert(4)&gt; \u202e <svg/onload=alert(5)>")
+    assert page.locator("#picture :is(img, script), .machine-word :is(*), .machine-bars .name :is(*)").count() == 0
+    names = set(page.locator(".machine-bars .name").all_inner_texts())
+    assert {HOSTILE[0], HOSTILE[1], HOSTILE[2], '"quoted" · backwards'} == names
+    for word in page.locator(".machine-word").all():
+        word.hover()
+        assert page.locator(".machine-bar p :is(img, svg, script)").count() == 0
+
+
+def test_many_texts_in_one_frame_are_drawn_once_and_the_last_stays(
+    single: str, classifiers: dict[str, Predictor], open_page: Open
+) -> None:
+    page = open_page(single)
+    write(page, TEXTS[1])
+    drawn = page.evaluate(
+        """async ([first, last]) => {
+      let drawn = 0;
+      new MutationObserver((all) => { drawn += all.filter((one) => one.addedNodes.length).length; })
+        .observe(document.querySelector(".machine-text ol"), {childList: true});
+      const box = document.getElementById("text");
+      await new Promise(requestAnimationFrame);
+      for (let n = 0; n <= 5; n++) {
+        box.value = n === 5 ? last : first + n;
+        box.dispatchEvent(new Event("input"));
+        await null;
+      }
+      for (let n = 0; n < 4; n++) await new Promise(requestAnimationFrame);
+      return drawn;
+    }""",
+        [TEXTS[0], TEXTS[2]],
+    )
+    assert 1 <= drawn <= 3
+    assert shown(page) == wanted(classifiers["first"], TEXTS[2])

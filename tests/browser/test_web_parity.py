@@ -1,0 +1,246 @@
+"""The browser's forward pass, cleaning and tokenizing give what Python gives, in a real Chromium."""
+
+import base64
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import pytest
+
+from tests.conftest import TEXTS, make_checkpoint
+from tests.text.strategies import PIECES
+from txcls.config import ScopeRule, ScopeScore, TextConfig
+from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
+from txcls.errors import TxclsError
+from txcls.folders import checkpoint_root
+from txcls.inspection.ablation import Change, ablate, measure_means
+from txcls.inspection.lens import class_lens
+from txcls.inspection.tracing import trace_text
+from txcls.listing import list_checkpoints
+from txcls.predictor import Predictor
+from txcls.text.encoder import TextEncoder
+from txcls.web.page import MODULES, describe, script, unsupported
+from txcls.web.tables import reading_tables
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CLEANING = ("html_entities", "backslashes", "html_tags", "urls", "lowercase", "punctuation", "whitespace")
+WITHOUT_PUNCTUATION = tuple(step for step in CLEANING if step != "punctuation")
+TOKENIZERS: dict[str, dict[str, Any]] = {
+    "word": {"tokenizer": "word", "cleaning": WITHOUT_PUNCTUATION},
+    "word, uncleaned": {"tokenizer": "word", "cleaning": ()},
+    "byte pairs": {"tokenizer": "bpe", "max_vocabulary": 900, "cleaning": WITHOUT_PUNCTUATION},
+    "byte pairs, uncleaned": {"tokenizer": "bpe", "max_vocabulary": 900, "cleaning": ()},
+    "byte pairs, all steps": {"tokenizer": "bpe", "max_vocabulary": 900, "cleaning": CLEANING},
+    "whitespace, all steps": {"tokenizer": "whitespace", "cleaning": CLEANING},
+    "basic English, lower case": {"tokenizer": "basic_english", "cleaning": ("lowercase",)},
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "as shipped": {"positions": "learned", "pooling": "attention"},
+    "2017": {"norm": "post", "activation": "relu", "scale_embeddings": True, "pooling": "mean"},
+    "class token": {"pooling": "class_token", "positions": "none", "activation": "gelu_tanh", "n_heads": 4},
+    "causal, first token": {"causal": True, "pooling": "first", "qkv_bias": False, "output_bias": False},
+    "narrow embeddings": {"d_embedding": 6, "n_layers": 1, "d_model": 18, "n_heads": 3, "d_ff": 21},
+    "byte pairs": {"text": {"tokenizer": "bpe", "max_vocabulary": 300}, "max_length": 60},
+}
+
+IN_THE_PAGE = """
+globalThis.make = ({description, weights, tables}) => {
+  globalThis.classifier = new Classifier(description, fromBase64(weights), tables);
+};
+globalThis.encode = (encoder, texts) => texts.map((codes) => {
+  const {tokens, truncatedAt} = encoder.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
+  return [tokens.map((token) => [token.id, token.start, token.end, token.text]), truncatedAt];
+});
+globalThis.makeEncoder = (description, tables) => new TextEncoder(description, tables);
+const sent = ({data}) => btoa(Array.from(new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
+  (byte) => String.fromCharCode(byte)).join(""));
+globalThis.read = (text, names, off, how) => {
+  const edit = headsOff(off, how, classifier.description.means);
+  const pass = classifier.read(text, {edit});
+  const wanted = [...pass.trace.values].filter(([name]) => !names || names.some((one) => name.endsWith(one)));
+  return {
+    values: wanted.map(([name, value]) => [name, value.shape, sent(value)]),
+    probabilities: [...pass.probabilities],
+    outOfScope: pass.outOfScope,
+    ranked: pass.ranked.map(({label}) => label),
+    lens: off.length ? [] : classifier.lens(pass.trace).map(({probabilities}) => [...probabilities]),
+  };
+};
+globalThis.ready = true;
+"""
+
+
+@pytest.fixture(scope="module")
+def engine(browser: "Browser") -> "Iterator[Page]":
+    """An empty page that holds the modules that compute."""
+    page = browser.new_page()
+    page.add_script_tag(type="module", content=script(MODULES) + IN_THE_PAGE)
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
+
+
+def unicode_texts(n: int, *, seed: int) -> list[str]:
+    """Texts of characters from all of Unicode, and of what breaks tokenizers."""
+    rng = random.Random(seed)
+
+    def character() -> str:
+        end = rng.choices((0x7F, 0x250, 0x3000, 0x10000, 0x20000, 0x110000), (30, 20, 20, 15, 10, 5))[0]
+        return chr(rng.randrange(end))
+
+    def text() -> str:
+        length, kind = rng.randrange(1, 25), rng.random()
+        if kind < 0.4:
+            return "".join(character() for _ in range(2 * length))
+        if kind < 0.7:
+            return "".join(rng.choice(PIECES) for _ in range(length))
+        return " ".join(rng.choice(PIECES) if rng.random() < 0.6 else character() for _ in range(length))
+
+    return [_without_pairs(text()) for _ in range(n)]
+
+
+def _without_pairs(text: str) -> str:
+    """Without low surrogates after high ones: in JavaScript, two of them are one character."""
+    kept = ""
+    for character in text:
+        if not ("\udc00" <= character <= "\udfff" and "\ud800" <= kept[-1:] <= "\udbff"):
+            kept += character
+    return kept
+
+
+def units(text: str) -> list[int]:
+    """Where each character begins in UTF-16, and the end."""
+    places = [0]
+    for character in text:
+        places.append(places[-1] + (2 if character > "\uffff" else 1))
+    return places
+
+
+def in_units(encoder: TextEncoder, text: str) -> list[Any]:
+    """What Python reads of a text, with offsets as JavaScript counts them."""
+    place, encoding = units(text), encoder.encode(text)
+    tokens = [[token.id, place[token.start], place[token.end], token.text] for token in encoding.tokens]
+    return [tokens, None if encoding.truncated_at is None else place[encoding.truncated_at]]
+
+
+def assert_same_tokens(engine: "Page", encoder: TextEncoder, texts: Sequence[str]) -> None:
+    config = encoder.config
+    tables = reading_tables(steps=config.cleaning, tokenizers=[config.tokenizer])
+    made = engine.evaluate_handle("([one, tables]) => makeEncoder(one, tables)", [encoder.to_dict(), tables])
+    for first in range(0, len(texts), 1000):
+        some = texts[first : first + 1000]
+        came = engine.evaluate(
+            "([encoder, texts]) => encode(encoder, texts)", [made, [[ord(one) for one in text] for text in some]]
+        )
+        for text, found in zip(some, came, strict=True):
+            assert found == in_units(encoder, text), ascii(text)
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("n", [pytest.param(300, marks=pytest.mark.smoke), 10_000])
+def test_tokens_and_offsets_are_those_of_python(engine: "Page", kind: str, n: int) -> None:
+    texts = unicode_texts(n, seed=n)
+    learned = [text.encode("utf-8", "replace").decode() for text in texts[:300]] + list(TEXTS)
+    config = TextConfig.model_validate({"min_frequency": 1, **TOKENIZERS[kind]})
+    encoder = TextEncoder.fit(learned, config, max_length=40, class_token=kind.startswith("byte"))
+    assert_same_tokens(engine, encoder, [*texts, "", " ", "\u2028", "İ" * 50, "ΑΣ ΑΣ. 'Σ Σα"])
+
+
+def test_the_beginning_of_a_very_long_text_is_read_as_python_reads_it(engine: "Page") -> None:
+    config = TextConfig.model_validate({"min_frequency": 1, "cleaning": WITHOUT_PUNCTUATION})
+    encoder = TextEncoder.fit(TEXTS, config, max_length=64)
+    filler = "<b>" + "😀 " * 9_000
+    assert_same_tokens(engine, encoder, [filler * 4 + "the bank", "\x00 " * 60_000 + "the striker", "word. " * 9_000])
+
+
+def make(engine: "Page", classifier: Predictor) -> None:
+    description = describe(classifier)
+    config = classifier.encoder.config
+    path = classifier.checkpoint.path
+    assert path is not None
+    weights = base64.b64encode((path / "model.safetensors").read_bytes()).decode()
+    tables = reading_tables(steps=config.cleaning, tokenizers=[config.tokenizer])
+    engine.evaluate("(one) => make(one)", {"description": description, "weights": weights, "tables": tables})
+
+
+def read(
+    engine: "Page", text: str, *, names: Sequence[str] = (), off: Sequence[tuple[int, int]] = (), how: str = "zero"
+) -> dict[str, Any]:
+    heads = [{"layer": layer, "head": head} for layer, head in off]
+    found: dict[str, Any] = engine.evaluate(
+        "([text, names, off, how]) => read(text, names, off, how)", [text, list(names) or None, heads, how]
+    )
+    found["values"] = {
+        name: np.frombuffer(base64.b64decode(data), dtype=np.float32).reshape(shape)
+        for name, shape, data in found["values"]
+    }
+    return found
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_tap_holds_what_it_holds_in_python(engine: "Page", tmp_path: Path, kind: str) -> None:
+    scores = get_args(ScopeScore)
+    score = scores[list(MODELS).index(kind) % len(scores)]
+    scope = ScopeRule(score=score, threshold=1.4 if score == "standard_score" else 0.6)
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **MODELS[kind], scope=scope))
+    make(engine, classifier)
+    for text in (*TEXTS[:3], "the", "a word that was never seen, and more of them than it reads: " * 4):
+        traced, found = trace_text(classifier, text), read(engine, text)
+        assert found["values"].keys() == traced.values.keys()
+        for name, value in traced.values.items():
+            np.testing.assert_allclose(found["values"][name], value, atol=2e-5, err_msg=name)
+        prediction = traced.prediction
+        assert found["ranked"] == [one.label for one in prediction.ranked]
+        assert found["outOfScope"] == prediction.out_of_scope
+        probabilities = dict(zip(classifier.classes, found["probabilities"], strict=True))
+        for one in prediction.ranked:
+            assert probabilities[one.label] == pytest.approx(one.probability, abs=1e-5)
+        np.testing.assert_allclose(found["lens"], class_lens(classifier, text).probabilities, atol=1e-5)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("how", ["zero", "uniform", "mean"])
+def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", tmp_path: Path, how: Any) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", causal=True))
+    means = measure_means(classifier, TEXTS, split="test")
+    make(engine, classifier)
+    taps = {name: mean.tolist() for name, mean in means.taps.items()}
+    engine.evaluate("(means) => { classifier.description.means = means; }", taps)
+    for off in ([(0, 1)], [(0, 0), (1, 0), (1, 1)]):
+        changes = [Change("head", how, layer, head) for layer, head in off]
+        wanted = ablate(classifier, TEXTS[0], [changes], means=means).changed[0]
+        found = read(engine, TEXTS[0], off=off, how=how)["probabilities"]
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def shipped() -> list[str]:
+    return [one.name for one in list_checkpoints().classifiers]
+
+
+@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("n", [pytest.param(6, marks=pytest.mark.smoke), 500])
+def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str, n: int) -> None:
+    """Logits within 1e-4 and attention patterns within 1e-3."""
+    try:
+        classifier = Predictor.load(checkpoint_root() / name)
+    except TxclsError as error:
+        pytest.fail(str(error))
+    if sentence := unsupported(classifier.checkpoint):
+        pytest.skip(sentence)
+    make(engine, classifier)
+    known = [one.text for one in (*EXAMPLES, *REVIEWS, *QUERIES)]
+    rng = random.Random(n)
+    words = " ".join(known).split()
+    texts = [*known, *(" ".join(rng.choices(words, k=rng.randrange(1, 70))) for _ in range(n))][:n]
+    for text in texts:
+        traced = trace_text(classifier, text)
+        found = read(engine, text, names=["attn.pattern", "logits"])["values"]
+        for tap, value in found.items():
+            np.testing.assert_allclose(
+                value, traced[tap], atol=1e-4 if tap == "logits" else 1e-3, rtol=0, err_msg=f"{tap} of {text!r}"
+            )

@@ -1,0 +1,95 @@
+"""A classifier with weights set by hand, in which it is known what its two heads do.
+
+A text is the token `start` and seven others, each at a position of its own. Both heads let `start` (and every other
+query alike) attend to fixed positions; the value of a word is the class that it names, strong or weak; the class is
+read at `start`, with the first head's output, while the second head's output is multiplied by zero.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tests.conftest import tiny_config
+from txcls.checkpoint import Checkpoint
+from txcls.inspection.stories.kinds import TextKinds
+from txcls.model import LayerNorm, TextClassifier
+from txcls.predictor import Predictor
+from txcls.text.encoder import TextEncoder
+
+CLASSES = ("up", "down")
+WORDS = {"start": (0, 0), "rise": (4, 0), "gain": (1, 0), "fall": (0, 4), "dip": (0, 1), ";": (0, 0)}
+"""What a word says for each class."""
+LENGTH = 8
+D, E = 32, 16
+
+
+def planted(reads: Mapping[int, float], idle: Mapping[int, float]) -> Predictor:
+    """Two heads: one that decides, and one whose output is multiplied by zero.
+
+    Args:
+        reads: position to the weight that every query gives to its token, in the first head.
+        idle: the same of the second head.
+    """
+    config = tiny_config(
+        d_model=D, n_heads=2, n_layers=1, d_ff=8, max_length=LENGTH, positions="learned", pooling="first"
+    )
+    encoder = TextEncoder.fit([" ".join(WORDS)], config.text, max_length=LENGTH, class_token=False)
+    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(CLASSES)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        for module in model.modules():
+            if isinstance(module, LayerNorm):
+                module.weight.fill_(1.0)
+        # Every vector sums to zero and has the same length, so that the norm before attention only scales: words use
+        # dimensions 0 to 11 with opposite signs, positions 12 to 27; the last ones are free for the classes.
+        for number, word in enumerate(WORDS):
+            [identity] = encoder.encode(word).ids
+            model.embeddings.token.weight[identity, 2 * number] = 1.0
+            model.embeddings.token.weight[identity, 2 * number + 1] = -1.0
+        for position in range(LENGTH):
+            model.embeddings.positional[position, 12 + 2 * position] = 1.0
+            model.embeddings.positional[position, 13 + 2 * position] = -1.0
+        scale = model.layers[0].norm_attn(model.embeddings(torch.tensor([encoder.encode("start").ids])))[0, 0].max()
+        attention = model.layers[0].attn
+        for head, weights in enumerate((reads, idle)):
+            first = head * E
+            attention.query.bias[first] = np.sqrt(E)  # the same query everywhere, so that a key's score is its number
+            for position in range(LENGTH):
+                # log of the weight; positions that are not named get nearly none
+                score = np.log(weights.get(position, 1e-9))
+                attention.key.weight[first, 12 + 2 * position] = score / (2 * scale)
+                attention.key.weight[first, 13 + 2 * position] = -score / (2 * scale)
+            for number, says in enumerate(WORDS.values()):
+                for c, strength in enumerate(says):
+                    attention.value.weight[first + c, 2 * number] = strength / (2 * scale)
+                    attention.value.weight[first + c, 2 * number + 1] = -strength / (2 * scale)
+        # Of the first head alone: what is said for a class goes to a dimension of it, less the mean.
+        attention.output.weight[28:30, :2] = torch.eye(2) - 0.5
+        model.head.weight[:, 28:30] = torch.eye(2)
+    return Predictor(Checkpoint(Path("planted"), config, encoder, CLASSES, model))
+
+
+def random_texts(n: int, *, seed: int, semicolon_at: Sequence[int] = ()) -> list[list[str]]:
+    """Words by chance, with `;` at the given positions."""
+    random = np.random.default_rng(seed)
+    words = [word for word in WORDS if word not in ("start", ";")]
+    texts = [["start", *random.choice(words, size=LENGTH - 1)] for _ in range(n)]
+    return [[";" if place in semicolon_at else word for place, word in enumerate(text)] for text in texts]
+
+
+def kinds_of(classifier: Predictor, texts: Sequence[Sequence[str]]) -> list[TextKinds]:
+    """The texts with the answers that the classifier gives as their labels, so that it is right on all of them."""
+    found = []
+    for words in texts:
+        ids = np.array([classifier.encoder.encode(word).ids[0] for word in words])
+        kinds = {
+            "first token": np.arange(LENGTH) == 0,
+            "punctuation": np.array([word == ";" for word in words]),
+            "last token": np.arange(LENGTH) == LENGTH - 1,
+        }
+        label = int(classifier.logits(torch.tensor([ids.tolist()])).argmax())
+        found.append(TextKinds(ids, label, kinds, np.full(LENGTH, 100)))
+    return found

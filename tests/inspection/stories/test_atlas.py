@@ -1,0 +1,224 @@
+"""The atlas of a checkpoint: kinds, tables, and what is kept of them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from tests.inspection.stories.planted import kinds_of, planted, random_texts
+from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.data.batches import TokenisedTexts
+from txcls.data.types import LabelledTexts
+from txcls.data.who_won import reports_of, roles_of
+from txcls.errors import CheckpointError
+from txcls.inspection.ablation import measure_heads
+from txcls.inspection.stories import (
+    ANY,
+    HeadAtlas,
+    HeadRecord,
+    MeasuredStory,
+    TextKinds,
+    TokenStatistics,
+    keys_of,
+    measure_atlas,
+    measure_kinds,
+    queries_of,
+    with_atlas,
+)
+from txcls.inspection.stories.story import _Replaced, _spread
+from txcls.inspection.tracing import trace_text
+from txcls.predictor import Predictor
+
+SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
+MODELS = [
+    {},
+    {"pooling": "class_token"},
+    {"pooling": "first", "causal": True},
+    {"fixed_length": True, "mask_padding": False, "pooling": "mean", "positions": "none", "n_layers": 1},
+]
+
+
+def statistics_of(classifier: Predictor) -> TokenStatistics:
+    rows = LabelledTexts(TEXTS, [n % 4 for n in range(len(TEXTS))], CLASSES)
+    tokens = TokenisedTexts.encode(classifier.encoder, rows)
+    return TokenStatistics.of(tokens, n_classes=4, vocab_size=classifier.encoder.vocab_size)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_attention_by_kinds_is_that_of_each_text(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+    texts = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
+    table = measure_kinds(classifier, texts)
+    causal = classifier.checkpoint.config.model.causal
+    for q, query in enumerate(table.queries):
+        for k, key in enumerate(table.keys):
+            given, even, holding = [], [], 0
+            for text, kinds in zip(TEXTS, texts, strict=True):
+                size = len(kinds)
+                pattern = trace_text(classifier, text).attention[:, :, :size, :size]  # L H T T
+                held = False
+                for row in np.flatnonzero(queries_of(query, kinds)):
+                    keys = [key for key in np.flatnonzero(keys_of(key, kinds)[row]) if key <= row or not causal]
+                    if keys:
+                        given.append(pattern[:, :, row, keys].sum(axis=-1))
+                        even.append(len(keys) / (row + 1 if causal else size))
+                        held = True
+                holding += held
+            assert table.held[q, k] == pytest.approx(holding / len(TEXTS))
+            assert table.chance[q, k] == pytest.approx(np.mean(even) if even else 0.0)
+            expected = np.mean(given, axis=0) if given else np.zeros(table.entropy.shape)
+            np.testing.assert_allclose(table.attention[:, :, q, k], expected, atol=1e-5)
+    assert (table.entropy > 0).all() and (table.entropy <= 1).all()
+
+
+def test_entropy_is_one_for_even_weights_and_zero_for_a_single_key() -> None:
+    classifier = planted(dict.fromkeys(range(8), 1 / 8), {3: 1.0})
+    table = measure_kinds(classifier, kinds_of(classifier, random_texts(5, seed=0)))
+    np.testing.assert_allclose(table.entropy, [[1.0, 0.0]], atol=1e-4)
+
+
+def test_kinds_of_tokens() -> None:
+    classifier = planted({1: 1.0}, {2: 1.0})
+    rows = LabelledTexts(
+        ["rise gain ;"] * 60 + ["fall dip ;"] * 60 + ["start ;"] * 2, [0] * 60 + [1] * 61 + [0], ("up", "down")
+    )
+    tokens = TokenisedTexts.encode(classifier.encoder, rows)
+    statistics = TokenStatistics.of(tokens, n_classes=2, vocab_size=classifier.encoder.vocab_size)
+    ids = {word: classifier.encoder.encode(word).ids[0] for word in ("rise", "gain", "fall", "dip", "start", ";")}
+    assert statistics.typical == {ids[word] for word in ("rise", "gain", "fall", "dip")}
+    assert statistics.rare == {ids["start"]} and statistics.counts[ids[";"]] == 122
+    texts = statistics.read(
+        classifier.encoder,
+        ["rise ; not rise", "", "start"],
+        [0, 1, 1],
+        roles=[{"gap": [(5, 10)]}, {}, {}],
+    )
+    assert [text.label for text in texts] == [0, 1], "a text without words is left out"
+    first, second = texts
+    wanted = {"first token": [0], "punctuation": [1], "negation": [2], "typical word": [0, 3], "gap": [1, 2]}
+    for kind, places in wanted.items():
+        assert np.flatnonzero(first.kinds[kind]).tolist() == places, kind
+    assert np.flatnonzero(first.kinds["rare word"]).tolist() == [2], "a word outside the vocabulary is rare"
+    assert second.kinds["rare word"].tolist() == [True]
+    assert np.flatnonzero(keys_of("same token elsewhere", first)[0]).tolist() == [3]
+    assert np.flatnonzero(keys_of("previous token", first)[2]).tolist() == [1]
+    assert not keys_of("previous token", first)[0].any() and not keys_of("next token", first)[3].any()
+    assert not keys_of("no such kind", first).any()
+
+
+def test_roles_of_who_won_name_the_two_teams_in_their_order() -> None:
+    for one, roles in list(zip(reports_of("test"), roles_of("test"), strict=True))[:500]:
+        words = {role: [one.text[start:end] for start, end in ranges] for role, ranges in roles.items()}
+        assert words["winner"] == [one.winner] and words["loser"] == [one.loser]
+        [first], [second] = words["first team"], words["second team"]
+        assert {first, second} == {one.winner, one.loser}
+        assert roles["first team"][0] < roles["second team"][0]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Predictor, HeadAtlas]:
+    """The atlas of an untrained checkpoint on the sample data."""
+    folder = tmp_path_factory.mktemp("atlas") / "tiny"
+    classifier = Predictor(make_checkpoint(folder, classes=SUBJECTS))
+    _, effects = measure_heads(classifier)
+    said: list[str] = []
+    atlas = measure_atlas(classifier, effects, on_stage=said.append)
+    assert len(said) == 3 + 2 * 4
+    for record in atlas.heads:
+        story = record.story.story
+        assert record.worth["zero"] == effects["zero"].accuracy - effects["zero"].heads[story.layer, story.head]
+    save_checkpoint(with_atlas(classifier.checkpoint, atlas))
+    return classifier, atlas
+
+
+def test_effects_measured_on_other_rows_are_refused(measured: tuple[Predictor, HeadAtlas]) -> None:
+    classifier, atlas = measured
+    _, effects = measure_heads(classifier)
+    fewer = {off: replace(found, n=found.n - 1) for off, found in effects.items()}
+    with pytest.raises(ValueError, match=f"measured on {atlas.n - 1:,} rows; wanted {atlas.n:,}"):
+        measure_atlas(classifier, fewer)
+
+
+def test_the_atlas_survives_the_checkpoint(measured: tuple[Predictor, HeadAtlas]) -> None:
+    classifier, atlas = measured
+    again = HeadAtlas.of(Predictor(load_checkpoint(classifier.checkpoint.path)))
+    assert again is not None
+    assert (again.split, again.n, again.n_told, again.n_found) == (atlas.split, atlas.n, atlas.n_told, atlas.n_found)
+    assert again.to_dict() == atlas.to_dict()
+    assert [head.story.story for head in again.heads] == [head.story.story for head in atlas.heads]
+    np.testing.assert_allclose(again.table.attention, atlas.table.attention, atol=1e-4)
+    assert ANY in again.table.queries and "next token" in again.table.keys
+    card = (classifier.checkpoint.path / "README.md").read_text(encoding="utf-8")
+    for head in atlas.heads:
+        assert f"| {head.story.story} | " in card
+
+
+def test_an_atlas_that_does_not_fit_the_model_is_none(measured: tuple[Predictor, HeadAtlas]) -> None:
+    classifier, atlas = measured
+    kept = atlas.to_dict()
+    crooked = {**kept, "chance": kept["chance"][1:]}
+    for metrics in ({}, {"atlas": 3}, {"atlas": {**kept, "heads": kept["heads"][:2]}}, {"atlas": crooked}):
+        assert HeadAtlas.of(Predictor(replace(classifier.checkpoint, metrics=metrics))) is None
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"more": 1}, "atlas.more: extra inputs are not permitted"),
+        ({"chance": [[0.5]]}, "atlas: chance: wanted a row for each of queries"),
+        ({"confirmed_share": 1.5}, "atlas.confirmed_share: input should be less than or equal to 1"),
+        ({"heads": []}, "atlas.heads: "),
+        ({"heads": {"story": {"verdict": "perhaps"}}}, "heads.0.story.verdict: input should be 'confirmed'"),
+        ({"heads": {"story": {"attention": []}}}, "attention and chance: wanted a number for each clause"),
+        ({"heads": {"story": {"clauses": [{"query": "a", "key": "b", "c": "d"}]}}}, "clauses.0.c: extra inputs"),
+        ({"heads": {"worth": {"zero": 0.0, "mean": 0.0}}}, "worth.uniform: missing"),
+    ],
+)
+def test_a_damaged_atlas_is_refused(
+    measured: tuple[Predictor, HeadAtlas], tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    classifier, atlas = measured
+    values = json.loads(json.dumps(atlas.to_dict()))
+    for name, value in change.items():
+        if name == "heads" and isinstance(value, dict):
+            for part, fields in value.items():
+                values["heads"][0][part] = {**values["heads"][0][part], **fields} if part == "story" else fields
+        else:
+            values[name] = value
+    save_checkpoint(classifier.checkpoint, tmp_path / "tiny")
+    (tmp_path / "tiny" / "metrics.json").write_text(json.dumps({"atlas": values}))
+    with pytest.raises(CheckpointError, match="metrics") as caught:
+        load_checkpoint(tmp_path / "tiny")
+    assert message in str(caught.value)
+
+
+def test_the_share_that_confirmed_stories_carry(measured: tuple[Predictor, HeadAtlas]) -> None:
+    _, atlas = measured
+    some = atlas.heads[0].story
+
+    def head(worth: float, story: MeasuredStory) -> HeadRecord:
+        return HeadRecord({"zero": 0.0, "mean": 0.0, "uniform": worth}, story)
+
+    confirmed = replace(some, verdict="confirmed", held=0.5, accuracy=1.0, even=0.2, told=1.0)
+    heads = (head(0.5, confirmed), head(0.3, confirmed), head(0.2, replace(confirmed, verdict="part of it")))
+    assert [one.carried for one in heads] == [pytest.approx(0.4), 0.3, 0.0]
+    found = replace(atlas, heads=(*heads, head(-0.1, confirmed)))
+    assert found.confirmed_share == pytest.approx(0.7)
+    assert np.isnan(replace(atlas, heads=(head(0.0, confirmed),)).confirmed_share)
+
+
+def test_replacing_weights_where_texts_are_padded_to_one_length(tmp_path: Path) -> None:
+    """The pattern is wider than the text there; what is put in place of a row still sums to one."""
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", fixed_length=True, mask_padding=False, pooling="mean"))
+    [text, *_] = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
+    assert isinstance(text, TextKinds) and len(text) < 12
+    pattern = torch.full((1, 2, 12, 12), 1 / 12)
+    changed = _Replaced(1, _spread([np.eye(len(text), k=1, dtype=bool)]))(pattern)
+    torch.testing.assert_close(changed[0, 0], pattern[0, 0])
+    torch.testing.assert_close(changed.sum(dim=-1), torch.ones(1, 2, 12))
+    assert changed[0, 1, 0, 1] == 1.0
+    torch.testing.assert_close(changed[0, 1, len(text) - 1 :], pattern[0, 1, len(text) - 1 :])

@@ -1,0 +1,166 @@
+"""Heads whose true stories are known, since their weights are set by hand: every verdict is reached."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.inspection.stories.planted import kinds_of, planted, random_texts
+from txcls.inspection.stories import ANY, Clause, Story, find_stories, measure_story
+from txcls.inspection.stories.measured import (
+    ATTENDS,
+    CONFIRMED,
+    IDLE,
+    MOST_BY_CONTROL,
+    PART,
+    _bootstrap,
+    _like_these,
+    verdict_of,
+)
+from txcls.inspection.stories.story import right_answers, story_masks
+from txcls.tap import trace
+
+NEXT = (Clause("first token", "next token"),)
+SEMICOLON = (Clause("first token", "punctuation"),)
+
+
+def test_the_planted_weights_are_those_of_the_model() -> None:
+    classifier = planted({1: 0.75, 3: 0.25}, {5: 1.0})
+    [text] = kinds_of(classifier, random_texts(1, seed=0))
+    with trace(record=["layers.0.attn.pattern"]) as opened:
+        classifier.logits(torch.tensor([text.ids.tolist()]))
+    expected = np.zeros((2, 8, 8))
+    expected[0, :, 1], expected[0, :, 3], expected[1, :, 5] = 0.75, 0.25, 1.0
+    np.testing.assert_allclose(opened["layers.0.attn.pattern"][0], expected, atol=1e-5)
+
+
+def test_a_true_and_complete_story_is_confirmed() -> None:
+    classifier = planted({1: 1.0}, {2: 1.0})
+    texts = kinds_of(classifier, random_texts(400, seed=1))
+    assert 150 < sum(text.label for text in texts) < 250
+    found = measure_story(classifier, texts, Story(0, 0, NEXT))
+    assert (found.verdict, found.n, found.held) == ("confirmed", 400, 1.0)
+    assert found.accuracy == found.told == 1.0 and found.share == 1.0
+    assert found.even < 0.8 and found.control_share < MOST_BY_CONTROL < found.interval[0]
+    assert found.attention == (pytest.approx(1.0, abs=1e-4),) and found.chance == (pytest.approx(1 / 8),)
+
+
+def test_a_story_that_leaves_out_half_is_part_of_it() -> None:
+    classifier = planted({1: 0.55, 2: 0.45}, {2: 1.0})
+    texts = kinds_of(classifier, random_texts(400, seed=2))
+    found = measure_story(classifier, texts, Story(0, 0, NEXT))
+    assert found.verdict == "part of it" and PART < found.share < CONFIRMED
+    assert found.interval[0] < found.share < found.interval[1]
+
+
+def test_a_clear_picture_of_something_that_does_not_decide_is_wrong() -> None:
+    """90 % of the weight is on a mark whose value is zero; the other 10 % decide."""
+    classifier = planted({3: 0.9, 1: 0.1}, {2: 1.0})
+    texts = kinds_of(classifier, random_texts(400, seed=3, semicolon_at=[3]))
+    found = measure_story(classifier, texts, Story(0, 0, SEMICOLON))
+    assert found.attention[0] > 0.89 and found.accuracy - found.even > 0.1
+    assert found.verdict == "wrong" and found.share < PART
+    true = measure_story(classifier, texts, Story(0, 0, NEXT))
+    assert true.share == 1.0 and true.verdict == "part of it", "it decides, but the head gives it 10 % of its weight"
+    assert true.attention[0] < ATTENDS
+
+
+def test_a_clear_picture_of_a_head_that_is_not_read_is_idle() -> None:
+    classifier = planted({1: 1.0}, {2: 1.0})
+    texts = kinds_of(classifier, random_texts(200, seed=4, semicolon_at=[2]))
+    found = measure_story(classifier, texts, Story(0, 1, SEMICOLON))
+    assert found.attention[0] > 0.99
+    assert found.verdict == "idle" and found.accuracy == found.even == found.told == found.control == 1.0
+    assert np.isnan(found.share) and np.isnan(found.interval).all()
+
+
+def test_draws_of_texts_that_lose_nothing_are_left_out_of_the_interval() -> None:
+    """Even weights cost one of 2,963 texts and save another, so a third of the draws lose nothing at all."""
+    own = np.ones(2963, dtype=bool)
+    even, told = own.copy(), own.copy()
+    own[1], even[:2] = False, (False, True)
+    low, high = _bootstrap({"own": own, "even": even, "told": told}, np.random.default_rng(0))
+    assert np.isnan([low, high]).all()
+    even[2:4] = False
+    low, high = _bootstrap({"own": own, "even": even, "told": told}, np.random.default_rng(0))
+    assert 0 < low < high <= 9, "a few texts over a few, never over a rounding error"
+
+
+def test_the_true_stories_are_found_on_other_texts_than_they_are_measured_on() -> None:
+    classifier = planted({1: 1.0}, {3: 1.0})
+    chosen_on, measured_on = (kinds_of(classifier, random_texts(150, seed=seed, semicolon_at=[3])) for seed in (5, 6))
+    heard: list[tuple[int, int]] = []
+    reads, idle = find_stories(classifier, chosen_on, on_head=lambda done, total: heard.append((done, total)))
+    assert heard == [(1, 2), (2, 2)]
+    assert (reads.layer, reads.head, idle.layer, idle.head) == (0, 0, 0, 1)
+    assert reads.clauses == NEXT
+    assert idle.clauses == (Clause(ANY, "punctuation"),), "nothing is lost with it, so its picture is all there is"
+    assert measure_story(classifier, measured_on, reads).verdict == "confirmed"
+    assert measure_story(classifier, measured_on, idle).verdict == "idle"
+
+
+def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> None:
+    """Two positions count alike: neither brings enough back alone, and one query cannot follow two clauses."""
+    classifier = planted({1: 0.5, 6: 0.5}, {3: 1.0})
+    [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
+    found = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)
+    assert found.accuracy - found.even > 0.1 and found.verdict in ("wrong", "part of it")
+
+
+def test_limits_of_the_verdicts() -> None:
+    clear = {"share": 1.0, "low": 0.9, "control_share": 0.0, "attention": 1.0}
+    assert verdict_of(IDLE, **clear) == "confirmed"
+    assert verdict_of(IDLE * 0.99, **clear) == "idle"
+    for worse in (
+        {"share": 0.79},
+        {"low": MOST_BY_CONTROL},
+        {"low": float("nan")},
+        {"control_share": 0.31},
+        {"attention": 0.49},
+        {"attention": float("nan")},
+    ):
+        assert verdict_of(0.5, **{**clear, **worse}) == "part of it", worse
+    assert verdict_of(0.5, **{**clear, "control_share": 1.0}) == "wrong"
+    assert verdict_of(0.5, **{**clear, "share": 0.29}) == "wrong"
+    assert verdict_of(0.5, **{**clear, "share": float("nan")}) == "wrong"
+
+
+def test_the_control_draws_as_many_keys_of_like_frequency_that_the_story_does_not_name() -> None:
+    classifier = planted({1: 1.0}, {2: 1.0})
+    [text] = kinds_of(classifier, random_texts(1, seed=9))
+    counts = np.array([100, 100, 5, 5, 6, 100, 1000, 90])
+    text = type(text)(text.ids, text.label, {**text.kinds, "rare": np.array([0, 0, 1, 1, 0, 0, 0, 0], bool)}, counts)
+    drawn_of = {1: set(), 2: set()}
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        one = _like_these(story_masks([Clause("first token", "next token")], text), text, random, causal=False)
+        assert one.sum() == 1 and not one[1:].any()
+        drawn_of[1] |= set(np.flatnonzero(one[0]))
+        two = _like_these(story_masks([Clause("first token", "rare")], text), text, random, causal=False)
+        assert two.sum() == 2 and not two[0, [2, 3]].any() and two[0, 4]
+        drawn_of[2] |= set(np.flatnonzero(two[0]))
+    assert drawn_of[1] == {0, 5, 7}, "about as frequent as the named one"
+    assert drawn_of[2] == {0, 1, 4, 5, 6, 7}, "only one other is as rare, so that the second is any other"
+    later = _like_these(story_masks([Clause(ANY, "itself")], text, causal=True), text, random, causal=True)
+    assert not np.triu(later, k=1).any()
+    np.testing.assert_array_equal(later[0], [1, 0, 0, 0, 0, 0, 0, 0], "there is no other key to draw")
+
+
+def test_rows_that_a_story_is_not_about_keep_their_weights() -> None:
+    classifier = planted({1: 0.75, 3: 0.25}, {2: 1.0})
+    texts = kinds_of(classifier, random_texts(50, seed=10))
+    assert right_answers(classifier, texts).all()
+    last = [story_masks([Clause("last token", "itself")], text) for text in texts]
+    assert right_answers(classifier, texts, layer=0, head=0, masks=last).all(), "only the first token is read"
+    first = [story_masks([Clause("first token", "itself")], text) for text in texts]
+    assert not right_answers(classifier, texts, layer=0, head=0, masks=first).all()
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    classifier = planted({1: 1.0}, {2: 1.0})
+    texts = kinds_of(classifier, random_texts(3, seed=11))
+    with pytest.raises(ValueError, match="no text holds what the story is about: first token → punctuation"):
+        measure_story(classifier, texts, Story(0, 0, SEMICOLON))
+    with pytest.raises(ValueError, match="layer 0, head 2; the model has 1 layers of 2"):
+        measure_story(classifier, texts, Story(0, 2, NEXT))
+    with pytest.raises(ValueError, match="no texts"):
+        find_stories(classifier, [])

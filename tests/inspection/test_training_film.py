@@ -1,0 +1,111 @@
+"""One text in every state along the training: the numbers are those of each state loaded in turn."""
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.errors import TraceError
+from txcls.inspection import training_film as module
+from txcls.inspection.lens import class_lens
+from txcls.inspection.training_film import flips, questions, training_film
+from txcls.predictor import Predictor
+from txcls.snapshots import SnapshotRow, Snapshots
+
+N = 5
+MODELS: dict[str, dict[str, object]] = {
+    "as shipped": {},
+    "class token, learned positions, post-norm": {"pooling": "class_token", "positions": "learned", "norm": "post"},
+    "mean, no positions, narrow embeddings": {"pooling": "mean", "positions": "none", "d_embedding": 8},
+    "causal, first token": {"causal": True, "pooling": "first", "n_layers": 1},
+    "padded to a fixed length": {"fixed_length": True, "mask_padding": False, "pooling": "mean"},
+}
+
+
+def filmed(path: Path, **model: object) -> Predictor:
+    """A classifier with states that differ in every weight."""
+    made = make_checkpoint(path, **model)
+    torch.manual_seed(1)
+    weights = {name: torch.randn(N, *one.shape).mul(0.3).half() for name, one in made.model.state_dict().items()}
+    rows = tuple(SnapshotRow(10 * n, 1.0, 0.5) for n in range(N))
+    return Predictor(replace(made, snapshots=Snapshots(rows, weights)))
+
+
+def one_after_another(classifier: Predictor) -> list[Predictor]:
+    """A classifier for each state, its weights loaded into a model of its own."""
+    snapshots = classifier.checkpoint.snapshots
+    assert snapshots is not None
+    found = []
+    for n in range(len(snapshots)):
+        single = replace(classifier.checkpoint, model=copy.deepcopy(classifier.checkpoint.model), snapshots=None)
+        single.model.load_state_dict({name: tensor[n].float() for name, tensor in snapshots.weights.items()})
+        found.append(Predictor(single))
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+def test_all_states_at_once_give_the_numbers_of_each_state_loaded_in_turn(
+    tmp_path: Path, model: dict[str, object]
+) -> None:
+    classifier = filmed(tmp_path / "tiny", **model)
+    before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
+    film = training_film(classifier, TEXTS[0])
+    assert [row.step for row in film.rows] == [0, 10, 20, 30, 40]
+    t = len(film.tokens)
+    for n, single in enumerate(one_after_another(classifier)):
+        lens = class_lens(single, TEXTS[0])
+        np.testing.assert_allclose(film.logits[n], lens.traced["logits"], atol=1e-5, rtol=1e-4)
+        np.testing.assert_allclose(film.probabilities[n], lens.probabilities[-1], atol=1e-5)
+        np.testing.assert_allclose(film.attention[n], lens.traced.attention[..., :t, :t], atol=1e-5)
+        np.testing.assert_allclose(film.lens[n], lens.probabilities, atol=1e-5)
+        assert film.states == lens.states and film.tokens == lens.traced.prediction.tokens
+        assert film.answers[n] == lens.traced["logits"].argmax()
+    assert len({tuple(row) for row in film.logits}) == N, "the states differ"
+    for name, tensor in classifier.checkpoint.model.state_dict().items():
+        assert torch.equal(tensor, before[name]), "the model that other threads use is left alone"
+
+
+def test_few_states_at_a_time_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classifier = filmed(tmp_path / "tiny")
+    whole = training_film(classifier, TEXTS[1])
+    monkeypatch.setattr(module, "WEIGHTS_TOGETHER", 2 * classifier.n_parameters)
+    passes = []
+    monkeypatch.setattr(module, "may_pause", lambda: passes.append(1))
+    parts = training_film(classifier, TEXTS[1])
+    assert len(passes) == 3
+    for field in ("logits", "probabilities", "attention", "lens"):
+        np.testing.assert_allclose(getattr(parts, field), getattr(whole, field), atol=1e-6)
+
+
+def test_attention_can_be_limited_to_some_tokens(tmp_path: Path) -> None:
+    classifier = filmed(tmp_path / "tiny")
+    whole, part = (training_film(classifier, TEXTS[0], shown=shown) for shown in (slice(None), slice(2, 5)))
+    np.testing.assert_array_equal(part.attention, whole.attention[..., 2:5, 2:5])
+    assert part.tokens == whole.tokens
+
+
+def test_without_snapshots_or_words_it_says_so(tmp_path: Path, classifier: Predictor) -> None:
+    with pytest.raises(TraceError, match="tiny has no snapshots of its training; train it with --snapshots N"):
+        training_film(classifier, TEXTS[0])
+    with pytest.raises(TraceError, match="no word in this text"):
+        training_film(filmed(tmp_path / "tiny"), " ")
+
+
+@pytest.mark.parametrize(
+    "answers, flipping, asked",
+    [
+        ([2, 2, 2], (), ()),
+        ([0, 0, 0, 0, 1, 1], (4,), (2, 4)),
+        ([0, 1], (1,), (1,)),
+        ([1, 0, 0, 0, 0, 1], (1, 5), (1, 3, 5)),
+        ([0, 2, 3, 1, 1], (3,), (1, 3)),
+    ],
+)
+def test_questions_are_asked_where_the_answer_flips_and_halfway_before(
+    answers: list[int], flipping: tuple[int, ...], asked: tuple[int, ...]
+) -> None:
+    assert flips(answers) == flipping and questions(answers) == asked

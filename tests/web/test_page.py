@@ -1,0 +1,122 @@
+"""Exported pages: what they hold, which checkpoints and folders are refused."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.app.reports import atlas, save_reports_model
+from tests.conftest import make_checkpoint, make_language_model
+from txcls.errors import CheckpointError
+from txcls.inspection.stories import head_chips
+from txcls.predictor import Predictor
+from txcls.web.page import describe, export_page, single_page
+
+HOSTILE = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
+
+
+def test_one_file_holds_everything_and_is_little_larger_than_the_weights(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "tiny", d_model=256, d_ff=512)
+    page = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True)
+    assert [one.name for one in page.parent.iterdir()] == ["index.html"]
+    assert page.stat().st_size <= 1.45 * (tmp_path / "tiny" / "model.safetensors").stat().st_size + 300_000
+    assert page.read_bytes() == single_page(tmp_path / "tiny")
+
+
+def test_a_folder_holds_the_weights_as_they_are_and_the_header_of_a_static_space(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        make_checkpoint(tmp_path / name)
+    page = export_page([tmp_path / "one", tmp_path / "two"], tmp_path / "page")
+    names = {one.name for one in page.parent.iterdir()}
+    assert names == {"index.html", "README.md", "one.json", "one.safetensors", "two.json", "two.safetensors"}
+    assert (page.parent / "one.safetensors").read_bytes() == (tmp_path / "one" / "model.safetensors").read_bytes()
+    header = (page.parent / "README.md").read_text("utf-8").split("---\n")[1]
+    assert "\nsdk: static\napp_file: index.html\n" in header
+
+
+def test_the_policy_allows_the_pages_own_script_and_style_alone(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "tiny", classes=HOSTILE)
+    for single in (True, False):
+        text = export_page([tmp_path / "tiny"], tmp_path / f"page{single}", single_file=single).read_text("utf-8")
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+        assert policy is not None
+        rules = dict(rule.split(" ", 1) for rule in policy[1].replace("&#x27;", "'").split("; "))
+        script = re.search(r'<script type="module">(.*?)</script>', text, re.DOTALL)
+        style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+        assert script and rules["script-src"] == hashed(script[1])
+        assert style and rules["style-src"] == hashed(style[1])
+        assert rules["default-src"] == "'none'" and rules["connect-src"] == ("'none'" if single else "'self'")
+        assert len(re.findall("</script>", text)) == (3 if single else 2)  # no class name ends one
+
+
+def hashed(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_what_the_page_knows_is_what_the_checkpoint_says(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny", classes=HOSTILE)
+    text = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).read_text("utf-8")
+    data = re.search(r'id="page-data">(.*?)</script>', text, re.DOTALL)
+    weights = re.search(r'id="weights-0">(.*?)</script>', text)
+    assert data and weights
+    described = json.loads(data[1])["models"][0]["description"]
+    assert described["classes"] == list(HOSTILE)
+    assert described["calibration"] == {"temperature": 1.5, "power": 1.25}
+    assert described["tokenizer"] == made.encoder.to_dict() | {"config": made.config.text.model_dump(mode="json")}
+    assert base64.b64decode(weights[1]) == (tmp_path / "tiny" / "model.safetensors").read_bytes()
+    assert described["card"]["accuracy"] is None  # it was never evaluated, and the page says so
+
+
+def test_the_page_knows_the_tested_stories_of_heads(tmp_path: Path) -> None:
+    assert describe(Predictor(save_reports_model(tmp_path / "reports")))["stories"] == head_chips(atlas())
+    assert describe(Predictor(save_reports_model(tmp_path / "bare", measured=False)))["stories"] == {}
+
+
+def test_a_page_replaces_a_page_but_no_other_files(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    page = export_page([tmp_path / "tiny"], tmp_path / "page")
+    export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True)
+    assert [one.name for one in page.parent.iterdir()] == ["index.html"]
+    for name in ("notes.txt", ".git"):
+        (page.parent / name).write_text("mine")
+        with pytest.raises(CheckpointError, match=rf"holds other files \({re.escape(name)}\)"):
+            export_page([tmp_path / "tiny"], tmp_path / "page")
+        (page.parent / name).unlink()
+    page.write_text("<title>somebody's home page</title>")
+    with pytest.raises(CheckpointError, match=r"holds other files \(index.html\)"):
+        export_page([tmp_path / "tiny"], tmp_path / "page")
+    assert page.read_text() == "<title>somebody's home page</title>"
+
+
+def test_a_failed_export_leaves_the_older_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    page = export_page([tmp_path / "tiny"], tmp_path / "page")
+    before = page.read_bytes()
+
+    def fails(self: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fails)
+    with pytest.raises(CheckpointError, match="No space left on device; an older page there is unchanged"):
+        export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True)
+    assert page.read_bytes() == before and (page.parent / "README.md").is_file()
+
+
+def test_what_no_page_can_be_made_of_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    make_language_model(tmp_path / "lm")
+    with pytest.raises(CheckpointError, match="language model"):
+        export_page([tmp_path / "lm"], tmp_path / "page")
+    for setting, value in (("mask_padding", False), ("pool_padding", True), ("fixed_length", True)):
+        make_checkpoint(tmp_path / setting, pooling="mean", **{setting: value})
+        with pytest.raises(CheckpointError, match=rf"reference system .*model\.{setting}"):
+            export_page([tmp_path / setting], tmp_path / "page")
+    make_checkpoint(tmp_path / "one" / "twin")
+    make_checkpoint(tmp_path / "two" / "twin")
+    with pytest.raises(CheckpointError, match="'twin'"):
+        export_page([tmp_path / "one" / "twin", tmp_path / "two" / "twin"], tmp_path / "page")
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        export_page([], tmp_path / "page")
+    assert not (tmp_path / "page").exists()

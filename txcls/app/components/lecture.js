@@ -1,0 +1,174 @@
+// Turns slides, steps and pages with PageDown and PageUp wherever the focus is, switches lecture mode with F9, and draws
+// the bar that says where one is. Slides are turned here alone; the server is asked for steps and for other pages.
+const BEYOND = 3 // with more layers than these, the map has no letters in its layers
+const LEAST_FORMULA_PX = 17
+const LONG = { attn: "attention", ff: "feed-forward" }
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const find = (selector) => parentElement.querySelector(selector)
+  const bar = find(".bar")
+  const lecture = (window.txclsLecture ??= { page: null, at: 0, asked: null })
+  const style = document.getElementById("txcls-slide") ?? document.head.appendChild(document.createElement("style"))
+  style.id = "txcls-slide"
+  const last = data.slides.length - 1
+  const asked = new URL(location.href).searchParams.get("slide")
+  if (lecture.page !== data.page || lecture.on !== data.on) {
+    lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
+    Object.assign(lecture, { page: data.page, on: data.on, asked: null })
+  }
+  lecture.at = Math.max(0, Math.min(lecture.at, last))
+
+  const show = () => {
+    bar.hidden = !data.on
+    if (!data.on) {
+      style.textContent = ""
+      for (const one of document.querySelectorAll(".katex-display > .katex")) one.style.fontSize = ""
+      return
+    }
+    const slide = data.slides[lecture.at]
+    const selector = slide ? `.st-key-slide_${lecture.at}` : '[data-testid="stMainBlockContainer"]'
+    style.textContent = slide
+      ? `${selector} {visibility: visible !important; opacity: 1 !important; z-index: 1 !important;}` +
+        (slide.own_keys ? "html {font-size: 17px !important;}" : "")
+      : `${selector} {visibility: visible !important; padding: 84px 32px !important;}` +
+        '[data-testid="stMain"] {overflow-y: auto !important;}'
+    for (const one of data.slides.keys()) {
+      const element = document.querySelector(`.st-key-slide_${one}`)
+      if (element) element.inert = one !== lecture.at
+    }
+    const [at, of] = data.at ?? [lecture.at, data.slides.length]
+    const heading = slide && document.querySelector(`${selector} :is(h2, h3)`)?.textContent
+    find(".title").textContent = heading ?? data.title
+    find(".title").title = data.title
+    find(".count").textContent = of ? `${at + 1} / ${of}` : ""
+    find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
+    find(".back").disabled = data.first && !at
+    find(".next").disabled = data.last && at >= of - 1
+    drawMap(find(".map"), data.layers, slide?.shows ?? [])
+    clearTimeout(lecture.fitting)
+    if (slide?.own_keys) shrinkToFit(document.querySelector(selector), lecture, 40)
+    fitFormulas(document.querySelector(selector))
+    const address = new URL(location.href)
+    if (lecture.at) address.searchParams.set("slide", lecture.at + 1)
+    else address.searchParams.delete("slide")
+    if (address.href !== location.href) history.replaceState(history.state, "", address)
+  }
+
+  /** Go on or back by one; whether there was anything to turn. */
+  const turn = (by) => {
+    const button = data.at && document.querySelector(`.st-key-step_${by > 0 ? "next" : "back"} button`)
+    if (button && !button.disabled) {
+      button.click()
+      return true
+    }
+    if (!data.on) return false
+    if (!data.at && lecture.at + by >= 0 && lecture.at + by <= last) {
+      lecture.at += by
+      show()
+    } else if (!(by > 0 ? data.last : data.first) && lecture.asked !== data.page) {
+      lecture.asked = data.page // the next page is on its way
+      setTimeout(() => (lecture.asked = null), 5000)
+      setTriggerValue("turn", by)
+    }
+    return true
+  }
+  const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
+  const direction = (event) => (isPlain(event) ? { PageDown: 1, PageUp: -1 }[event.key] : undefined)
+  const ownKeys = () => data.on && data.slides[lecture.at]?.own_keys
+  // Before anything that has the focus: text boxes, menus and radio buttons would keep the key to themselves.
+  const first = (event) => {
+    if (event.key === "F9" && isPlain(event)) {
+      event.preventDefault()
+      if (!event.repeat) setTriggerValue("mode", Date.now())
+      return
+    }
+    const by = direction(event)
+    if (!by || (!data.on && !data.at)) return
+    if (!ownKeys()) {
+      if (turn(by)) swallow(event)
+    } else if (event.target !== document.body) {
+      // The drawing ignores what is typed elsewhere.
+      swallow(event)
+      document.activeElement?.blur()
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: event.key, bubbles: true, cancelable: true }))
+    }
+  }
+  const afterDrawing = (event) => {
+    const by = direction(event)
+    if (by && ownKeys() && !event.defaultPrevented && turn(by)) event.preventDefault()
+  }
+  const swallow = (event) => {
+    event.preventDefault()
+    event.stopImmediatePropagation()
+  }
+  find(".back").onclick = () => turn(-1)
+  find(".next").onclick = () => turn(1)
+  find(".leave").onclick = () => setTriggerValue("mode", Date.now())
+  window.txclsStopLecture?.()
+  window.addEventListener("keydown", first, true)
+  window.addEventListener("keydown", afterDrawing)
+  show()
+  const drawn = setTimeout(show, 150) // headings may be drawn after this
+  const formulas = new MutationObserver(() => fitFormulas(document.body))
+  if (data.on) formulas.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
+  const stop = () => {
+    clearTimeout(drawn)
+    formulas.disconnect()
+    window.removeEventListener("keydown", first, true)
+    window.removeEventListener("keydown", afterDrawing)
+  }
+  window.txclsStopLecture = stop
+  return () => {
+    stop()
+    if (!document.querySelector('[class*="st-key-slide_"]')) style.textContent = ""
+  }
+}
+
+/** Make formulas that are wider than their place as much smaller, down to what can still be read. */
+function fitFormulas(element) {
+  for (const one of element?.querySelectorAll(".katex-display") ?? []) {
+    const formula = one.querySelector(".katex")
+    formula.style.fontSize = ""
+    if (one.scrollWidth <= one.clientWidth + 1) continue
+    const size = Number.parseFloat(getComputedStyle(formula).fontSize)
+    formula.style.fontSize = `${Math.max(LEAST_FORMULA_PX, Math.floor((size * one.clientWidth) / one.scrollWidth))}px`
+  }
+}
+
+/** Enlarge a drawing less until it fits; it may still be loading, so look again for a while. */
+function shrinkToFit(element, lecture, times) {
+  const zoom = element?.currentCSSZoom ?? 1
+  if (!times || zoom <= 1 || !element.isConnected) return
+  const over = element.scrollHeight / element.clientHeight
+  if (over > 1.005) {
+    const less = Math.max(1, zoom / Math.min(over, 1.1))
+    Object.assign(element.style, { zoom: less, inset: `${64 / less}px 0` })
+  }
+  lecture.fitting = setTimeout(() => shrinkToFit(element, lecture, times - 1), 200)
+}
+
+/** From the text to the answer; what the slide is about is filled. */
+function drawMap(map, layers, shows) {
+  const box = (name, text) => {
+    const made = document.createElement("b")
+    const long = LONG[name.split(".")[0]] ?? text
+    made.textContent = shows.includes(name) ? long : text
+    made.title = long
+    made.classList.toggle("here", shows.some((one) => one === name || name.startsWith(`${one}.`)))
+    made.classList.toggle("small", !made.textContent)
+    return made
+  }
+  const gap = (text) => Object.assign(document.createElement("i"), { textContent: text })
+  const blocks = layers === null
+    ? [box("attn.0", "layers")]
+    : Array.from({ length: layers }, (_, n) => [
+        gap(layers > BEYOND ? "·" : `${n + 1}`),
+        ...["attn", "ff"].map((kind) => box(`${kind}.${n}`, layers > BEYOND ? "" : kind === "attn" ? "A" : "F")),
+      ]).flat()
+  map.replaceChildren(
+    ...["words", "vectors"].map((name) => box(name, name)),
+    ...blocks,
+    ...["pool", "classes"].map((name) => box(name, name)),
+  )
+  map.setAttribute("aria-label", `Map of the model; this is about: ${shows.join(", ") || "all of it"}`)
+}

@@ -1,0 +1,92 @@
+// The picture on a page of the app: it follows the text box at every key and computes here, not on the server. What was
+// switched or opened is sent, so that the address and the other pages know.
+
+const NAMES = /^(\d+)\.(\d+)$/;
+
+export default function ({data, parentElement, setStateValue, setTriggerValue}) {
+  const root = parentElement.querySelector(".picture");
+  const picture = (root.txcls ??= newPicture(root));
+  Object.assign(picture, {data, setStateValue, setTriggerValue});
+  // What was switched here and not yet confirmed by the server stays.
+  if (!picture.asked || String([...picture.off].sort()) === String(data.off)) {
+    picture.off = new Set(data.off);
+    picture.asked = false;
+  }
+  picture.update();
+  // Listeners of this call's own: whenever those of the call before are removed, these stay.
+  const typed = (event) => picture.typed(event), pressed = (event) => picture.machine.pressed(event);
+  const arrived = () => picture.arrived();
+  picture.stop?.();
+  document.addEventListener("input", typed);
+  document.addEventListener("keydown", pressed);
+  window.addEventListener("txcls-classifier", arrived);
+  picture.stop = () => {
+    document.removeEventListener("input", typed);
+    document.removeEventListener("keydown", pressed);
+    window.removeEventListener("txcls-classifier", arrived);
+  };
+  return picture.stop;
+}
+
+function newPicture(root) {
+  const picture = {
+    off: new Set(), asked: false, name: "", reader: null,
+    machine: new Machine(root, {
+      onSwitch: (head) => {
+        if (!picture.off.delete(head)) picture.off.add(head);
+        picture.asked = true;
+        picture.read(picture.text);
+        picture.setTriggerValue("switched", [...picture.off].sort());
+      },
+      onOpen: (layer, head) => picture.setTriggerValue("opened", [layer, head]),
+      onPart: (part) => picture.setTriggerValue("part", part),
+    }),
+    arrived: () => picture.update(),
+    typed: ({target}) => {
+      if (target instanceof HTMLTextAreaElement && target.closest(`[class*="st-key-${picture.data.box}"]`)) {
+        picture.read(target.value);
+      }
+    },
+    /** Take over the server's text and classifier. */
+    update() {
+      const {name, text, box} = picture.data, file = window.txclsClassifiers?.get(name);
+      if (!file) {
+        picture.machine.clear();
+        return;
+      }
+      if (picture.name !== name) {
+        picture.reader = new Reader(unpack(file));
+        picture.name = name;
+        picture.setStateValue("has", [...window.txclsClassifiers.keys()]);
+      }
+      const area = document.querySelector(`[class*="st-key-${box}"] textarea`);
+      picture.read(area?.value ?? text);
+    },
+    async read(text) {
+      picture.text = text;
+      const {reader, data} = picture;
+      if (!reader) return;
+      const off = [...picture.off].map((one) => NAMES.exec(one)).filter((found) => found)
+        .map(([, layer, head]) => ({layer: Number(layer) - 1, head: Number(head) - 1}))
+        .filter(({layer, head}) => layer < reader.classifier.model.config.n_layers && head < reader.classifier.model.config.n_heads);
+      const found = await reader.read(text, off, data.how);
+      if (!found) return;
+      const {whole, pass} = found;
+      if (!pass.trace) picture.machine.clear();
+      else {
+        const names = new Set(off.map(({layer, head}) => `${layer + 1}.${head + 1}`));
+        picture.machine.show(sceneOf(reader.classifier, pass), {
+          off: names, how: data.how, before: pass === whole ? null : whole.probabilities, stories: reader.classifier.description.stories});
+      }
+      root.dataset.read = text;
+    },
+  };
+  return picture;
+}
+
+/** A classifier from the bytes of txcls.web.page.packed. */
+function unpack(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const {description, tables} = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  return new Classifier(description, buffer.slice(4 + length), tables);
+}

@@ -1,0 +1,95 @@
+"""The whole model in one picture, computed and drawn in the visitor's browser (txcls/web/machine.js).
+
+The browser gets a classifier once: its weights are a component of their own, which is left out of later runs once the
+picture has said that they have arrived.
+"""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+from txcls.web.page import MODULES, script
+
+_WEB = Path(__file__).parent.parent.parent / "web"
+_HERE = Path(__file__).parent
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+_script = script((*MODULES, "reader", "dom", "figures", "scene", "machine"))
+_machine = st.components.v2.component(
+    "txcls_machine",
+    html='<div class="picture"></div>',
+    js=f"{_script}\n{_read('machine.js')}",
+    css=(_WEB / "machine.css").read_text(encoding="utf-8") + _read("machine.css"),
+)
+_weights = st.components.v2.component("txcls_weights", js=_read("weights.js"))
+
+
+def machine(
+    name: str,
+    weights: Callable[[], bytes],
+    *,
+    text: str,
+    box: str,
+    off: Collection[str],
+    how: Literal["zero", "mean", "uniform"],
+    key: str,
+    on_arrived: Callable[[], None],
+    on_switch: Callable[[list[str]], None],
+    on_open: Callable[[int, int], None],
+    on_part: Callable[[str], None],
+) -> None:
+    """Draw the picture of a text; it follows the text box while someone types.
+
+    Args:
+        name: of the classifier in the browser: another one if its weights change.
+        weights: makes `txcls.web.page.packed`; called if the browser lacks this classifier.
+        text: what the server has received.
+        box: the start of the text box's key.
+        off: switched-off heads, each "layer.head" from 1.
+        how: what switching off does.
+        key: of the component.
+        on_arrived: called before the run that follows the arrival of the weights in the browser.
+        on_switch: called with the switched-off heads after a click.
+        on_open: called with layer and head, from 0, after a double click on a head.
+        on_part: called with a part, such as "layers.0.attn", after a click on its name.
+    """
+    arrived: set[str] = st.session_state.setdefault("_classifiers_in_browser", set())
+
+    def has() -> None:
+        arrived.update(str(one) for one in st.session_state[key]["has"])
+        on_arrived()
+
+    def switched() -> None:
+        on_switch([str(one) for one in st.session_state[key]["switched"]])
+
+    def opened() -> None:
+        layer, head = st.session_state[key]["opened"]
+        on_open(int(layer), int(head))
+
+    def part() -> None:
+        on_part(str(st.session_state[key]["part"]))
+
+    data: dict[str, Any] = {"name": name, "text": text, "box": box, "off": sorted(off), "how": how}
+    _machine(
+        data=data,
+        key=key,
+        on_has_change=has,
+        on_switched_change=switched,
+        on_opened_change=opened,
+        on_part_change=part,
+    )
+    # After the picture: Streamlit draws anew what stands behind an element that goes.
+    if name not in arrived:
+        _weights(data=_named(name, weights()), key="classifier_weights")
+
+
+def _named(name: str, weights: bytes) -> bytes:
+    """The name's length in bytes and the name, each in a multiple of 8 bytes, before the weights."""
+    encoded = name.encode("utf-8")
+    return len(encoded).to_bytes(8, "little") + encoded + b"\0" * (-len(encoded) % 8) + weights

@@ -1,0 +1,25 @@
+// Closes the menu on a phone, where it covers the page, when another page is chosen and when a page is loaded: Streamlit
+// leaves it open, and remembers that it was.
+const EXPAND = '[data-testid="stExpandSidebarButton"]'
+const OPEN = '[data-testid="stSidebar"][data-collapsed="false"] [data-testid="stSidebarCollapseButton"] button'
+
+export default function ({ data }) {
+  if (window.txclsMenuPage === data.page || !matchMedia("(max-width: 768px)").matches) return
+  window.txclsMenuPage = data.page
+  let left = 15
+  const openedByHand = ({ target }) => {
+    if (target.closest?.(EXPAND)) left = 0
+  }
+  document.addEventListener("click", openedByHand, true)
+  const close = () => {
+    const button = document.querySelector(OPEN)
+    if (left && !button) {
+      left--
+      setTimeout(close, 100) // the menu may be drawn after this
+      return
+    }
+    document.removeEventListener("click", openedByHand, true)
+    if (left) button.click()
+  }
+  close()
+}

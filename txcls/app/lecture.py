@@ -1,0 +1,165 @@
+"""Lecture mode: pages as slides that fill the window, in large type; PageDown turns them, page after page.
+
+`slide` marks a part of a page as a slide; outside lecture mode it changes nothing. The browser shows one slide at a
+time and turns them without asking the server (`components/lecture.js`); after a page's last slide it asks for the next
+page.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from txcls.app import pages, state
+from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
+
+LEAST_FONT_PX = 24
+"""Size of the smallest type in a chart."""
+_SLIDES, _PAGE, _TITLE = "_slides", "_slides_of", "_slides_title"
+_TURN_TO = "_turn_to"
+
+WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
+"""The parts of the architecture on the map, from the text to the answer; attention and feed-forward of layer 0 alone
+are `attn.0` and `ff.0`."""
+STEPS = {
+    **dict.fromkeys(("text", "tokens", "ids"), WORDS),
+    **dict.fromkeys(("embeddings", "positions", "sum"), VECTORS),
+    **dict.fromkeys(("norm_ff", "expand", "contract", "add_ff"), FEED_FORWARD),
+    **dict.fromkeys(("norm", "pool_scores", "pool_weights", "pooled"), POOLING),
+    **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
+}
+"""The part that each step of the forward pass is in; all others are in attention."""
+
+
+def is_on() -> bool:
+    """Whether this session is in lecture mode."""
+    return state.shown_view().mode == "lecture"
+
+
+def begin(info: pages.PageInfo, title: str) -> None:
+    """Begin a page: it has no slides yet. A page that was asked for by turning past the end of another is opened.
+
+    `title` names those of its slides that have no heading.
+    """
+    st.session_state[_SLIDES], st.session_state[_PAGE], st.session_state[_TITLE] = [], info, title
+    target = st.session_state.pop(_TURN_TO, None)
+    if target is not None:
+        page, params = target
+        st.switch_page(page.path, query_params=params)
+    if is_on():
+        st.html(STYLE_SHEET)
+
+
+@contextmanager
+def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
+    """In lecture mode, what is drawn in this block is a slide; its first heading is its title.
+
+    Args:
+        shows: the parts of the architecture that it is about (`WORDS`, …).
+        own_keys: it holds a drawing that answers to PageDown and PageUp itself and is turned only at its ends. Such a
+            drawing is enlarged as a whole.
+    """
+    if not is_on():
+        yield
+        return
+    slides: list[dict[str, Any]] = st.session_state[_SLIDES]
+    slides.append({"shows": shows, "own_keys": own_keys})
+    with st.container(key=f"slide_{len(slides) - 1}"):
+        yield
+
+
+def step_part(name: str, layer: int | None) -> str:
+    """The part of the architecture that a step of the forward pass is in."""
+    part = STEPS.get(name, ATTENTION)
+    return part if layer is None else f"{part}.{layer}"
+
+
+def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_broken: bool = False) -> None:
+    """End the page that was begun: the keys, and in lecture mode the bar below with the map of the architecture.
+
+    Args:
+        layers: how many layers its model has; None if it shows none or several.
+        at: the step that the page shows, from 0, and how many there are; None for a page without steps. Its buttons
+            `step_back` and `step_next` turn them.
+        is_broken: it ends with a message that stands outside of its slides.
+    """
+    info: pages.PageInfo = st.session_state[_PAGE]
+    here = pages.PAGES.index(info)
+    bar_and_keys(
+        {
+            "on": is_on(),
+            "page": info.name,
+            "title": st.session_state[_TITLE],
+            "slides": [] if is_broken else st.session_state[_SLIDES],
+            "at": at,
+            "layers": layers,
+            "first": here == 0,
+            "last": here == len(pages.PAGES) - 1,
+        },
+        on_mode=_switch,
+        on_turn=lambda by: _turn(here + by, to_its_end=by < 0),
+    )
+
+
+def start_button() -> None:
+    """A button that starts lecture mode and names the key that does so too."""
+    st.button("Lecture mode · F9", key="lecture_start", on_click=_switch, help="Slides with large type; F9 leaves too.")
+
+
+def _switch() -> None:
+    state.change_view(mode="" if is_on() else "lecture")
+
+
+def _turn(to: int, *, to_its_end: bool) -> None:
+    if not 0 <= to < len(pages.PAGES):
+        return
+    params = state.params_from_view(state.shown_view())
+    if to_its_end:
+        params[state.SLIDE] = "last"
+    st.session_state[_TURN_TO] = (pages.PAGES[to], params)
+
+
+def enlarge(figure: go.Figure) -> go.Figure:
+    """The figure with no type smaller than `LEAST_FONT_PX`."""
+    return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
+
+
+def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
+    layout = drawn["layout"]
+    for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
+        layout[name] = _with_fonts(layout[name], "tickfont")
+        if name.startswith("yaxis") and "ticktext" in layout[name]:  # large lines below one another would overlap
+            layout[name]["ticktext"] = [one.replace("<br>", " ") for one in layout[name]["ticktext"]]
+    for name in [name for name in layout if name.startswith("coloraxis")]:
+        bar = layout[name].get("colorbar", {})
+        layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}
+    layout["legend"] = _with_fonts(layout.get("legend", {}), "font")
+    layout["font"] = {**layout.get("font", {}), "size": LEAST_FONT_PX}
+    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": LEAST_FONT_PX}}
+    layout["annotations"] = [_with_fonts(one, "font") for one in layout.get("annotations", ())]
+    for trace in drawn["data"]:
+        if "colorbar" in trace:
+            trace["colorbar"] = _with_fonts(trace["colorbar"], "tickfont")
+        if trace["type"] in ("bar", "heatmap", "scatter"):
+            trace["textfont"] = _large(trace.get("textfont", {}))
+        if trace["type"] == "bar":
+            trace["constraintext"] = "none"  # or plotly shrinks what does not fit into a bar
+    return drawn
+
+
+def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
+    """Settings of an axis, a colour bar, a legend or an annotation, with large type; so is its title if it has one."""
+    settings = {**settings, font: _large(settings.get(font, {}))}
+    if title := settings.get("title"):
+        title = {"text": title} if isinstance(title, str) else title
+        settings["title"] = {**title, "font": _large(title.get("font", {}))}
+    return settings
+
+
+def _large(font: dict[str, Any]) -> dict[str, Any]:
+    sizes = font.get("size", 0)
+    if isinstance(sizes, Sequence):
+        return {**font, "size": [max(size, LEAST_FONT_PX) for size in sizes]}
+    return {**font, "size": max(sizes, LEAST_FONT_PX)}

@@ -1,0 +1,111 @@
+"""The states that a model went through in training, as a film of one text: curves, bars, heads and class lens."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from txcls.app import compute, layout, lecture, pages, state
+from txcls.app.components.training_film import film_data, training_film
+from txcls.data.examples import examples_for
+from txcls.figures import percent, visible
+
+if TYPE_CHECKING:
+    from txcls.checkpoint import Checkpoint
+    from txcls.inspection.training_film import TrainingFilm
+
+LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.SWITCHBOARD, pages.LENS)
+COMMAND = "python -m txcls train who_won --snapshots 24"
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.FILM, box_height=68)
+    if not compute.summary(opened.view.checkpoint).has_snapshots:
+        _offer(opened)
+    read = layout.read_text(opened, "watch how the model learned to answer it.")
+    if read is not None and read.is_answered and read.classifier.checkpoint.snapshots is not None:
+        with lecture.slide(own_keys=True):
+            _film(opened, read.classifier.checkpoint)
+    layout.close_page(opened, LINKS)
+
+
+def _offer(opened: layout.Page) -> None:
+    """Say that there is no film of this checkpoint, and offer those that have one."""
+    name = layout.plain(opened.view.checkpoint)
+    with_film = [one for one in compute.listing().classifiers if one.has_snapshots]
+    st.info(
+        f"**{name}** was trained without keeping states along the way, so there is no film of it. "
+        + ("There is one of:" if with_film else f"`{COMMAND}` trains a model with one in about two minutes.")
+    )
+    for one in with_film:
+        label = f"{layout.plain(one.name)} · {layout.plain(one.title)}" if one.title else layout.plain(one.name)
+        st.button(label, key=f"film_of_{one.name}", type="primary", on_click=_open, args=(one.name, one.dataset))
+
+
+def _open(name: str, dataset: str) -> None:
+    """Change to a checkpoint, and to one of its own examples unless the visitor has typed a text."""
+    view = state.shown_view()
+    own = examples_for(dataset)
+    written_here = view.text in {example.text for example in examples_for(compute.summary(view.checkpoint).dataset)}
+    if written_here and view.text not in {example.text for example in own}:
+        state.change_view(checkpoint=name, text=own[0].text)
+        st.session_state[f"{layout.TEXT_BOX}_{pages.FILM.name}"] = own[0].text
+    else:
+        state.change_view(checkpoint=name)
+
+
+def _film(opened: layout.Page, checkpoint: "Checkpoint") -> None:
+    tokens = compute.predict(opened.source, opened.view.text).prediction.tokens
+    shown = layout.window(len(tokens), key="film_window")
+    film = compute.training_film(opened.source, opened.view.text, first=shown.start, last=shown.stop)
+    steps = np.array([row.step for row in film.rows])
+    data = film_data(
+        film,
+        checkpoint.classes,
+        model=f"{opened.source.name} {opened.source.state}",
+        tokens=[visible(token.text[:40]) for token in tokens[shown]],
+        at=int(np.abs(steps - opened.view.training_step).argmin()),
+    )
+    training_film(data, key="training_film")
+    st.caption(_about(checkpoint, film))
+    with st.expander("The film as a table", key="film_table", on_change="rerun") as table:
+        if table.open:
+            st.markdown(_table(film, checkpoint.classes))
+
+
+def _about(checkpoint: "Checkpoint", film: "TrainingFilm") -> str:
+    last = film.rows[-1].step
+    kept = [row.get("step", 0) for row in checkpoint.history if row.get("best")]
+    if not kept or kept[-1] == last:
+        end = "the last one is the model that the other pages show"
+    else:
+        end = (
+            f"the other pages show the weights of step {kept[-1]:,}, which did best on validation rows, and the film "
+            f"goes on to step {last:,}"
+        )
+    return (
+        f"{len(film.rows)} states were kept, more of the early steps than of the late ones; {end}. Every state is "
+        "stored in half precision and reads the text anew. Probabilities use the calibration of the trained model. ▲ "
+        "marks where the answer becomes or ceases to be that of the end. Keys: ← → or PageUp PageDown for a state, "
+        "space to play."
+    )
+
+
+def _table(film: "TrainingFilm", classes: Sequence[str]) -> str:
+    lines = [
+        "| step | training loss | validation loss | validation accuracy | answer | probability |",
+        "|---:|---:|---:|---:|---|---:|",
+    ]
+    for row, answer, probabilities in zip(film.rows, film.answers, film.probabilities, strict=True):
+        train = "" if row.train_loss is None else f"{row.train_loss:.4f}"
+        lines.append(
+            f"| {row.step:,} | {train} | {row.validation_loss:.4f} | {percent(row.validation_accuracy)} "
+            f"| {layout.plain(visible(classes[answer]))} | {percent(float(probabilities[answer]))} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Texts to try, written for this project: invented news, film reviews, queries and match reports, some deliberately
+ambiguous."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text that a click puts into the box; `title` labels the button."""
+
+    title: str
+    text: str
+
+
+EXAMPLES = (
+    Example("Late chips", "Shares of the chip maker fell after its new phone processor was delayed"),
+    Example("Phone bank", "Voters in the tiny republic chose a phone company as their bank"),
+    Example("Lost match", "Peacekeepers lost the match against the village team by six goals"),
+    Example("Rocket stock", "The satellite firm launched its first rocket and its stock doubled"),
+    Example("Final whistle", "Mobile phone makers raced to court as soon as the final whistle blew"),
+    Example("Costly wedding", "The minister resigned over the price of her wedding"),
+    Example("Hired hackers", "The bank hired hackers to break into its own computers"),
+    Example("Apple harvest", "Apple prices fall after a record harvest."),
+    Example("Doping test", "A blood test for a new doping drug was ready just before the games"),
+    Example("Late winner", "Oliveira headed in a corner two minutes from time to win the cup"),
+    Example("River treaty", "Four countries signed a treaty on the river after eleven years of talks"),
+    Example("Radio telescope", "A radio telescope picked up faint signals from clouds older than any star"),
+)
+
+REVIEWS = (
+    Example(
+        "Guilty pleasure",
+        "It is cheap, silly and badly dubbed, and I have watched it four times. Terrible. Perfect.",
+    ),
+    Example(
+        "Loved it",
+        "I went in with low expectations and came out beaming. The two leads are wonderful together, the jokes land, "
+        "and the last twenty minutes had the whole row in tears.",
+    ),
+    Example(
+        "Wasted evening",
+        "Two hours of my life that nobody will give me back. The plot makes no sense, the dialogue sounds like a user "
+        "manual, and even the dog looks embarrassed.",
+    ),
+    Example(
+        "Not bad at all",
+        "Not bad at all, in spite of what the critics wrote. Nothing here is terrible, and I was never bored.",
+    ),
+    Example(
+        "So good on paper",
+        "A brilliant director, a great cast, a superb score. What a pity that none of it helps: the film is a mess.",
+    ),
+    Example("Two words", "Just awful."),
+)
+QUERIES = (
+    Example("Two wishes", "is it going to rain on friday and should i book a table outside"),
+    Example("Move money", "please send two hundred euros from my checking to my savings account"),
+    Example("Alarm", "wake me up at half past six tomorrow"),
+    Example("Lost luggage", "the airline says my suitcase is still in lisbon, what now"),
+    Example("Recipe", "what could i cook with leeks and half a pumpkin"),
+    Example("None of these", "how many moons of jupiter were known before the first space probes"),
+)
+
+REPORTS = (
+    Example("Relative clause", "Rovers lost to Wanderers, who beat United last week."),
+    Example("Passive", "City were beaten by Wanderers in the final."),
+    Example("Lost to", "Albion lost to Rangers at home."),
+    Example("Cleft", "It was Athletic that County beat on Sunday."),
+    Example("Not … but …", "Not City but Rangers lost the match."),
+    Example("Two turns", "It was Rovers, who beat County in March, who were defeated by Albion."),
+)
+
+
+def examples_for(dataset: str) -> tuple[Example, ...]:
+    """Texts of the kind that a checkpoint trained on this data set classifies."""
+    return {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS}.get(dataset, EXAMPLES)

@@ -1,0 +1,148 @@
+"""How did the model learn this? One text in every kept state along the training, all states in one batched pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from txcls.errors import TraceError
+from txcls.inspection.lens import residual_states
+from txcls.inspection.tracing import FloatArray, readable, texts_together
+from txcls.model import TextClassifier
+from txcls.pause import may_pause
+from txcls.predictor import Predictor
+from txcls.snapshots import SnapshotRow
+from txcls.tap import trace
+from txcls.text.encoder import Token
+from txcls.weights import build_without_memory
+
+__all__ = ["TrainingFilm", "flips", "questions", "training_film"]
+
+Floats = NDArray[np.float64]
+
+WEIGHTS_TOGETHER = 32_000_000
+"""Most weights, over all states, that are float32 at once: 128 MB."""
+
+
+@dataclass(frozen=True)
+class TrainingFilm:
+    """One text in N states along the training.
+
+    Attributes:
+        rows: step, loss and accuracy of each state.
+        tokens: what the model reads.
+        logits: (N, C).
+        probabilities: (N, C) with the calibration of the trained model, which is that of none of the earlier states.
+        attention: patterns (N, L, H, t, t) among the first, or the chosen, t tokens.
+        states: names of the S residual states that the class lens stops at.
+        lens: (N, S, C) class probabilities if the final norm, pooling and head of a state are applied there.
+    """
+
+    rows: tuple[SnapshotRow, ...]
+    tokens: tuple[Token, ...]
+    logits: FloatArray
+    probabilities: Floats
+    attention: FloatArray
+    states: tuple[str, ...]
+    lens: Floats
+
+    @property
+    def answers(self) -> NDArray[np.intp]:
+        """The class that each state predicts, (N,)."""
+        answers: NDArray[np.intp] = self.logits.argmax(axis=-1)
+        return answers
+
+
+class _Watched(nn.Module):
+    """A classifier whose forward pass also returns its attention patterns and its class lens."""
+
+    def __init__(self, model: TextClassifier) -> None:
+        super().__init__()
+        self.model = model
+        self.taps, self.states = residual_states(model.config.n_layers)
+        self.patterns = [f"layers.{layer}.attn.pattern" for layer in range(model.config.n_layers)]
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids (1, T) to logits (C), patterns (L, H, T, T) and the logits of the lens (S, C)."""
+        with trace(record=[*self.taps, *self.patterns]) as opened:
+            logits = self.model(ids)[0]  # C
+        patterns = torch.cat([opened[name] for name in self.patterns])  # L H T T
+        stopped = torch.cat([opened[name] for name in self.taps])  # S T D
+        real = None if self.model.config.pool_padding else self.model.real(self.model.pad(ids))  # 1 T
+        lens = self.model.head(self.model.pool(self.model.norm(stopped), real))  # S C
+        return logits, patterns, lens
+
+
+def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None)) -> TrainingFilm:
+    """Run one text through every kept state of the model, as many states as fit into memory at a time.
+
+    The project's own forward pass is computed for all states at once: `torch.func.vmap` maps it over the first axis of
+    the stacked weights, and `functional_call` puts them in the place of the model's own.
+
+    Args:
+        classifier: its checkpoint must have snapshots.
+        text: as typed.
+        shown: the tokens among which attention is returned.
+
+    Raises:
+        TraceError: the checkpoint has no snapshots, or the text holds no token to read.
+    """
+    checkpoint = classifier.checkpoint
+    if checkpoint.snapshots is None:
+        raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --snapshots N")
+    encoding = readable(classifier, text)
+    ids = torch.tensor([encoding.ids])  # 1 T
+    # A model of its own: `functional_call` exchanges the weights of the one it is given, which other threads may use.
+    empty = build_without_memory(
+        checkpoint.config, vocab_size=classifier.encoder.vocab_size, n_classes=len(classifier.classes)
+    )
+    assert isinstance(empty, TextClassifier)
+    watched = _Watched(empty.eval())
+
+    def one_state(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        result: tuple[Tensor, Tensor, Tensor] = functional_call(watched, weights, (ids,))
+        return result
+
+    n_read = empty.pad(ids).shape[1]  # with a fixed length, more than the text's tokens
+    n_together = max(1, min(texts_together(n_read), WEIGHTS_TOGETHER // checkpoint.n_parameters))
+    places = np.arange(len(encoding.tokens))[shown]
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    for start in range(0, len(checkpoint.snapshots), n_together):
+        may_pause()
+        weights = {
+            f"model.{name}": tensor[start : start + n_together].float()  # n …
+            for name, tensor in checkpoint.snapshots.weights.items()
+        }
+        with torch.inference_mode():
+            logits, patterns, lens = vmap(one_state)(weights)  # n C, n L H T T, n S C
+        parts.append((logits, patterns[..., places, :][..., places], lens))
+    logits, patterns, lens = (torch.cat(one) for one in zip(*parts, strict=True))
+    n, n_states, n_classes = lens.shape
+    stopped = classifier.calibrated(lens.reshape(n * n_states, n_classes)).numpy()
+    return TrainingFilm(
+        rows=checkpoint.snapshots.rows,
+        tokens=encoding.tokens,
+        logits=logits.numpy(),
+        probabilities=classifier.calibrated(logits).numpy(),
+        attention=patterns.numpy(),
+        states=watched.states,
+        lens=stopped.reshape(n, n_states, n_classes),
+    )
+
+
+def flips(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
+    """The states, from 1, in which the answer becomes, or ceases to be, that of the last state."""
+    is_last = np.asarray(answers) == answers[-1]
+    return tuple(int(n) + 1 for n in np.flatnonzero(is_last[1:] != is_last[:-1]))
+
+
+def questions(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
+    """The states to ask about before they are shown: each flip, and one state halfway to it, so that both “yes” and
+    “no” can be right."""
+    found = flips(answers)
+    halfway = ((before + flip) // 2 for before, flip in zip((0, *found), found, strict=False))
+    return tuple(sorted({*found, *(n for n in halfway if n > 0)}))

@@ -1,0 +1,1 @@
+"""The browser code: forward pass, cleaning and tokenizing in JavaScript, and pages that need no server."""

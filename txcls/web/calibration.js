@@ -1,0 +1,45 @@
+// From logits to probabilities, and to the decision that a text is out of scope (txcls/calibration.py).
+
+/** @typedef {{temperature: number, power: number}} Calibration */
+
+/** @param {ArrayLike<number>} logits @returns {Float64Array} */
+export function logSoftmax(logits) {
+  return normalised(new Float64Array(logits));
+}
+
+/** The logarithm of the softmax of these numbers, in their place. @param {Float64Array} values */
+function normalised(values) {
+  let highest = -Infinity, total = 0;
+  for (let c = 0; c < values.length; c++) if (values[c] > highest) highest = values[c];
+  for (let c = 0; c < values.length; c++) total += Math.exp(values[c] -= highest);
+  const log = Math.log(total);
+  for (let c = 0; c < values.length; c++) values[c] -= log;
+  return values;
+}
+
+/** Class probabilities (C,) of logits (C,); they sum to 1.
+ * @param {ArrayLike<number>} logits @param {Calibration} calibration @returns {Float64Array} */
+export function calibratedProbabilities(logits, {temperature, power}) {
+  const values = logSoftmax(logits);
+  for (let c = 0; c < values.length; c++) values[c] = -((Math.max(-values[c], 0) / temperature) ** power);
+  normalised(values);
+  for (let c = 0; c < values.length; c++) values[c] = Math.exp(values[c]);
+  return values;
+}
+
+/** The in-scope score of logits (C,): the highest calibrated probability, log sum exp of the logits, or how many
+ * standard deviations the highest of them lies above their mean.
+ * @param {ArrayLike<number>} logits @param {Calibration} calibration
+ * @param {"max_probability" | "energy" | "standard_score"} score @returns {number} */
+export function scopeScore(logits, calibration, score) {
+  if (score === "energy") {
+    const highest = Math.max(...Array.from(logits));
+    return highest + Math.log(Array.from(logits).reduce((total, value) => total + Math.exp(value - highest), 0));
+  }
+  if (score === "standard_score") {
+    const all = Array.from(logits), mean = all.reduce((total, value) => total + value, 0) / all.length;
+    const deviation = Math.sqrt(all.reduce((total, value) => total + (value - mean) ** 2, 0) / all.length);
+    return (Math.max(...all) - mean) / (deviation || 1);
+  }
+  return Math.max(...calibratedProbabilities(logits, calibration));
+}

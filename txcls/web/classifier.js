@@ -1,0 +1,86 @@
+// Text in, ranked classes out, with every tensor on the way (txcls/predictor.py, txcls/inspection/lens.py).
+
+import {calibratedProbabilities, scopeScore} from "./calibration.js";
+import {TextEncoder} from "./encoder.js";
+import {Trace, head, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
+import {part} from "./tensor.js";
+import {readWeights} from "./weights.js";
+
+/** @typedef {import("./tensor.js").Tensor} Tensor */
+/** What txcls/web/page.py writes about a checkpoint, beside its weights.
+ * @typedef {{name: string, title: string, classes: string[], config: import("./model.js").ModelConfig,
+ *   tokenizer: object, calibration: import("./calibration.js").Calibration,
+ *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
+ *   means: Record<string, number[][]> | null, stories: Record<string, import("./machine.js").Story>}} Description */
+/** One forward pass of one text.
+ *
+ * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.
+ * @typedef {{encoding: import("./encoder.js").Encoding, trace: Trace | null, logits: Float32Array | null,
+ *   probabilities: Float64Array | null, ranked: {index: number, label: string, probability: number}[],
+ *   outOfScope: boolean | null}} Pass */
+
+export class Classifier {
+  /** @param {Description} description @param {ArrayBuffer} file its model.safetensors
+   * @param {import("./unicode.js").Tables} tables */
+  constructor(description, file, tables) {
+    this.description = description;
+    this.classes = description.classes;
+    this.encoder = new TextEncoder(description.tokenizer, tables);
+    const config = description.config, weights = readWeights(file);
+    if (config.positions === "sinusoidal") {
+      weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
+    }
+    /** @type {import("./model.js").Model} */
+    this.model = {config, weights};
+  }
+
+  /** Read a text. @param {string} text @param {{record?: (name: string) => boolean, edit?: Record<string,
+   *   import("./model.js").Edit>}} options of the trace @returns {Pass} */
+  read(text, options = {}) {
+    return run(this.reading(text, options));
+  }
+
+  /** The same as a generator that yields between pieces of work.
+   * @param {string} text @returns {Generator<void, Pass>} */
+  *reading(text, options = {}) {
+    const encoding = this.encoder.encode(text);
+    if (!encoding.hasWords) {
+      return {encoding, trace: null, logits: null, probabilities: null, ranked: [], outOfScope: null};
+    }
+    const trace = new Trace(options);
+    const logits = (yield* textClassifier(this.model, encoding.tokens.map((token) => token.id), trace)).data;
+    const {calibration, scope} = this.description;
+    const probabilities = calibratedProbabilities(logits, calibration);
+    const outOfScope = scope ? scopeScore(logits, calibration, scope.score) < scope.threshold : null;
+    return {encoding, trace, logits, probabilities, ranked: this.rank(probabilities), outOfScope};
+  }
+
+  /** All classes, most probable first. @param {Float64Array} probabilities */
+  rank(probabilities) {
+    const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a] || a - b);
+    return order.map((index) => ({index, label: this.classes[index], probability: probabilities[index]}));
+  }
+
+  /** The class head applied to every state of the residual stream (nostalgebraist 2020, "the logit lens"): names of the
+   * states and their calibrated probabilities (C,). Only the last is what the model computes.
+   * @param {Trace} trace */
+  lens(trace) {
+    const {config} = this.model;
+    const states = [{name: "embeddings", tap: "embeddings.out"}];
+    for (let layer = 0; layer < config.n_layers; layer++) {
+      states.push({name: `layer ${layer + 1}: attention`, tap: `layers.${layer}.resid_mid`});
+      states.push({name: `layer ${layer + 1}: feed-forward`, tap: `layers.${layer}.resid_post`});
+    }
+    return states.map(({name, tap}) => {
+      const x = trace.get(tap);
+      const normed = config.norm === "pre" ? layerNorm(this.model, "norm", x) : x;
+      const logits = head(this.model, pooling(this.model, normed, new Trace({record: () => false})));
+      return {name, tap, probabilities: calibratedProbabilities(logits.data, this.description.calibration)};
+    });
+  }
+
+  /** The weights (T, T) of a head of a layer. @param {Trace} trace @param {number} layer @param {number} head */
+  pattern(trace, layer, head) {
+    return part(trace.get(`layers.${layer}.attn.pattern`), head);
+  }
+}

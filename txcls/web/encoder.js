@@ -1,0 +1,77 @@
+// From typed text to token ids, with the place of each token in the text as typed (txcls/text/encoder.py).
+
+import {Cleaning} from "./cleaning.js";
+import {Patterns} from "./regex.js";
+import {BytePairs} from "./subwords.js";
+import {Words} from "./words.js";
+
+/** One token: `text` after cleaning, and its place in the text as typed, in UTF-16 units (0 to 0 if special).
+ * @typedef {{text: string, id: number, start: number, end: number, isUnknown: boolean, isSpecial: boolean}} Token */
+/** A text and its tokens; `truncatedAt` is the place where reading stopped, null if all of it was read.
+ * @typedef {{text: string, tokens: Token[], truncatedAt: number | null, hasWords: boolean}} Encoding */
+
+const UNKNOWN = 1, CLASS_TOKEN = 3;
+/** Longest text in characters that is tokenized whole; of longer ones, a prefix with enough tokens is. */
+const WINDOW = 32768;
+/** Tokens this close to a prefix's end are discarded: in the whole text they might be cleaned or split differently. */
+const MARGIN = 8192;
+
+export class TextEncoder {
+  /** @param {any} description the checkpoint's tokenizer.json @param {import("./unicode.js").Tables} tables */
+  constructor(description, tables) {
+    const {config: {cleaning, tokenizer: kind}, tokens, merges, max_length, class_token} = description;
+    const patterns = new Patterns(tables);
+    this.cleaning = new Cleaning(cleaning, tables, patterns);
+    this.tokenizer = kind === "bpe" ? new BytePairs(tokens, merges, tables, patterns)
+      : new Words(tokens, kind, tables, patterns);
+    this.tokens = tokens;
+    this.maxLength = max_length;
+    this.classToken = class_token;
+    this.room = max_length - (class_token ? 1 : 0);
+  }
+
+  /** The text's first `maxLength` tokens. @param {string} text @returns {Encoding} */
+  encode(text) {
+    const places = text.length > WINDOW ? characterPlaces(text) : null; // where each character begins, and the end
+    const length = places ? places.length - 1 : text.length;
+    let read = length > WINDOW ? Math.min(Math.max(WINDOW, 32 * this.maxLength), length) : length;
+    let tokens, following;
+    for (;;) {
+      const whole = read >= length;
+      const place = (characters) => (places ? places[characters] : characters);
+      [tokens, following] = this.encodePrefix(
+        whole ? text : text.slice(0, place(read)), whole ? text.length : place(read - MARGIN));
+      if (whole || following !== null) break;
+      read = Math.min(read * 8, length);
+    }
+    const hasWords = tokens.length > 0;
+    if (this.classToken) {
+      const text = this.tokens[CLASS_TOKEN];
+      tokens.unshift({text, id: CLASS_TOKEN, start: 0, end: 0, isUnknown: false, isSpecial: true});
+    }
+    return {text, tokens, truncatedAt: following, hasWords};
+  }
+
+  /** Tokens that end before `trusted`, at most as many as there is room for, and the place of the next one.
+   * @returns {[Token[], number | null]} */
+  encodePrefix(prefix, trusted) {
+    const cleaned = this.cleaning.clean(prefix);
+    /** @type {Token[]} */
+    const tokens = [];
+    for (const {start: first, end: last, id} of this.tokenizer.tokenize(cleaned.text)) {
+      const start = cleaned.starts[first], end = cleaned.ends[last - 1];
+      if (end > trusted) break;
+      if (tokens.length === this.room) return [tokens, start];
+      const text = cleaned.text.slice(first, last);
+      tokens.push({text, id, start, end, isUnknown: id === UNKNOWN, isSpecial: false});
+    }
+    return [tokens, null];
+  }
+}
+
+/** Where each character of a text begins, in UTF-16 units, and where the text ends. */
+function characterPlaces(text) {
+  const places = [0];
+  for (const character of text) places.push(places[places.length - 1] + character.length);
+  return places;
+}

@@ -1,0 +1,278 @@
+// The Transformer of txcls/model.py for one text, part by part with the same names: ids, embeddings, blocks, pooling,
+// class logits. Every tensor worth looking at passes through a tap of the same name as there.
+//
+//     T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
+//
+// Each part is a generator that yields between pieces of work, so that a long text can be read in time slices, and
+// given up when the next key is pressed; `run` reads it in one go.
+
+import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
+
+/** @typedef {import("./tensor.js").Tensor} Tensor */
+/** The settings of txcls/config.py's ModelConfig that a page supports (txcls/web/page.py refuses the others).
+ * @typedef {{d_model: number, n_heads: number, n_layers: number, d_embedding: number | null, d_ff: number,
+ *   max_length: number, positions: "sinusoidal" | "learned" | "none", scale_embeddings: boolean, causal: boolean,
+ *   pooling: "first" | "class_token" | "mean" | "attention", norm: "pre" | "post",
+ *   activation: "relu" | "gelu" | "gelu_tanh"}} ModelConfig */
+/** @typedef {{config: ModelConfig, weights: Map<string, Tensor>}} Model */
+/** @typedef {(value: Tensor) => Tensor} Edit */
+
+/** What the taps of one forward pass recorded, and the edits they make (txcls/tap.py). */
+export class Trace {
+  /** @param {{record?: (name: string) => boolean, edit?: Record<string, Edit>}} options
+   *   record: which taps to record, all unless given; edit: tap name to a function that takes the tensor there and
+   *   returns one of the same shape to replace it (a new one: the tensor may be recorded elsewhere). */
+  constructor({record = () => true, edit = {}} = {}) {
+    this.record = record;
+    this.edit = edit;
+    /** @type {Map<string, Tensor>} */
+    this.values = new Map();
+    /** @type {Set<string>} */
+    this.passed = new Set();
+  }
+
+  /** The tensor recorded at a tap. @param {string} name @returns {Tensor} */
+  get(name) {
+    const value = this.values.get(name);
+    if (!value) throw new Error(`nothing was recorded at ${name}; there are ${[...this.values.keys()].join(", ")}`);
+    return value;
+  }
+
+  /** @param {string} name @param {Tensor} value @returns {Tensor} */
+  tap(name, value) {
+    this.passed.add(name);
+    if (Object.hasOwn(this.edit, name)) {
+      const replaced = this.edit[name](value);
+      if (String(replaced.shape) !== String(value.shape)) {
+        throw new Error(`the edit at ${name} returned shape ${replaced.shape}; wanted ${value.shape}`);
+      }
+      value = replaced;
+    }
+    if (this.record(name)) this.values.set(name, value);
+    return value;
+  }
+
+  /** Throws if the tap of an edit was never passed. */
+  check() {
+    const unreached = Object.keys(this.edit).filter((name) => !this.passed.has(name));
+    if (unreached.length) throw new Error(`no tap named ${unreached.join(", ")}`);
+  }
+}
+
+/** The result of a generator, in one go. @template R @param {Generator<void, R>} steps @returns {R} */
+export function run(steps) {
+  for (;;) {
+    const {done, value} = steps.next();
+    if (done) return /** @type {R} */ (value);
+  }
+}
+
+/** Class logits (C,) of token ids, with every tap recorded in `trace`.
+ * @param {Model} model @param {number[]} ids @param {Trace} trace @returns {Generator<void, Tensor>} */
+export function* textClassifier(model, ids, trace = new Trace()) {
+  const {config} = model;
+  if (!ids.length) throw new Error("got no token; the model needs at least one");
+  if (ids.length > config.max_length) {
+    throw new Error(`got ${ids.length} tokens; this model reads at most ${config.max_length}`);
+  }
+  let x = embeddings(model, ids, trace); // T D
+  for (let layer = 0; layer < config.n_layers; layer++) {
+    yield;
+    x = yield* block(model, `layers.${layer}`, x, trace); // T D
+  }
+  if (config.norm === "pre") x = trace.tap("norm.out", layerNorm(model, "norm", x)); // T D
+  const pooled = trace.tap("pooled", pooling(model, x, trace)); // D
+  const logits = trace.tap("logits", head(model, pooled)); // C
+  trace.check();
+  return logits;
+}
+
+/** Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos of the same angle.
+ * @param {number} length @param {number} D @returns {Tensor} */
+export function sinusoidalEncoding(length, D) {
+  const encoding = zeros(length, D);
+  for (let t = 0, o = 0; t < length; t++) {
+    for (let i = 0; i < D; i += 2) {
+      const angle = t * Math.exp(i * (-Math.log(10000) / D));
+      encoding.data[o++] = Math.sin(angle);
+      encoding.data[o++] = Math.cos(angle);
+    }
+  }
+  return encoding;
+}
+
+/** Token ids to the start of the residual stream (T, D): token vector plus position vector. */
+function embeddings(model, ids, trace) {
+  const {config, weights} = model;
+  const T = ids.length, D = config.d_model;
+  const token = weights.get("embeddings.token.weight"); // V width
+  const width = token.shape[1];
+  let x = zeros(T, width);
+  ids.forEach((id, t) => x.data.set(token.data.subarray(id * width, (id + 1) * width), t * width));
+  if (width !== D) x = linear(model, "embeddings.widen", x);
+  if (config.scale_embeddings) {
+    const scale = Math.sqrt(D);
+    for (let i = 0; i < x.data.length; i++) x.data[i] *= scale;
+  }
+  x = trace.tap("embeddings.tokens", x); // T D
+  if (config.positions !== "none") {
+    const all = weights.get("embeddings.positional"); // max_length D
+    const positional = trace.tap("embeddings.positions", {data: all.data.slice(0, T * D), shape: [T, D]});
+    x = sum(x, positional); // T D
+  }
+  return trace.tap("embeddings.out", x);
+}
+
+/** One layer: attention moves information between tokens, then feed-forward works on each token alone. */
+function* block(model, name, x, trace) {
+  const norm = (which, input) => trace.tap(`${name}.${which}.out`, layerNorm(model, `${name}.${which}`, input));
+  const attention = (input) => selfAttention(model, `${name}.attn`, input, trace);
+  const feed = (input) => feedForward(model, `${name}.ff`, input, trace);
+  if (model.config.norm === "pre") {
+    const attended = trace.tap(`${name}.attn_out`, yield* attention(norm("norm_attn", x))); // T D
+    x = trace.tap(`${name}.resid_mid`, sum(x, attended)); // T D
+    const fed = trace.tap(`${name}.ff_out`, yield* feed(norm("norm_ff", x))); // T D
+    return trace.tap(`${name}.resid_post`, sum(x, fed)); // T D
+  }
+  const attended = trace.tap(`${name}.attn_out`, yield* attention(x)); // T D
+  x = trace.tap(`${name}.resid_mid`, norm("norm_attn", sum(x, attended))); // T D
+  const fed = trace.tap(`${name}.ff_out`, yield* feed(x)); // T D
+  return trace.tap(`${name}.resid_post`, norm("norm_ff", sum(x, fed))); // T D
+}
+
+/** Multi-head self-attention: softmax(Q K^T / sqrt(E)) V in each of H heads. */
+function* selfAttention(model, name, x, trace) {
+  const {n_heads: H, d_model: D, causal} = model.config;
+  const T = x.shape[0], E = D / H;
+  const q = trace.tap(`${name}.q`, splitHeads(linear(model, `${name}.query`, x), H)); // H T E
+  yield;
+  const k = trace.tap(`${name}.k`, splitHeads(linear(model, `${name}.key`, x), H)); // H T E
+  yield;
+  const v = trace.tap(`${name}.v`, splitHeads(linear(model, `${name}.value`, x), H)); // H T E
+  let scores = zeros(H, T, T);
+  const divided = {data: q.data.map((value) => value / Math.sqrt(E)), shape: q.shape}; // H T E
+  for (let h = 0; h < H; h++) {
+    yield;
+    const rows = part(scores, h);
+    multiply(part(divided, h), part(k, h), null, rows, T, E, T);
+    if (causal) for (let t = 0; t < T; t++) rows.fill(-Infinity, t * T + t + 1, (t + 1) * T);
+  }
+  scores = trace.tap(`${name}.scores`, scores); // H T T
+  let pattern = zeros(H, T, T);
+  softmaxRows(scores.data, pattern.data, T);
+  pattern = trace.tap(`${name}.pattern`, pattern); // H T T, each row sums to 1
+  let z = zeros(H, T, E);
+  for (let h = 0; h < H; h++) {
+    yield;
+    multiply(part(pattern, h), transpose(part(v, h), T, E), null, part(z, h), T, T, E);
+  }
+  z = trace.tap(`${name}.z`, z); // H T E
+  return linear(model, `${name}.output`, joinHeads(z)); // T D
+}
+
+/** The D numbers of each token shifted to mean 0 and scaled to variance 1, then scaled and shifted by trained ones. */
+export function layerNorm(model, name, x) {
+  const weight = model.weights.get(`${name}.weight`).data, bias = model.weights.get(`${name}.bias`).data;
+  const D = weight.length, out = zeros(...x.shape);
+  for (let start = 0; start < x.data.length; start += D) {
+    let mean = 0, variance = 0;
+    for (let i = 0; i < D; i++) mean += x.data[start + i];
+    mean /= D;
+    for (let i = 0; i < D; i++) variance += (x.data[start + i] - mean) ** 2;
+    // The small constant avoids a division by zero where all D numbers are equal.
+    const scale = 1 / Math.sqrt(variance / D + 1e-5);
+    for (let i = 0; i < D; i++) out.data[start + i] = (x.data[start + i] - mean) * scale * weight[i] + bias[i];
+  }
+  return out;
+}
+
+/** Two linear maps with a non-linearity between them, the same at every position. */
+function* feedForward(model, name, x, trace) {
+  const expanded = linear(model, `${name}.expand`, x); // T F
+  expanded.data.forEach(ACTIVATIONS[model.config.activation]);
+  const hidden = trace.tap(`${name}.hidden`, expanded); // T F
+  yield;
+  return linear(model, `${name}.contract`, hidden); // T D
+}
+
+/** One vector per token (T, D) to one vector for the text (D,). */
+export function pooling(model, x, trace) {
+  const {pooling: kind, d_model: D} = model.config;
+  const T = x.shape[0];
+  if (kind === "first" || kind === "class_token") return {data: x.data.slice(0, D), shape: [D]};
+  const scores = new Float32Array(T);
+  if (kind === "attention") multiply(x.data, model.weights.get("pool.score.weight").data, null, scores, T, D, 1);
+  let pattern = zeros(T);
+  softmaxRows(scores, pattern.data, T); // with equal scores this is the mean
+  pattern = trace.tap("pool.pattern", pattern); // T, sums to 1
+  const pooled = zeros(D);
+  multiply(pattern.data, transpose(x.data, T, D), null, pooled.data, 1, T, D);
+  return pooled;
+}
+
+/** Class logits (C,) of a text's vector (D,). */
+export function head(model, pooled) {
+  const {data} = linear(model, "head", {data: pooled.data, shape: [1, pooled.shape[0]]});
+  return {data, shape: [data.length]};
+}
+
+/** x W^T + b with the weights of this name; there may be no bias. */
+export function linear(model, name, x) {
+  const weight = model.weights.get(`${name}.weight`); // N K
+  const bias = model.weights.get(`${name}.bias`); // N
+  const [N, K] = weight.shape;
+  const out = zeros(x.shape[0], N);
+  multiply(x.data, weight.data, bias ? bias.data : null, out.data, x.shape[0], K, N);
+  return out;
+}
+
+function sum(a, b) {
+  const out = zeros(...a.shape);
+  for (let i = 0; i < out.data.length; i++) out.data[i] = a.data[i] + b.data[i];
+  return out;
+}
+
+/** (T, D) to (H, T, E). */
+function splitHeads(x, H) {
+  const [T, D] = x.shape, E = D / H, out = zeros(H, T, E);
+  for (let h = 0, o = 0; h < H; h++) {
+    for (let t = 0; t < T; t++, o += E) out.data.set(x.data.subarray(t * D + h * E, t * D + (h + 1) * E), o);
+  }
+  return out;
+}
+
+/** (H, T, E) to (T, D), the heads side by side. */
+function joinHeads(z) {
+  const [H, T, E] = z.shape, out = zeros(T, H * E);
+  for (let h = 0, i = 0; h < H; h++) {
+    for (let t = 0; t < T; t++, i += E) out.data.set(z.data.subarray(i, i + E), (t * H + h) * E);
+  }
+  return out;
+}
+
+/** The feed-forward network's non-linearities, in place: called with a value, its index and the array. */
+const ACTIVATIONS = {
+  relu: (x, i, all) => { if (x < 0) all[i] = 0; },
+  gelu: (x, i, all) => { all[i] = 0.5 * x * (1 + erf(x * Math.SQRT1_2)); },
+  gelu_tanh: (x, i, all) => {
+    all[i] = 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x)));
+  },
+};
+
+/** The error function, within 3e-7: a quotient of two polynomials, as Eigen and XLA have it for single precision. */
+export function erf(value) {
+  const x = value > 4 ? 4 : value < -4 ? -4 : value, s = x * x;
+  let p = -2.72614225801306e-10;
+  p = p * s + 2.77068142495902e-8;
+  p = p * s - 2.10102402082508e-6;
+  p = p * s - 5.69250639462346e-5;
+  p = p * s - 7.34990630326855e-4;
+  p = p * s - 2.9545998085402e-3;
+  p = p * s - 1.60960333262415e-2;
+  let q = -1.45660718464996e-5;
+  q = q * s - 2.13374055278905e-4;
+  q = q * s - 1.68282697438203e-3;
+  q = q * s - 7.37332916720468e-3;
+  q = q * s - 1.42647390514189e-2;
+  return (x * p) / q;
+}

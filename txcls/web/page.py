@@ -1,0 +1,360 @@
+"""A page that classifies in the visitor's browser: one file that opens from a disk, or a folder for a static host.
+
+The page carries the checkpoint, the project's JavaScript (the modules beside this file, joined into one) and the tables
+that tokenizing needs (txcls/web/tables.py). It asks no server for anything; its content security policy forbids that,
+and any script but its own.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from txcls import __version__
+from txcls.checkpoint import Checkpoint, find_checkpoint
+from txcls.data.datasets import dataset_names
+from txcls.data.examples import examples_for
+from txcls.errors import CheckpointError
+from txcls.folders import new_folder, reading, reason
+from txcls.inspection.ablation import Means
+from txcls.inspection.stories import HeadAtlas, head_chips
+from txcls.predictor import Predictor
+from txcls.web.tables import reading_tables
+
+HERE = Path(__file__).parent
+MODULES = (
+    "tensor", "unicode", "regex", "cleaning", "words", "subwords", "encoder", "calibration", "weights", "model",
+    "ablation", "classifier",
+)  # fmt: skip
+"""What computes, each module after those that it imports."""
+DRAWING = ("reader", "dom", "figures", "scene", "machine", "page")
+"""What draws the page."""
+SETTINGS = (
+    "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
+    "pooling", "norm", "activation",
+)  # fmt: skip
+"""The settings of `ModelConfig` that model.js reads."""
+REFUSED = {
+    "mask_padding": (False, "lets padding take part in attention and pooling"),
+    "pool_padding": (True, "lets padding into the mean"),
+    "fixed_length": (True, "pads every text to max_length"),
+}
+"""Settings of reference systems that a page does not support: the value, and what it does."""
+GENERATOR = '<meta name="generator" content="txcls '
+"""How a page of ours is known from others."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A classifier for a page: what is written about it, and its model.safetensors."""
+
+    description: dict[str, Any]
+    weights: bytes
+    file: str
+    """Start of the names of its files in a folder."""
+
+
+def export_page(checkpoints: Sequence[str | Path], out: str | Path, *, single_file: bool = False) -> Path:
+    """Write a page for these checkpoints into a folder; an older page there is replaced once the new one is complete.
+
+    Args:
+        checkpoints: names or folders of classifiers; with several, the page has a menu of them.
+        out: the folder.
+        single_file: write index.html alone, which opens from a disk; else index.html, the weights beside it and a
+            README.md for a static Space on Hugging Face, to be served by any host of files.
+
+    Returns:
+        index.html.
+
+    Raises:
+        CheckpointError: a checkpoint cannot be read, has settings that a page does not support, or two have the same
+            name; or the folder holds other files, or cannot be written.
+    """
+    target = Path(out)
+    refuse_other_files(target)
+    models = [_read(one) for one in checkpoints]
+    _check(models)
+    try:
+        with new_folder(target) as temporary:
+            (temporary / "index.html").write_bytes(_html(models, single_file=single_file))
+            if not single_file:
+                for model in models:
+                    (temporary / f"{model.file}.json").write_bytes(_json(model.description))
+                    (temporary / f"{model.file}.safetensors").write_bytes(model.weights)
+                (temporary / "README.md").write_text(_readme(models), encoding="utf-8")
+            for file in temporary.iterdir():
+                file.chmod(0o644)
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot write {target}: {reason(error):.200}; an older page there is unchanged. Free some space or choose "
+            "another folder"
+        ) from error
+    return target / "index.html"
+
+
+def single_page(checkpoint: str | Path) -> bytes:
+    """The page for one checkpoint as a single file.
+
+    Raises:
+        CheckpointError: it cannot be read, or has settings that a page does not support.
+    """
+    model = _read(checkpoint)
+    _check([model])
+    return _html([model], single_file=True)
+
+
+def packed(checkpoint: str | Path) -> bytes:
+    """A classifier for the app's own pages: the length of a JSON description as 4 bytes, little-endian, the description
+    (with the tables that tokenizing needs), padding to a multiple of 8, and model.safetensors.
+
+    Raises:
+        CheckpointError: it cannot be read, or has settings that a page does not support.
+    """
+    model = _read(checkpoint)
+    text = model.description["tokenizer"]["config"]
+    tables = reading_tables(steps=set(text["cleaning"]), tokenizers={text["tokenizer"]})
+    description = _json({"description": model.description, "tables": tables})
+    description += b" " * (-(4 + len(description)) % 8)
+    return len(description).to_bytes(4, "little") + description + model.weights
+
+
+def unsupported(checkpoint: Checkpoint) -> str | None:
+    """Why a checkpoint cannot be exported, as a sentence; None if it can."""
+    if checkpoint.config.objective != "classify":
+        return f"{checkpoint.name} is a language model; a page can be made of classifiers only"
+    for setting, (value, effect) in REFUSED.items():
+        if getattr(checkpoint.config.model, setting) == value:
+            return (
+                f"{checkpoint.name} is a reference system that {effect} (model.{setting}); a page can be made of "
+                "models without that setting only"
+            )
+    return None
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Refuse a folder that holds anything but a page of ours, which replacing it would delete.
+
+    Raises:
+        CheckpointError: it is such a folder.
+    """
+    if not folder.is_dir():
+        return
+    found = {one.name for one in folder.iterdir()}
+    page = folder / "index.html"
+    ours = page.is_file() and GENERATOR.encode() in page.read_bytes()[:4096]
+    pairs = {one[: -len(".safetensors")] for one in found if one.endswith(".safetensors")}
+    known = {"index.html", "README.md", *(f"{name}.{kind}" for name in pairs for kind in ("json", "safetensors"))}
+    others = sorted(found - known) if ours else sorted(found)
+    if others:
+        raise CheckpointError(
+            f"{folder} holds other files ({', '.join(others)[:80]}), which would be deleted; choose another folder"
+        )
+
+
+def script(modules: Sequence[str]) -> str:
+    """The named modules as one: joined in this order, without their imports of each other."""
+    sources = [(HERE / f"{name}.js").read_text(encoding="utf-8") for name in modules]
+    own = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
+    return "\n".join(re.sub(r"^export ", "", own.sub("", source), flags=re.MULTILINE) for source in sources)
+
+
+def _read(path_or_name: str | Path) -> _Model:
+    folder = find_checkpoint(path_or_name)
+    with reading(folder.absolute().parent):
+        classifier = Predictor.load(folder)
+        weights = (folder / "model.safetensors").read_bytes()
+    if sentence := unsupported(classifier.checkpoint):
+        raise CheckpointError(sentence)
+    return _Model(describe(classifier), weights, re.sub(r"[^A-Za-z0-9_-]+", "-", classifier.name).strip("-") or "model")
+
+
+def _check(models: Sequence[_Model]) -> None:
+    if not models:
+        raise CheckpointError("got no checkpoint; name at least one")
+    names = [model.file.lower() for model in models]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise CheckpointError(f"several checkpoints would be called {repeated[0]!r} in the page; rename one's folder")
+
+
+def describe(classifier: Predictor) -> dict[str, Any]:
+    """All that a page needs to know about a classifier beside its weights, as JSON values."""
+    checkpoint = classifier.checkpoint
+    config = checkpoint.config
+    settings = config.model.model_dump(mode="json")
+    means, atlas = Means.of(classifier), HeadAtlas.of(classifier)
+    examples = examples_for(config.data.dataset)
+    answers = classifier.predict([one.text for one in examples])
+    return {
+        "name": classifier.name,
+        "title": config.title,
+        "classes": list(classifier.classes),
+        "config": {name: settings[name] for name in SETTINGS},
+        "tokenizer": classifier.encoder.to_dict(),
+        "calibration": checkpoint.calibration.model_dump(mode="json"),
+        "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
+        "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
+        "stories": {} if atlas is None else head_chips(atlas),
+        "examples": [[one.title, one.text] for one in examples],
+        # A text that could go either way has the most to show.
+        "start": min(range(len(examples)), key=lambda n: answers[n].probability or 1.0),
+        "card": _card(classifier),
+    }
+
+
+def _card(classifier: Predictor) -> dict[str, Any]:
+    """What a visitor should know: a line under the title, facts as pairs, figures per class, and limits."""
+    checkpoint = classifier.checkpoint
+    config, metrics = checkpoint.config, checkpoint.metrics
+    model, data = config.model, metrics.get("data", {})
+    split = next((one for one in ("test", "validation") if one in metrics), None)
+    figures = metrics.get(split, {}) if split else {}
+    language = "English" if config.data.dataset in dataset_names() else "that of its training texts"
+    facts = [("Language", language)]
+    if figures:
+        facts += [
+            ("Accuracy", f"{figures['accuracy']:.2%} of {figures['n']:,} {split} texts"),
+            ("Macro-F1", f"{figures['macro_f1']:.3f}"),
+            ("Calibration error", f"{figures['ece']:.3f} (15 bins)"),
+        ]
+    facts += [
+        (name, str(data[key]))
+        for name, key in (("Data", "title"), ("Note", "note"), ("Terms", "terms"))
+        if data.get(key)
+    ]
+    if rows := data.get("train_rows"):
+        facts.append(("Training texts", f"{rows:,}"))
+    kind = {"word": "words (NLTK's rules)", "bpe": "byte pairs"}.get(config.text.tokenizer, "words")
+    positions = {"none": "no positions", "learned": "learned positions", "sinusoidal": "sinusoidal positions"}
+    facts += [
+        ("Model", f"Transformer encoder: {_counted(model.n_layers, 'layer')}, {_counted(model.n_heads, 'head')} each, "
+                  f"width {model.d_model}, {positions[model.positions]}, pooling: {model.pooling.replace('_', ' ')}"),
+        ("Parameters", f"{classifier.n_parameters:,}"),
+        ("Vocabulary", f"{classifier.encoder.vocab_size:,} {kind}"),
+        ("Reads", f"the first {model.max_length:,} tokens of a text"),
+    ]  # fmt: skip
+    n = len(classifier.classes)
+    limits = [
+        f"It knows only its {n} classes and the kind of text that it was trained on, and assigns every other text to "
+        "one of these classes too.",
+        "Probabilities are calibrated on validation texts of the same kind; on other texts they mean less.",
+        "An attention pattern is not by itself an explanation of an answer. Switch a head off to see what it changes.",
+    ]
+    if checkpoint.scope is None:
+        limits.insert(1, "It has no rule by which it could say that a text belongs to none of its classes.")
+    return {
+        "accuracy": None if not figures else [f"{figures['accuracy']:.1%}", f"{figures['n']:,}", split],
+        "language": language,
+        "parameters": f"{classifier.n_parameters:,}",
+        "facts": facts,
+        "classes": [
+            [one["label"], f"{one['precision']:.3f}", f"{one['recall']:.3f}", f"{one['f1']:.3f}", f"{one['support']:,}"]
+            for one in figures.get("per_class", ())
+        ],
+        "split": split,
+        "limits": limits,
+    }
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _html(models: Sequence[_Model], *, single_file: bool) -> bytes:
+    """index.html, with the descriptions and weights in it or the names of the files that hold them."""
+    descriptions = [model.description for model in models]
+    texts = [one["tokenizer"]["config"] for one in descriptions]
+    tables = reading_tables(
+        steps={step for text in texts for step in text["cleaning"]}, tokenizers={text["tokenizer"] for text in texts}
+    )
+    entries = [
+        {"name": model.description["name"], "title": model.description["title"]}
+        | ({"description": model.description} if single_file else {"file": model.file})
+        for model in models
+    ]
+    code = script((*MODULES, *DRAWING))
+    style = "\n".join((HERE / f"{name}.css").read_text(encoding="utf-8") for name in ("page", "machine"))
+    sources = {
+        "default-src": "'none'",
+        "script-src": _hash(code),
+        "style-src": _hash(style),
+        "connect-src": "'none'" if single_file else "'self'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    weights = [
+        f'<script type="text/plain" id="weights-{n}">{base64.b64encode(model.weights).decode()}</script>'
+        for n, model in enumerate(models)
+        if single_file
+    ]
+    title = ", ".join(one["title"] or one["name"] for one in descriptions)
+    filled = {
+        "GENERATOR": f'{GENERATOR}{__version__}">',
+        "POLICY": html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True),
+        "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
+        "STYLE": style,
+        "DATA": _json({"version": __version__, "tables": tables, "models": entries}).decode("utf-8"),
+        "WEIGHTS": "\n".join(weights),
+        "SCRIPT": code,
+    }
+    template = (HERE / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: filled[match[1]], template).encode("utf-8")
+
+
+def _hash(inline: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
+
+
+def _json(value: Any) -> bytes:
+    """JSON that may stand inside a <script>: no < can end it, and no lone surrogate breaks the encoding."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode("utf-8")
+
+
+def _readme(models: Sequence[_Model]) -> str:
+    """README.md: the header of a static Space, what the page is, and how to host it."""
+    descriptions = [model.description for model in models]
+    first = descriptions[0]
+    title = (first["title"] or first["name"]) if len(models) == 1 else f"{len(models)} text classifiers"
+    lines = []
+    for one in descriptions:
+        accuracy = one["card"]["accuracy"]
+        right = f"{accuracy[0]} right on {accuracy[1]} {accuracy[2]} texts" if accuracy else "not evaluated"
+        lines.append(
+            f"- `{one['name']}`: {one['title'] or 'a text classifier'}; {len(one['classes'])} classes, {right}, "
+            f"{one['card']['parameters']} parameters; language: {one['card']['language']}"
+        )
+    return f"""---
+title: {json.dumps(title[:60], ensure_ascii=False)}
+sdk: static
+app_file: index.html
+pinned: false
+short_description: A Transformer text classifier that runs in the browser
+---
+
+# A text classifier that runs in the browser
+
+`index.html` reads a text, classifies it and shows every attention head, all in the visitor's browser: no text leaves
+it, and no server computes anything. It was made by `python -m txcls export page` (txcls {__version__}).
+
+{chr(10).join(lines)}
+
+These models know only their classes and the kind of text that they were trained on. The page shows each one's card.
+
+## Host it
+
+Any host of files will do; nothing has to be installed or built there. To look at it here: `python -m http.server` in
+this folder, then http://localhost:8000. (Browsers do not let a page opened from a disk read files beside it; for that,
+export with `--single-file`.)
+
+- **Hugging Face**: make a Space of kind *Static* (free, and it never sleeps) and upload these files; the header of this
+  README.md is the Space's configuration. Files over 10 MB need Git LFS; the web upload sees to that.
+- **GitHub Pages**: commit these files to a repository and choose its branch and folder under Settings, Pages.
+- **A learning platform or any web server**: upload the folder as it is.
+"""

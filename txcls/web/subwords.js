@@ -1,0 +1,96 @@
+// Byte-pair encoding over bytes, as the `tokenizers` library does it for txcls/text/subwords.py.
+
+import {CodePoints} from "./unicode.js";
+
+/** @typedef {import("./words.js").Piece} Piece */
+
+export class BytePairs {
+  /** @param {string[]} tokens all tokens in the order of their ids, bytes in GPT-2's alphabet
+   * @param {[string, string][]} merges in the order they were learned
+   * @param {import("./unicode.js").Tables} tables @param {import("./regex.js").Patterns} patterns */
+  constructor(tokens, merges, tables, patterns) {
+    /** @type {Map<string, number>} */
+    this.ids = new Map(tokens.map((token, id) => [token, id]));
+    /** @type {Map<string, number>} */
+    this.ranks = new Map(merges.map(([left, right], rank) => [`${left} ${right}`, rank]));
+    this.spaces = patterns.sets.space;
+    const [letter, number, space] = ["letter", "number", "space"].map((name) => {
+      return new CodePoints(tables.byte_level[name]).source();
+    });
+    // The pattern of GPT-2, with the library's letters, numbers and white space.
+    this.parts = new RegExp(
+      `'s|'t|'re|'ve|'m|'ll|'d| ?[${letter}]+| ?[${number}]+| ?[^${space}${letter}${number}]+`
+        + `|[${space}]+(?![^${space}])|[${space}]+`, "gu");
+    /** The pieces of the parts seen so far. @type {Map<string, string[]>} */
+    this.known = new Map();
+  }
+
+  /** The tokens of a cleaned text. @param {string} text @returns {Piece[]} */
+  tokenize(text) {
+    const [skipped, until] = this.trimmed(text, 0, text.length);
+    const stripped = text.slice(skipped, until);
+    if (!stripped || this.spaces.has(stripped.charCodeAt(0))) return [];
+    const pieces = [];
+    const first = String.fromCodePoint(/** @type {number} */ (stripped.codePointAt(0))).length;
+    // A space is put before the text; its place is that of the first character.
+    for (const match of ` ${stripped}`.matchAll(this.parts)) {
+      // Which character of the text each byte of the part belongs to: start and end, in units.
+      const starts = [], ends = [];
+      let bytes = "", at = match.index - 1;
+      for (const character of match[0]) {
+        for (const byte of UTF8.encode(character)) {
+          bytes += BYTES[byte];
+          starts.push(Math.max(at, 0));
+          ends.push(at < 0 ? first : at + character.length);
+        }
+        at += character.length;
+      }
+      let done = 0;
+      for (const piece of this.pieces(bytes)) {
+        const [start, end] = this.trimmed(stripped, starts[done], ends[done + piece.length - 1]);
+        done += piece.length;
+        pieces.push({start: skipped + start, end: skipped + end, id: /** @type {number} */ (this.ids.get(piece))});
+      }
+    }
+    return pieces;
+  }
+
+  /** The pieces of a part, given as bytes: of all neighbouring pairs the one learned first is merged, the leftmost of
+   * equals, until none is left. @param {string} part @returns {string[]} */
+  pieces(part) {
+    let pieces = this.known.get(part);
+    if (!pieces) {
+      pieces = [...part];
+      for (;;) {
+        let best = Infinity, place = -1;
+        for (let i = 0; i + 1 < pieces.length; i++) {
+          const rank = this.ranks.get(`${pieces[i]} ${pieces[i + 1]}`);
+          if (rank !== undefined && rank < best) [best, place] = [rank, i];
+        }
+        if (place < 0) break;
+        pieces.splice(place, 2, pieces[place] + pieces[place + 1]);
+      }
+      if (this.known.size > 20000) this.known.clear();
+      this.known.set(part, pieces);
+    }
+    return pieces;
+  }
+
+  /** Without the white space at either end; where there is nothing else, as it is. */
+  trimmed(text, start, end) {
+    let first = start, last = end;
+    while (first < last && this.spaces.has(text.charCodeAt(first))) first++;
+    if (first === last) return [start, end];
+    while (this.spaces.has(text.charCodeAt(last - 1))) last--;
+    return [first, last];
+  }
+}
+
+const UTF8 = new globalThis.TextEncoder();
+
+/** GPT-2's character for each byte: printable Latin-1 for itself, the others from U+0100 on. */
+const BYTES = (() => {
+  const printable = (byte) => (byte >= 0x21 && byte < 0x7f) || (byte >= 0xa1 && byte < 0xad) || byte >= 0xae;
+  let others = 0;
+  return Array.from({length: 256}, (_, byte) => String.fromCharCode(printable(byte) ? byte : 256 + others++));
+})();

@@ -1,0 +1,87 @@
+// Numbers with a shape, and the few operations on them that take time.
+
+/**
+ * An array in row-major order with its shape; there is no batch axis, since a page reads one text at a time.
+ * @typedef {{data: Float32Array, shape: number[]}} Tensor
+ */
+
+/** @param {...number} shape @returns {Tensor} */
+export function zeros(...shape) {
+  return {data: new Float32Array(shape.reduce((product, size) => product * size, 1)), shape};
+}
+
+/** Row `index` along the first axis, as a view: changing it changes the tensor.
+ * @param {Tensor} tensor @param {number} index @returns {Float32Array} */
+export function part(tensor, index) {
+  const size = tensor.data.length / tensor.shape[0];
+  return tensor.data.subarray(index * size, (index + 1) * size);
+}
+
+/** y = x w^T + b, for x (T, K), w (N, K) and y (T, N), all row-major; sums are in double precision.
+ *
+ * Blocks of 3 rows of x and 4 of w: their 12 sums stay in registers, and each number loaded is used 3 or 4 times.
+ * @param {Float32Array} x @param {Float32Array} w @param {Float32Array | null} b @param {Float32Array} y
+ * @param {number} T @param {number} K @param {number} N */
+export function multiply(x, w, b, y, T, K, N) {
+  const whole = N - (N % 4);
+  let t = 0;
+  for (; t + 3 <= T; t += 3) {
+    const x0 = t * K, x1 = x0 + K, x2 = x1 + K;
+    for (let n = 0; n < whole; n += 4) {
+      const w0 = n * K, w1 = w0 + K, w2 = w1 + K, w3 = w2 + K;
+      let a0 = 0, a1 = 0, a2 = 0, a3 = 0;
+      if (b) { a0 = b[n]; a1 = b[n + 1]; a2 = b[n + 2]; a3 = b[n + 3]; }
+      let b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3;
+      for (let k = 0; k < K; k++) {
+        const p = x[x0 + k], q = x[x1 + k], r = x[x2 + k];
+        let v = w[w0 + k];
+        a0 += p * v; b0 += q * v; c0 += r * v;
+        v = w[w1 + k];
+        a1 += p * v; b1 += q * v; c1 += r * v;
+        v = w[w2 + k];
+        a2 += p * v; b2 += q * v; c2 += r * v;
+        v = w[w3 + k];
+        a3 += p * v; b3 += q * v; c3 += r * v;
+      }
+      let o = t * N + n;
+      y[o] = a0; y[o + 1] = a1; y[o + 2] = a2; y[o + 3] = a3;
+      o += N;
+      y[o] = b0; y[o + 1] = b1; y[o + 2] = b2; y[o + 3] = b3;
+      o += N;
+      y[o] = c0; y[o + 1] = c1; y[o + 2] = c2; y[o + 3] = c3;
+    }
+  }
+  multiplyRest(x, w, b, y, t, T, 0, whole, K, N); // the last rows
+  multiplyRest(x, w, b, y, 0, T, whole, N, K, N); // the last columns
+}
+
+/** The part of `multiply` that fills no block. */
+function multiplyRest(x, w, b, y, fromT, T, fromN, toN, K, N) {
+  for (let t = fromT; t < T; t++) {
+    for (let n = fromN; n < toN; n++) {
+      let sum = b ? b[n] : 0;
+      for (let k = 0, i = t * K, j = n * K; k < K; k++, i++, j++) sum += x[i] * w[j];
+      y[t * N + n] = sum;
+    }
+  }
+}
+
+/** The transpose (N, M) of a matrix (M, N).
+ * @param {Float32Array} x @param {number} M @param {number} N @returns {Float32Array} */
+export function transpose(x, M, N) {
+  const out = new Float32Array(M * N);
+  for (let m = 0, i = 0; m < M; m++) for (let n = 0, j = m; n < N; n++, i++, j += M) out[j] = x[i];
+  return out;
+}
+
+/** Softmax of each row of (rows, N), into `out`; minus infinity becomes 0.
+ * @param {Float32Array} x @param {Float32Array} out @param {number} N */
+export function softmaxRows(x, out, N) {
+  for (let start = 0; start < x.length; start += N) {
+    let highest = -Infinity;
+    for (let i = start; i < start + N; i++) if (x[i] > highest) highest = x[i];
+    let total = 0;
+    for (let i = start; i < start + N; i++) total += out[i] = Math.exp(x[i] - highest);
+    for (let i = start; i < start + N; i++) out[i] /= total;
+  }
+}
