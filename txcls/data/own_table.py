@@ -1,7 +1,7 @@
-"""A user's own table, read whole and forgivingly: every column, every row that can be read, and a sentence for the rest.
+"""A user's own table, read whole and forgivingly: every column and row that can be read, and a sentence on the rest.
 
-Training from a preset reads tables strictly (txcls/data/labelled.py); here rows and columns that cannot be used are left
-out and counted, since a person's spreadsheet is never quite clean.
+Training from a preset reads tables strictly (txcls/data/labelled.py). Here rows and columns that cannot be used are
+left out and counted, since a person's spreadsheet is never quite clean.
 """
 
 import itertools

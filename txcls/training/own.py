@@ -1,4 +1,4 @@
-"""A classifier of one's own in one go: `plan_own` chooses everything from the rows and a time budget, `train_own` does it.
+"""A classifier of one's own: `plan_own` chooses everything from the rows and a time budget, `train_own` does it.
 
     python -m txcls train mine.csv
     python -m txcls train mine.csv --test more.csv --minutes 10

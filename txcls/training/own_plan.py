@@ -1,4 +1,4 @@
-"""What `txcls.training.own.plan_own` decides: the parts of the data, what is read of a text, epochs, threads, settings."""
+"""What `txcls.training.own.plan_own` decides: parts of the data, length, epochs, threads, settings."""
 
 import math
 import re
@@ -155,7 +155,7 @@ def _on_given_test(rows: LabelledTexts, test: LabelledTexts, tested: LabelledTex
         yield f"{left:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."
     seen = {text_key(text) for text in rows.texts}
     if both := sum(text_key(text) in seen for text in tested.texts):
-        yield f"{both:,} test rows repeat the text of a training row, so the test is a little easier than new texts are."
+        yield f"{both:,} test rows repeat the text of a training row, which makes the test a little easier."
 
 
 def _on_small_classes(rows: LabelledTexts, tested: LabelledTexts) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The recipe for texts of one's own: learning rate, epochs, batch, dropout and smoothing by number of rows and budget."""
+"""The recipe for texts of one's own: learning rate, epochs, batch size and so on, by number of rows and budget."""
 
 from dataclasses import dataclass
 
