@@ -82,11 +82,6 @@ def column_facts(table: OwnTable) -> dict[str, ColumnFacts]:
     return {name: _facts(name, values[::step]) for name, values in table.columns.items()}
 
 
-def is_usual_name(name: str) -> bool:
-    """Whether a column of this name usually holds texts or labels."""
-    return name.strip().lower() in (*TEXT_NAMES, *LABEL_NAMES)
-
-
 def guess_columns(table: OwnTable, *, text_column: str | None = None, label_column: str | None = None) -> Guess:
     """The text and the label column; those named by the user are kept.
 

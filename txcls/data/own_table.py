@@ -12,7 +12,7 @@ from pathlib import Path
 from txcls.data.limits import MAX_COLUMNS, MAX_ROWS
 from txcls.data.parquet import Row, parquet_rows
 from txcls.data.rows import csv_rows, json_items, json_lines, open_text, read_text, refuse_unreachable
-from txcls.data.table import SUFFIXES, is_json, json_objects, refuse_columns, sniff_delimiter
+from txcls.data.table import SUFFIXES, is_json, is_usual_name, json_objects, refuse_columns, sniff_delimiter
 from txcls.errors import DataError, listed
 
 EXCEL = (".xlsx", ".xlsm")
@@ -210,8 +210,6 @@ def _distinct(header: Sequence[str], said: list[str]) -> list[str]:
 
 def _is_a_row(header: Sequence[str], rows: Sequence[tuple[int, list[object]]]) -> bool:
     """Whether the first line is a row itself: one of its cells recurs below as a label does, or is a whole sentence."""
-    from txcls.data.guess import is_usual_name
-
     if any(is_usual_name(key) for key in header) or not any(header):
         return False
     if any(len(key.split()) >= 6 for key in header):

@@ -1,4 +1,4 @@
-"""What `txcls.training.own.plan_own` decides: parts of the data, length, epochs, threads, settings."""
+"""What `plan_own` decides: parts of the data, length, epochs, threads, settings."""
 
 import math
 import re
@@ -21,7 +21,7 @@ from txcls.model import TextClassifier
 from txcls.record import labels_problem
 from txcls.text.encoder import TextEncoder
 from txcls.training.from_pretrained import encoder_from, settings_from
-from txcls.training.own import OwnPlan
+from txcls.training.own_types import OwnPlan
 from txcls.training.recipe import Recipe, recipe_for
 from txcls.training.speed import Speed, measure_speed
 
@@ -50,17 +50,32 @@ class Parts:
     notes: tuple[str, ...]
 
 
-def planned(
+def plan_own(
     rows: LabelledTexts,
     *,
-    test: LabelledTexts | None,
-    minutes: float,
-    seed: int,
-    init: Checkpoint | Literal["encoder"] | None,
-    name: str,
-    source: str,
+    test: LabelledTexts | None = None,
+    minutes: float = 5.0,
+    seed: int = 0,
+    init: Checkpoint | Literal["encoder"] | None = "encoder",
+    name: str = "mine",
+    source: str = "texts of your own",
 ) -> OwnPlan:
-    """As `plan_own`."""
+    """Choose parts of the data and all settings from the rows and the time budget; takes a few seconds of measuring.
+
+    Args:
+        rows: all labelled rows.
+        test: test rows; None holds some of `rows` out. Rows of classes that `rows` lacks are left out, with a note.
+        minutes: the budget for everything that `train_own` does.
+        seed: of the split, the weights and the order of the rows.
+        init: a model made by `pretrain` to start from; "encoder" for the shipped one if it is there; None for random
+            weights.
+        name: of the checkpoint: letters, digits, `_`, `.` and `-`.
+        source: what the rows are, for the title and the card: the file's name.
+
+    Raises:
+        DataError: fewer than two classes, too few rows, or labels that do not repeat; the message says what to do.
+        TrainingError: `init` is a classifier.
+    """
     _check(rows, minutes)
     parts = parted(rows, test, seed=seed)
     start = shipped_encoder() if init == "encoder" else init

@@ -1,4 +1,4 @@
-"""What `txcls.training.own.train_own` does: fit, compare with the linear SVM on the test rows, save."""
+"""What `train_own` does: fit, compare with the linear SVM on the test rows, save."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from txcls.data.given import given_dataset
 from txcls.evaluation import Evaluation, evaluate_rows, predict_logits, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.loop import HistoryRow, Progress
-from txcls.training.own import OwnPlan, OwnProgress, OwnResult, Stage
+from txcls.training.own_types import OwnPlan, OwnProgress, OwnResult, Stage
 from txcls.training.supervised import train
 
 
@@ -56,19 +56,37 @@ class _Reporter:
         )
 
 
-def run_own(
+def train_own(
     plan: OwnPlan,
     *,
     out: Path | None,
-    on_progress: Callable[[OwnProgress], None] | None,
-    on_epoch: Callable[[HistoryRow], None] | None,
-    on_stage: Callable[[str], None] | None,
-    should_stop: Callable[[], bool] | None,
-    resume: bool,
-    overwrite: bool,
-    command: str,
+    on_progress: Callable[[OwnProgress], None] | None = None,
+    on_epoch: Callable[[HistoryRow], None] | None = None,
+    on_stage: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    command: str = "",
 ) -> OwnResult:
-    """As `train_own`."""
+    """Train as planned, compare with the linear SVM on the test rows, and save.
+
+    Ctrl-C and SIGTERM save the state beside `out`, from which `resume` continues with the same plan; `should_stop` ends
+    training early instead, and what has been learned so far is measured and saved.
+
+    Args:
+        plan: from `plan_own`.
+        out: the checkpoint folder to write; None for none.
+        on_progress: called after each step and at each stage.
+        on_epoch: called after each validation.
+        on_stage: called with a message at each stage.
+        should_stop: asked after each step; once it is true, training ends with what there is.
+        resume: continue an interrupted run of the same plan.
+        overwrite: discard the saved state of an interrupted run.
+        command: the command line for the model card.
+
+    Raises:
+        TrainingError, TrainingInterruptedError, CheckpointError: as `txcls.training.train`.
+    """
     started = time.monotonic()
     reporter = _Reporter(plan, on_progress)
     reporter.stage("prepare", 0.0, "turning texts into tokens")
