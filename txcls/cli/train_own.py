@@ -11,7 +11,7 @@ from txcls.cli.output import console, note
 from txcls.errors import ConfigError, TrainingError, TxclsError, shown
 
 if TYPE_CHECKING:
-    from txcls.baseline import Comparison, Measured
+    from txcls.baseline import Comparison
     from txcls.data.guess import Guess
     from txcls.data.types import LabelledTexts
     from txcls.training.own import OwnPlan, OwnResult
@@ -144,27 +144,16 @@ def comparison_table(comparison: "Comparison") -> Any:
     """A table with a row for each: majority guess, linear SVM, Transformer, and the difference of the last two."""
     from rich.table import Table
 
-    table = Table(title=f"{comparison.n:,} test rows that were not learned from; in brackets 95 % intervals")
+    table = Table(title=f"{comparison.n:,} test rows held out from training, with 95 % intervals")
     table.add_column("")
     for heading in ("accuracy", "macro-F1"):
         table.add_column(heading, justify="right")
-    for name, one in (
-        ("majority guess", comparison.majority),
-        ("TF-IDF (words, pairs) + linear SVM", comparison.linear),
-        ("this Transformer", comparison.transformer),
-    ):
-        table.add_row(name, _share(one.accuracy), _share(one.macro_f1))
+    *players, difference = comparison.table
+    for row in players:
+        table.add_row(*row)
     table.add_section()
-    table.add_row("Transformer − linear SVM", _points(comparison.difference), _points(comparison.difference_f1))
+    table.add_row(*difference)
     return table
-
-
-def _share(one: "Measured") -> str:
-    return f"{one.value:.1%} ({100 * one.low:.1f}–{100 * one.high:.1f})"
-
-
-def _points(one: "Measured") -> str:
-    return f"{100 * one.value:+.1f} points ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
 
 
 def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:
