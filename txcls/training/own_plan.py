@@ -31,7 +31,7 @@ from txcls.training.speed import Speed, measure_speed
 
 Indices = NDArray[np.int64]
 
-LEAST_ROWS = 10
+LEAST_ROWS = 4
 """Fewest rows that are trained on."""
 TEST_SHARE, MOST_TEST = 0.2, 5000
 """Share of the rows held out for testing, and most of them: more would hardly narrow the interval."""
@@ -176,7 +176,7 @@ def _check(rows: LabelledTexts, minutes: float) -> None:
         only = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
         raise DataError(f"all {len(rows):,} rows have the label '{only}'; wanted at least two classes")
     if len(rows) < LEAST_ROWS:
-        raise DataError(f"{len(rows)} rows with text and label; wanted {LEAST_ROWS} at least, better some hundred")
+        raise DataError(f"{len(rows)} rows with text and label; wanted at least {LEAST_ROWS}, better some hundred")
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
             f"{len(counts):,} different labels in {len(rows):,} rows, so hardly any repeats; is it the right label "
