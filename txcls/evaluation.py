@@ -98,9 +98,10 @@ def evaluate(
     model = _classifier_of(checkpoint)
     if split not in MEASURED_SPLITS:
         raise DataError(f"got split {split!r}; wanted one of {', '.join(MEASURED_SPLITS)}")
-    dataset = open_dataset(checkpoint.config.data, path=data_path)
     if split == "validation":
         _refuse_given_validation(checkpoint)
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    if split == "validation":
         rows = training_and_validation(dataset, checkpoint.config.data)[1]
     else:
         rows = dataset.load("test" if split == "test" else "new")

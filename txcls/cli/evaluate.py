@@ -76,15 +76,16 @@ def _own_rows(loaded: "Checkpoint", *, split: str, data: Path | None) -> "Labell
 
     if data is None or split != "test" or not (data.is_file() and is_own_table(data.name)):
         return None
-    try:
-        if loaded.config.data.dataset != "table":
-            open_dataset(loaded.config.data, path=data).load("test")
-            return None
-    except DataError as published:  # not in the published format: a table of one's own, if it is one
+    if loaded.config.data.dataset != "table":
         try:
-            found = rows_of_file(loaded, data)
-        except DataError:
-            raise published from None
+            open_dataset(loaded.config.data, path=data).load("test")
+        except DataError as published:  # not in the published format: a table of one's own, if it is one
+            try:
+                found = rows_of_file(loaded, data)
+            except DataError as own:
+                raise DataError(f"{own}. Read as {loaded.config.data.dataset} is published: {published}") from None
+        else:
+            return None
     else:
         found = rows_of_file(loaded, data)
     for sentence in found.notes:

@@ -5,13 +5,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from txcls.cli.output import console, note
 from txcls.errors import ConfigError, TrainingError, TxclsError, shown
 
 if TYPE_CHECKING:
     from txcls.baseline import Comparison
+    from txcls.checkpoint import Checkpoint
     from txcls.data.guess import Guess
     from txcls.data.types import LabelledTexts
     from txcls.training.own import OwnPlan, OwnResult
@@ -36,38 +37,61 @@ def train_file(
     overwrite: bool,
 ) -> None:
     """Guess, choose, train, compare, save, and say all of it."""
-    from txcls.checkpoint import load_checkpoint
-    from txcls.folders import checkpoint_root
-    from txcls.training.own import plan_own, resumed_plan, train_own
-    from txcls.training.own_display import OwnDisplay
-    from txcls.training.own_plan import checkpoint_name
-
-    folder = out or checkpoint_root() / checkpoint_name(file.name)
-    _refuse_existing(folder, resume=resume, overwrite=overwrite)
     with _stops_while("reading; nothing was written"):
-        rows, guess = _read(file, text_column=text_column, label_column=label_column)
-        tests = None if test is None else _read_test(test, guess)
-        note("measuring how fast this machine trains")
-        plan = plan_own(
-            rows,
-            test=tests,
-            minutes=5.0 if minutes is None else minutes,
-            seed=seed or 0,
-            init="encoder" if init is None else load_checkpoint(init),
-            name=folder.name,
-            source=file.name,
-            columns=(guess.text_column, guess.label_column),
-        )
-    if resume:
-        plan = resumed_plan(plan, folder)
+        from txcls.folders import checkpoint_root
+        from txcls.training.own import resumed_plan, train_own
+        from txcls.training.own_display import OwnDisplay
+        from txcls.training.own_plan import checkpoint_name
+
+        folder = out or checkpoint_root() / checkpoint_name(file.name)
+        _refuse_existing(folder, resume=resume, overwrite=overwrite)
+        columns = text_column, label_column
+        plan = _planned(file, test, columns, folder.name, minutes=minutes, seed=seed, init=init)
+        if resume:
+            plan = resumed_plan(plan, folder)
     for sentence in plan.notes:
         note(sentence)
-    command = (
-        f"python -m {shlex.join(['txcls', *(Path(one).name if one == str(file) else one for one in sys.argv[1:])])}"
-    )
+    words = [Path(one).name if one == str(file) else one for one in sys.argv[1:]]  # without this machine's path
     with OwnDisplay(shown=True) as display:
-        result = train_own(plan, out=folder, resume=resume, overwrite=overwrite, command=command, **display.callbacks)
-    _print_result(plan, result, folder)
+        result = train_own(
+            plan,
+            out=folder,
+            resume=resume,
+            overwrite=overwrite,
+            command=f"python -m {shlex.join(['txcls', *words])}",
+            **display.callbacks,
+        )
+    _print_result(result, folder)
+
+
+def _planned(
+    file: Path,
+    test: Path | None,
+    columns: tuple[str | None, str | None],
+    name: str,
+    *,
+    minutes: float | None,
+    seed: int | None,
+    init: str | None,
+) -> "OwnPlan":
+    """What is guessed and chosen, said as it is known."""
+    from txcls.checkpoint import load_checkpoint
+    from txcls.training.own import plan_own
+
+    start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
+    rows, guess = _read(file, text_column=columns[0], label_column=columns[1])
+    tests = None if test is None else _read_test(test, guess)
+    note("measuring how fast this machine trains")
+    return plan_own(
+        rows,
+        test=tests,
+        minutes=5.0 if minutes is None else minutes,
+        seed=seed or 0,
+        init=start,
+        name=name,
+        source=file.name,
+        columns=(guess.text_column, guess.label_column),
+    )
 
 
 def _refuse_existing(folder: Path, *, resume: bool, overwrite: bool) -> None:
@@ -114,7 +138,7 @@ def _stops_while(doing: str) -> Iterator[None]:
         sys.exit(130)
 
 
-def _print_result(plan: "OwnPlan", result: "OwnResult", folder: Path) -> None:
+def _print_result(result: "OwnResult", folder: Path) -> None:
     from rich.text import Text
 
     out = console()
