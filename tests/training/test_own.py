@@ -209,7 +209,7 @@ def test_an_interrupted_run_is_refused_unasked_and_resumed_with_its_plan(tmp_pat
 
 def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
     out = tmp_path / "mine"
-    with pytest.raises(TrainingError, match="nothing to resume: there is no .*plan.json"):
+    with pytest.raises(TrainingError, match=r"nothing to resume: there is no .*plan\.json"):
         resumed_plan(planned(), out)
     with pytest.raises(TrainingInterruptedError):
         train_own(planned(), out=out, on_progress=interrupt_after(1))
