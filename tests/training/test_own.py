@@ -15,7 +15,7 @@ from txcls.checkpoint import load_checkpoint
 from txcls.data.own_split import text_key
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
-from txcls.training import TrainingInterruptedError, recipe, speed
+from txcls.training import TrainingInterruptedError, own_plan, recipe, speed
 from txcls.training.own import OwnPlan, OwnProgress, plan_own, resumed_plan, train_own
 from txcls.training.run_folder import state_file
 
@@ -122,10 +122,36 @@ def test_more_time_gives_more_epochs_and_the_forecast_stays_within_it() -> None:
     assert plans[1].steps == plans[1].epochs * -(-plans[1].n_training // plans[1].config.train.batch_size)
 
 
-def test_texts_decide_how_much_of_them_is_read() -> None:
-    short = recipe.length_for(np.array([5, 9, 12] * 50))
-    long = recipe.length_for(np.array([900] * 150))
-    assert recipe.SHORTEST <= short <= 24 and short < long <= recipe.LONGEST
+def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> recipe.Recipe:
+    words = n * sum(lengths) / len(lengths)
+    return recipe.recipe_for(np.array(lengths), n=n, n_classes=4, words=words, tokens_per_second=speed, minutes=minutes)
+
+
+def test_texts_and_time_decide_how_much_of_them_is_read() -> None:
+    assert chosen([5, 9, 12] * 50, n=1000).max_length == 16
+    assert chosen([300] * 150, n=500).max_length == 384
+    hurried = chosen([300] * 150, n=20_000)
+    assert recipe.LEAST_LENGTH <= hurried.max_length < 384 and hurried.rows == 20_000
+
+
+@pytest.mark.parametrize("n", [400, 5_000, 80_000])
+@pytest.mark.parametrize("length", [10, 60, 600])
+@pytest.mark.parametrize("minutes", [0.5, 5, 60])
+def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: float) -> None:
+    found = chosen([length] * 100, n=n, minutes=minutes)
+    assert found.epochs >= 1 and 0 < found.rows <= n
+    assert found.seconds + min(found.overhead, 0.6 * 60 * minutes) <= 60 * minutes
+    assert found.rows == n or found.epochs == 1, "rows are left out only where not even one epoch fits"
+
+
+def test_rows_that_do_not_fit_are_left_to_the_linear_peer_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_plan, "measure_speed", lambda *_: speed.Speed(1, 100.0, ((1, 100.0),)))
+    plan = plan_own(rows(400), minutes=0.2)
+    assert len(plan.unused) > 0 and plan.n_training == len(plan.training_rows) and plan.epochs == 1
+    assert plan.n_training + len(plan.unused) + plan.n_validation + plan.n_test == 400
+    assert any(f"Only {plan.n_training:,} of {plan.n_training + len(plan.unused):,} rows" in one for one in plan.notes)
+    result = train_own(plan, out=None)
+    assert result.comparison.n_training == 400 - plan.n_test
 
 
 def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from txcls.data.given import given_dataset
 from txcls.evaluation import Evaluation, evaluate_rows, predict_logits, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.loop import HistoryRow, Progress
-from txcls.training.own_plan import write_plan
+from txcls.training.own_resume import write_plan
 from txcls.training.own_types import OwnPlan, OwnProgress, OwnResult, Stage
 from txcls.training.run_folder import check_writable, plan_file, refuse_saved_state, state_file
 from txcls.training.supervised import train
@@ -144,7 +144,8 @@ def _discard_plan(out: Path) -> None:
 
 def _compared(plan: OwnPlan, checkpoint: Checkpoint) -> OwnResult:
     """The checkpoint with its figures on the test rows, beside the linear SVM's."""
-    known = [*plan.training.texts, *plan.validation.texts], [*plan.training.labels, *plan.validation.labels]
+    parts = (plan.training, plan.validation, plan.unused)
+    known = [text for part in parts for text in part.texts], [label for part in parts for label in part.labels]
     begun = time.monotonic()
     linear = linear_answers(*known, plan.test.texts)
     seconds = {"linear": time.monotonic() - begun, "transformer": float(checkpoint.metrics["training"]["seconds"])}

@@ -26,6 +26,7 @@ class OwnPlan:
     Attributes:
         config: all settings; `config.name` is the checkpoint's default name, `config.title` says what it classifies.
         training, validation, test: the parts of the data; they share no text.
+        unused: training rows that do not fit into the budget, from which only the linear SVM learns; mostly none.
         training_rows, validation_rows, test_rows: which of the rows given these are, counted from 0; `test_rows` is
             empty where test rows were given separately.
         given_test: whether test rows were given separately.
@@ -43,6 +44,7 @@ class OwnPlan:
     training: LabelledTexts
     validation: LabelledTexts
     test: LabelledTexts
+    unused: LabelledTexts
     training_rows: Indices
     validation_rows: Indices
     test_rows: Indices
