@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from txcls.cli.output import console, note
 from txcls.errors import ConfigError, TrainingError, TxclsError, shown
@@ -161,7 +162,7 @@ def _open_command(folder: Path) -> str:
 
     root = folder.resolve().parent
     where = "" if root == checkpoint_root().resolve() else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
-    return f"{where}streamlit run streamlit_app.py   # and choose {folder.name}, or open /?model={folder.name}"
+    return f"{where}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or choose it there"
 
 
 def comparison_table(comparison: "Comparison") -> Any:
