@@ -101,6 +101,7 @@ def plan_own(
         threads=speed.threads,
         tokens_per_second=speed.tokens_per_second,
         forecast=recipe.seconds + recipe.overhead,
+        overhead=recipe.overhead,
         notes=(*parts.notes, *_notes(start, lengths, speed, recipe, len(parts.training), minutes)),
     )
 

@@ -37,6 +37,7 @@ class OwnPlan:
         threads: processor threads, the fastest number that was measured.
         tokens_per_second: measured while training for a few steps on this machine.
         forecast: seconds from start to end, linear SVM included.
+        overhead: of these, the seconds after training: the linear SVM, measuring and saving.
         notes: plain sentences on what was chosen and why.
     """
 
@@ -57,6 +58,7 @@ class OwnPlan:
     threads: int
     tokens_per_second: float
     forecast: float
+    overhead: float
     notes: tuple[str, ...]
 
     @property
