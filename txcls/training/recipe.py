@@ -1,0 +1,103 @@
+"""The recipe for texts of one's own: epochs, length, learning rate and so on, by rows, budget and measured speed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LENGTHS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
+"""Tokens that may be read of a text, so that few different widths are compiled and compared."""
+LEAST_LENGTH = 96
+"""Long texts are cut to this length at most for the sake of more epochs."""
+ENOUGH_EPOCHS = 3.0
+"""Epochs that are worth cutting long texts for."""
+TEXTS_SEEN = 60_000
+"""Texts after which small sets have been learned: 1,000 rows are read many times, 20,000 a few times."""
+FEWEST_EPOCHS, MOST_EPOCHS = 4, 40
+RESERVE = 0.1
+"""Share of the budget left free, since machines are busier at times."""
+LEAST_SHARE = 0.3
+"""Least share of the budget for training, however long the rest takes."""
+WORD_SECONDS, WORD_CLASS_SECONDS, OTHER_SECONDS = 4e-6, 4e-7, 3.0
+"""How long the linear SVM takes, by words of the rows and by words times classes, and measuring and saving; measured on
+one core of an AMD EPYC with sets of 2 to 150 classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What was chosen.
+
+    Attributes:
+        settings: as `section.key=value`.
+        epochs: passes over the training rows.
+        max_length: tokens that are read of a text.
+        rows: training rows that fit into the budget; all of them unless not even one epoch does.
+        seconds: forecast of training.
+        overhead: forecast of the rest: the linear SVM, measuring, saving.
+    """
+
+    settings: tuple[str, ...]
+    epochs: int
+    max_length: int
+    rows: int
+    seconds: float
+    overhead: float
+
+
+def batch_size(n: int) -> int:
+    """Rows of a step for n training rows: small sets need many steps."""
+    return 16 if n < 1000 else 32 if n < 20_000 else 64
+
+
+def longest_of(lengths: NDArray[np.int64]) -> int:
+    """The shortest of LENGTHS that holds nearly all texts of so many tokens."""
+    nearly_all = float(np.percentile(lengths, 99))
+    return min((length for length in LENGTHS if length >= nearly_all), default=LENGTHS[0])
+
+
+def recipe_for(
+    lengths: NDArray[np.int64],
+    *,
+    n: int,
+    n_classes: int,
+    words: float,
+    tokens_per_second: float,
+    minutes: float,
+) -> Recipe:
+    """The recipe for n training rows.
+
+    Args:
+        lengths: tokens of some of the texts, uncut.
+        n: training rows.
+        n_classes: C.
+        words: of all rows that the linear SVM learns from and answers.
+        tokens_per_second: measured.
+        minutes: the budget.
+    """
+    overhead = OTHER_SECONDS + words * (WORD_SECONDS + WORD_CLASS_SECONDS * n_classes)
+    budget = 60 * minutes
+    seconds = max((1 - RESERVE) * budget - overhead, LEAST_SHARE * budget)
+    wanted = int(np.clip(round(TEXTS_SEEN / n), FEWEST_EPOCHS, MOST_EPOCHS))
+
+    def epoch_seconds(length: int) -> float:
+        return n * float(np.minimum(lengths, length).mean()) / tokens_per_second
+
+    longest = longest_of(lengths)
+    for length in (one for one in LENGTHS if one <= longest):
+        if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= LEAST_LENGTH:
+            break
+    epochs = max(1, min(wanted, int(seconds / epoch_seconds(length))))
+    rows = n if epoch_seconds(length) <= seconds else max(int(n * seconds / epoch_seconds(length)), 1)
+    settings = (
+        f"train.epochs={epochs}",
+        f"train.batch_size={batch_size(n)}",
+        "train.min_steps=0",
+        "train.learning_rate=5e-4",
+        "train.label_smoothing=0.1",
+        "train.token_dropout=0.1",
+        "train.ema_decay=0.99",
+        "train.weight_decay=0.05",
+        "train.monitor=last",
+        f"model.max_length={length}",
+    )
+    return Recipe(settings, epochs, length, rows, epochs * epoch_seconds(length) * rows / n, overhead)
