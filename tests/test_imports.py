@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tap",),
     ("data",),
     ("text",),
+    ("baseline",),
     ("calibration", "device", "metrics"),
     ("config", "interrupts"),
     ("errors", "pause", "threads"),

@@ -67,8 +67,18 @@ def _name(value: object, where: str) -> str:
     return name
 
 
-def given_dataset(rows: LabelledTexts, validation: LabelledTexts | None = None) -> Dataset:
+def given_dataset(
+    rows: LabelledTexts,
+    validation: LabelledTexts | None = None,
+    *,
+    source: str = "texts of your own, given from Python",
+) -> Dataset:
     """Rows in memory as a data set, which `txcls.training.train` reads as it does a table of one's own.
+
+    Args:
+        rows: to train on.
+        validation: to validate on; None holds some of `rows` out.
+        source: what they are, in a few words.
 
     Raises:
         DataError: they are of fewer than two classes.
@@ -79,7 +89,7 @@ def given_dataset(rows: LabelledTexts, validation: LabelledTexts | None = None) 
     if validation is not None:
         parts["validation"] = validation
     return Dataset(
-        info=DatasetInfo(name="table", title="texts of your own, given from Python"),
+        info=DatasetInfo(name="table", title=source),
         classes=rows.classes,
         source="the rows given",
         splits=tuple(parts),

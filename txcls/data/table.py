@@ -31,6 +31,11 @@ ENDINGS = (*SUFFIXES, *(f"{suffix}.gz" for suffix in SUFFIXES))
 _DELIMITERS = ",;\t|"
 
 
+def is_usual_name(name: str) -> bool:
+    """Whether a column of this name usually holds texts or labels."""
+    return name.strip().lower() in (*TEXT_NAMES, *LABEL_NAMES)
+
+
 def refuse_columns(columns: Sequence[str], path: Path) -> None:
     """Raise DataError if two columns have the same name, or there are more than MAX_COLUMNS."""
     if len(columns) > MAX_COLUMNS:

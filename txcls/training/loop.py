@@ -114,6 +114,7 @@ def fit(
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
     max_steps: int | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> FitResult:
     """Train `model` in place and leave it with the weights that did best on validation rows.
 
@@ -131,6 +132,7 @@ def fit(
         resume: continue from `state_path`; batch order, dropout and result are those of an uninterrupted run.
         on_step, on_validation: called after each optimiser step and each validation.
         max_steps: stop after this many optimiser steps in total (for trials; the schedule is that of the whole run).
+        should_stop: asked after each step; once it is true, training ends after one more validation.
 
     Raises:
         TrainingError: the loss is not finite, there is no (matching) state to resume from, or another process of the
@@ -141,7 +143,11 @@ def fit(
         assert isinstance(model, TextClassifier)
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)
     return _Fit(model, train, validation, config, objective, torch.device(device), state_path).run(
-        resume=resume, on_step=on_step, on_validation=on_validation, max_steps=max_steps
+        resume=resume,
+        on_step=on_step,
+        on_validation=on_validation,
+        max_steps=max_steps,
+        should_stop=should_stop,
     )
 
 
@@ -191,13 +197,14 @@ class _Fit:
         on_step: Callable[[Progress], None] | None,
         on_validation: Callable[[HistoryRow], None] | None,
         max_steps: int | None,
+        should_stop: Callable[[], bool] | None = None,
     ) -> FitResult:
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
         torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # different dropout in each process
         if resume:
             self._load()
         try:
-            return self._run(on_step=on_step, on_validation=on_validation, max_steps=max_steps)
+            return self._run(on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop)
         except LostProcessError as error:
             raise LostProcessError(f"{error} after step {self.step}{self._resume_hint()}") from error
 
@@ -207,6 +214,7 @@ class _Fit:
         on_step: Callable[[Progress], None] | None,
         on_validation: Callable[[HistoryRow], None] | None,
         max_steps: int | None,
+        should_stop: Callable[[], bool] | None,
     ) -> FitResult:
         if self.snapshot_steps and not self.snapshots:
             self._take_snapshot()
@@ -226,6 +234,7 @@ class _Fit:
                     if on_step is not None:
                         on_step(self._progress())
                     last = max_steps is not None and self.step >= max_steps
+                    last |= should_stop is not None and self.processes.any(should_stop())[0]
                     if self.batch in validate_after or last:
                         row = self._validate()
                         if on_validation is not None:

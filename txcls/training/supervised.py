@@ -42,6 +42,7 @@ def train(
     on_stage: Callable[[str], None] | None = None,
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> Checkpoint:
     """Train the model that `config` describes and save it as the checkpoint folder `out`; test rows are not read.
 
@@ -65,6 +66,7 @@ def train(
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
+        should_stop: asked after each step; once it is true, training ends and what has been learned is saved.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
@@ -100,6 +102,7 @@ def train(
         on_step=on_step,
         on_validation=on_validation,
         max_steps=max_steps,
+        should_stop=should_stop,
     )
     metrics = {
         "data": data_facts(dataset, training_rows, validation_rows),

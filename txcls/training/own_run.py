@@ -1,0 +1,154 @@
+"""What `train_own` does: fit, compare with the linear SVM on the test rows, save."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from txcls.baseline import Answers, compare, linear_answers, majority_answers
+from txcls.checkpoint import Checkpoint, save_checkpoint
+from txcls.data.batches import TokenisedTexts
+from txcls.data.given import given_dataset
+from txcls.evaluation import Evaluation, evaluate_rows, predict_logits, with_evaluation
+from txcls.model import TextClassifier
+from txcls.training.loop import HistoryRow, Progress
+from txcls.training.own_types import OwnPlan, OwnProgress, OwnResult, Stage
+from txcls.training.supervised import train
+
+
+class _Reporter:
+    """Turns the loop's progress into that of the whole run."""
+
+    def __init__(self, plan: OwnPlan, on_progress: Callable[[OwnProgress], None] | None) -> None:
+        self.plan, self.on_progress = plan, on_progress
+        self.started = time.monotonic()
+        self.after = min(0.2 * plan.forecast, 10.0)
+
+    def stage(self, stage: Stage, share: float, message: str) -> None:
+        """A stage without steps begins."""
+        if self.on_progress is not None:
+            left = max(self.plan.forecast * (1 - share), 0.0)
+            self.on_progress(OwnProgress(stage, share, left, message=message))
+
+    def step(self, progress: Progress) -> None:
+        """A step of training is done."""
+        if self.on_progress is None:
+            return
+        left = progress.seconds_left + self.after
+        spent = time.monotonic() - self.started
+        self.on_progress(
+            OwnProgress(
+                "learn",
+                share=spent / max(spent + left, 1e-9),
+                seconds_left=left,
+                epoch=progress.epoch,
+                epochs=progress.epochs,
+                step=progress.step,
+                steps=progress.total_steps,
+                loss=progress.loss,
+                accuracy=progress.accuracy,
+                tokens_per_second=progress.tokens_per_second,
+                message="learning the labels",
+            )
+        )
+
+
+def train_own(
+    plan: OwnPlan,
+    *,
+    out: Path | None,
+    on_progress: Callable[[OwnProgress], None] | None = None,
+    on_epoch: Callable[[HistoryRow], None] | None = None,
+    on_stage: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    command: str = "",
+) -> OwnResult:
+    """Train as planned, compare with the linear SVM on the test rows, and save.
+
+    Ctrl-C and SIGTERM save the state beside `out`, from which `resume` continues with the same plan; `should_stop` ends
+    training early instead, and what has been learned so far is measured and saved.
+
+    Args:
+        plan: from `plan_own`.
+        out: the checkpoint folder to write; None for none.
+        on_progress: called after each step and at each stage.
+        on_epoch: called after each validation.
+        on_stage: called with a message at each stage.
+        should_stop: asked after each step; once it is true, training ends with what there is.
+        resume: continue an interrupted run of the same plan.
+        overwrite: discard the saved state of an interrupted run.
+        command: the command line for the model card.
+
+    Raises:
+        TrainingError, TrainingInterruptedError, CheckpointError: as `txcls.training.train`.
+    """
+    started = time.monotonic()
+    reporter = _Reporter(plan, on_progress)
+    reporter.stage("prepare", 0.0, "turning texts into tokens")
+    before = torch.get_num_threads()
+    torch.set_num_threads(plan.threads)
+    stopped = False
+
+    def asked_to_stop() -> bool:
+        nonlocal stopped
+        stopped = stopped or (should_stop is not None and should_stop())
+        return stopped
+
+    try:
+        checkpoint = train(
+            plan.config,
+            out=out,
+            dataset=given_dataset(plan.training, plan.validation, source=plan.config.title),
+            init=plan.init,
+            command=command,
+            device="cpu",
+            resume=resume,
+            overwrite=overwrite,
+            on_stage=on_stage,
+            on_step=reporter.step,
+            on_validation=on_epoch,
+            should_stop=asked_to_stop,
+        )
+        reporter.stage("compare", 0.95, "comparing with a linear SVM on the test rows")
+        result = _compared(plan, checkpoint)
+    finally:
+        torch.set_num_threads(before)
+    if out is not None:
+        reporter.stage("save", 0.99, "saving")
+        save_checkpoint(result.checkpoint)
+    reporter.stage("save", 1.0, "done")
+    return replace(result, seconds=time.monotonic() - started, stopped_early=stopped)
+
+
+def _compared(plan: OwnPlan, checkpoint: Checkpoint) -> OwnResult:
+    """The checkpoint with its figures on the test rows, beside the linear SVM's."""
+    known = [*plan.training.texts, *plan.validation.texts], [*plan.training.labels, *plan.validation.labels]
+    begun = time.monotonic()
+    linear = linear_answers(*known, plan.test.texts)
+    seconds = {"linear": time.monotonic() - begun, "transformer": float(checkpoint.metrics["training"]["seconds"])}
+    evaluation: Evaluation = evaluate_rows(checkpoint, plan.test, device="cpu", without_order=False)
+    answers = _answers(checkpoint, plan)
+    comparison = compare(
+        truth=plan.test.labels,
+        majority=majority_answers(known[1], len(plan.test)),
+        linear=linear,
+        transformer=answers,
+        n_training=len(known[0]),
+        seconds=seconds,
+    )
+    measured = with_evaluation(checkpoint, split="test", evaluation=evaluation)
+    measured = replace(measured, metrics={**measured.metrics, "comparison": comparison.to_dict()})
+    return OwnResult(measured, comparison, evaluation, linear, answers, 0.0, stopped_early=False)
+
+
+def _answers(checkpoint: Checkpoint, plan: OwnPlan) -> Answers:
+    assert isinstance(checkpoint.model, TextClassifier)
+    texts = TokenisedTexts.encode(checkpoint.encoder, plan.test)
+    logits = predict_logits(checkpoint.model, texts)  # N C
+    answers: Answers = logits.argmax(-1).numpy().astype(np.int64)
+    return answers
