@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from txcls.app.jobs.own_files import labelled_rows, guessed, read_table
+from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
 from txcls.app.jobs.worker import Job
 from txcls.data.survey import DataSurvey, Group, survey
 from txcls.errors import DataError, shown
