@@ -4,7 +4,7 @@ python -m txcls evaluate ag_news            # on the test rows of its data set
 python -m txcls calibrate ag_news           # on its validation rows
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,10 +20,11 @@ from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
+from txcls.data.own_rows import read_own_rows
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.device import choose_device
-from txcls.errors import CheckpointError, DataError
+from txcls.errors import CheckpointError, DataError, listed
 from txcls.metrics import Metrics, Slice, accuracy_by, auroc, evaluate_probabilities
 from txcls.model import TextClassifier
 from txcls.record import MEASURED_SPLITS
@@ -78,6 +79,7 @@ def evaluate(
     data_path: Path | None = None,
     device: str | None = None,
     without_order: bool = True,
+    on_rows: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Measure a checkpoint on the "test", the "validation" or the "new" rows of its data set.
 
@@ -87,6 +89,7 @@ def evaluate(
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
         device: "cpu", "cuda", …; None prefers CUDA.
         without_order: also measure accuracy with word order removed, which takes two more passes.
+        on_rows: called with rows done and rows in all, over all passes.
 
     Raises:
         DataError: the data are missing, have no such split, or have classes unknown to the checkpoint.
@@ -98,12 +101,13 @@ def evaluate(
         raise DataError(f"got split {split!r}; wanted one of {', '.join(MEASURED_SPLITS)}")
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     if split == "validation":
+        _refuse_given_validation(checkpoint)
         rows = training_and_validation(dataset, checkpoint.config.data)[1]
     else:
         rows = dataset.load("test" if split == "test" else "new")
     chosen = choose_device(device)
     tokenised = _tokenised(rows, checkpoint)
-    measured, logits = _measured(checkpoint, tokenised, device=chosen, without_order=without_order)
+    measured, logits = _measured(checkpoint, tokenised, device=chosen, without_order=without_order, on_rows=on_rows)
     oos: SplitName = "oos_test" if split == "test" else "oos_validation"
     if checkpoint.scope is not None and split != "new" and oos in dataset.splits:
         outside = _out_of_scope_logits(model, dataset, oos, checkpoint.encoder, device=chosen)  # M C
@@ -114,7 +118,12 @@ def evaluate(
 
 
 def evaluate_rows(
-    checkpoint: Checkpoint, rows: LabelledTexts, *, device: str | None = None, without_order: bool = True
+    checkpoint: Checkpoint,
+    rows: LabelledTexts,
+    *,
+    device: str | None = None,
+    without_order: bool = True,
+    on_rows: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Measure a checkpoint on any labelled rows; arguments as those of `evaluate`.
 
@@ -125,20 +134,88 @@ def evaluate_rows(
     """
     model = _classifier_of(checkpoint)
     tokenised = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
-    measured, _ = _measured(checkpoint, tokenised, device=choose_device(device), without_order=without_order)
+    chosen = choose_device(device)
+    measured, _ = _measured(checkpoint, tokenised, device=chosen, without_order=without_order, on_rows=on_rows)
     model.cpu()
     return measured
 
 
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """The rows of a file that a checkpoint can be measured on, and sentences on how the file was read."""
+
+    rows: LabelledTexts
+    notes: tuple[str, ...]
+
+
+def rows_of_file(checkpoint: Checkpoint, path: Path) -> FileRows:
+    """All labelled rows of a table file, in the checkpoint's classes; others are left out and counted.
+
+    Labels are compared as they are, or else without case.
+
+    Raises:
+        DataError: the file cannot be read, or no row has a label that the checkpoint knows.
+    """
+    config = checkpoint.config.data
+    found, notes = read_own_rows(path, text_column=config.text_column, label_column=config.label_column)
+    rows = found.labelled
+    by_case = {name.casefold(): name for name in reversed(checkpoint.classes)}
+    names = tuple(name if name in checkpoint.classes else by_case.get(name.casefold(), name) for name in rows.classes)
+    place = {name: index for index, name in enumerate(checkpoint.classes)}
+    known = [row for row, label in enumerate(rows.labels) if names[label] in place]
+    if not known:
+        raise DataError(
+            f"{path.name}: none of its labels ({listed(rows.classes)}) is a class of {checkpoint.name} "
+            f"({listed(checkpoint.classes)})"
+        )
+    if left := len(rows) - len(known):
+        unknown = [name for name in names if name not in place]
+        notes = (
+            *notes,
+            f"{left:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left out.",
+        )
+    kept = LabelledTexts(
+        [rows.texts[row] for row in known], [place[names[rows.labels[row]]] for row in known], checkpoint.classes
+    )
+    return FileRows(kept, notes)
+
+
+def _refuse_given_validation(checkpoint: Checkpoint) -> None:
+    """Refuse to split validation rows off a file where the checkpoint was validated on others.
+
+    Raises:
+        DataError: its validation rows were given beside the training rows, so that the file does not tell them.
+    """
+    if checkpoint.metrics.get("data", {}).get("validation") == "given beside the training rows":
+        raise DataError(
+            f"{checkpoint.name}: which rows validated it is not recorded, and some of any others may be training rows; "
+            "measure it on rows that it has not learned from: `evaluate CHECKPOINT --data FILE`"
+        )
+
+
 def _measured(
-    checkpoint: Checkpoint, texts: TokenisedTexts, *, device: torch.device, without_order: bool
+    checkpoint: Checkpoint,
+    texts: TokenisedTexts,
+    *,
+    device: torch.device,
+    without_order: bool,
+    on_rows: Callable[[int, int], None] | None = None,
 ) -> tuple[Evaluation, NDArray[np.float32]]:
     """The figures without `scope`, and the logits (N, C); the model is left on the device."""
     model = _classifier_of(checkpoint).to(device)
-    logits = predict_logits(model, texts, device=device).numpy()  # N C
+    passes = 1 + without_order * (1 + (model.config.positions != "none"))
+    done = 0
+
+    def count(rows: int) -> None:
+        nonlocal done
+        done += rows
+        if on_rows is not None:
+            on_rows(done, passes * len(texts))
+
+    logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
     measured = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
     if without_order:
-        order = accuracy_without_order(model, texts, encoder=checkpoint.encoder, device=device)
+        order = accuracy_without_order(model, texts, encoder=checkpoint.encoder, device=device, on_batch=count)
         measured = replace(measured, order=order)
     return measured, logits
 
@@ -161,6 +238,7 @@ def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: 
         DataError, CheckpointError, TrainingError: as for `evaluate`.
     """
     model = _classifier_of(checkpoint)
+    _refuse_given_validation(checkpoint)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     rows = training_and_validation(dataset, checkpoint.config.data)[1]
     chosen = choose_device(device)
@@ -190,14 +268,24 @@ def with_calibration(
 
 @torch.inference_mode()
 def predict_logits(
-    model: TextClassifier, texts: TokenisedTexts, *, device: torch.device | str = "cpu", batch_size: int = 256
+    model: TextClassifier,
+    texts: TokenisedTexts,
+    *,
+    device: torch.device | str = "cpu",
+    batch_size: int = 256,
+    on_batch: Callable[[int], None] | None = None,
 ) -> "Tensor":
-    """Logits (N, C) of all texts in their order, on the CPU as float32; batches hold texts of similar length."""
+    """Logits (N, C) of all texts in their order, on the CPU as float32; batches hold texts of similar length.
+
+    `on_batch` is called after each batch with its number of rows.
+    """
     model.eval()
     logits = torch.zeros(len(texts), model.head.out_features)  # N C
     for indices in batches_by_length(texts.lengths, batch_size=batch_size):
         ids, _ = pad_batch(texts, indices)
         logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
+        if on_batch is not None:
+            on_batch(len(indices))
     return logits
 
 
@@ -216,19 +304,25 @@ def measure(
 
 
 def accuracy_without_order(
-    model: TextClassifier, texts: TokenisedTexts, *, encoder: TextEncoder, device: torch.device | str = "cpu"
+    model: TextClassifier,
+    texts: TokenisedTexts,
+    *,
+    encoder: TextEncoder,
+    device: torch.device | str = "cpu",
+    on_batch: Callable[[int], None] | None = None,
 ) -> dict[str, float]:
     """Accuracy with word order removed; the loss in accuracy is what the model gains from word order.
 
     `words_shuffled`: the words of each text in a random order (seeded). `positions_removed`: texts unchanged, position
     vectors zero; left out for a model without them.
     """
-    logits = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device)}
+    shuffled = shuffle_words(texts, encoder)
+    logits = {"words_shuffled": predict_logits(model, shuffled, device=device, on_batch=on_batch)}
     if model.config.positions != "none":
         blind = deepcopy(model)  # the model itself may be shared
         with torch.no_grad():
             blind.embeddings.positional.zero_()
-        logits["positions_removed"] = predict_logits(blind, texts, device=device)
+        logits["positions_removed"] = predict_logits(blind, texts, device=device, on_batch=on_batch)
     return {
         name: round(float((one.argmax(-1).numpy() == texts.labels).mean()), 6)  # N C
         for name, one in logits.items()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from txcls.cli.options import JsonOption, TextColumnOption
+from txcls.cli.options import JsonOption, LabelColumnOption, TextColumnOption
 from txcls.cli.output import console, print_json
 from txcls.errors import shown
 
@@ -62,10 +62,7 @@ def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A name that 
 def show(
     name_or_path: Annotated[str, typer.Argument(metavar="NAME_OR_PATH", help="A data set's name, or your own file.")],
     text_column: TextColumnOption = None,
-    label_column: Annotated[
-        str | None,
-        typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed by name]"),
-    ] = None,
+    label_column: LabelColumnOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show rows per class and example texts of a data set, or of the first rows of your own file."""

@@ -14,8 +14,13 @@ from txcls.errors import DataError, shown
 
 if TYPE_CHECKING:
     from txcls.checkpoint import Checkpoint
+    from txcls.evaluation import Evaluation
     from txcls.inspection.stories import HeadAtlas
     from txcls.predictor import Predictor
+
+MOST_CLASSES_SHOWN = 20
+"""Up to so many classes all of them are printed; of more, the worst."""
+WORST_CLASSES = 10
 
 
 def evaluate(
@@ -37,7 +42,7 @@ def evaluate(
     device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a checkpoint on the test (or other) rows of its data set."""
+    """Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own."""
     from txcls import evaluation as measuring
     from txcls.checkpoint import load_checkpoint, save_checkpoint
 
@@ -47,7 +52,7 @@ def evaluate(
         )
         return
     loaded = load_checkpoint(checkpoint)
-    evaluation = measuring.evaluate(loaded, split=split, data_path=data, device=device)
+    evaluation = _evaluated(loaded, split=split, data=data, device=device)
     if write:
         save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
     scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
@@ -56,6 +61,42 @@ def evaluate(
         print_json(figures)
     else:
         _print_evaluation(figures)
+
+
+def _evaluated(loaded: "Checkpoint", *, split: str, data: Path | None, device: str | None) -> "Evaluation":
+    """The figures, with a bar on standard error; a file of one's own is measured whole."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from txcls import evaluation as measuring
+    from txcls.data.datasets import open_dataset
+    from txcls.data.own_table import is_own_table
+
+    own = None
+    if data is not None and data.is_file() and is_own_table(data.name) and split == "test":
+        try:
+            if loaded.config.data.dataset != "table":
+                open_dataset(loaded.config.data, path=data).load("test")
+            else:
+                own = measuring.rows_of_file(loaded, data)
+        except DataError as published:  # not in the published format: a table of one's own, if it is one
+            if loaded.config.data.dataset == "table":
+                raise
+            try:
+                own = measuring.rows_of_file(loaded, data)
+            except DataError:
+                raise published from None
+    for sentence in () if own is None else own.notes:
+        note(sentence)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn())
+    with Progress(*columns, console=console(error=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None, rows="")
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, description="measuring", rows=f"{done:,} of {total:,} rows")
+
+        if own is not None:
+            return measuring.evaluate_rows(loaded, own.rows, device=device, on_rows=show)
+        return measuring.evaluate(loaded, split=split, data_path=data, device=device, on_rows=show)
 
 
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
@@ -89,11 +130,18 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
         out.print(table)
 
     title = f"{figures['checkpoint']}: {figures['n']:,} {figures['split']} rows"
+    _print_summary(title, figures)
+    per_class = figures["per_class"]
+    heading = "by class"
+    if len(per_class) > MOST_CLASSES_SHOWN:
+        measured = [one for one in per_class if one["support"]]
+        per_class = sorted(measured, key=lambda one: one["f1"])[:WORST_CLASSES]
+        heading = f"the {len(per_class)} classes with the lowest F1, of {len(measured)} (--json has all)"
     rows = (
         (one["label"], *(f"{one[key]:.4f}" for key in ("precision", "recall", "f1")), f"{one['support']:,}")
-        for one in figures["per_class"]
+        for one in per_class
     )
-    show(title, ("class", "precision", "recall", "F1", "rows"), rows)
+    show(heading, ("class", "precision", "recall", "F1", "rows"), rows)
     classes = [one["label"] for one in figures["per_class"]]
     rows = (
         (true, predicted, f"{n:,}", f"{share:.1%}")
@@ -116,6 +164,14 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
         show("", (what, "rows", "accuracy"), rows)
     for key, accuracy in figures.get("order", {}).items():
         out.print(f"{ORDER[key]}: accuracy {accuracy:.2%}")
+
+
+def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
+    """The main figures, before any table."""
+    from rich.text import Text
+
+    out = console()
+    out.print(Text(shown(title), style="bold"))
     out.print(
         f"accuracy {figures['accuracy']:.2%}   macro-F1 {figures['macro_f1']:.4f}   "
         f"calibration error (15 bins) {figures['ece']:.4f}   log loss {figures['log_loss']:.4f}"

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from txcls.cli.options import DataOption, DeviceOption, PresetArgument, SettingsOption
+from txcls.cli.options import (
+    DataOption,
+    DeviceOption,
+    LabelColumnOption,
+    PresetArgument,
+    PresetOrFileArgument,
+    SettingsOption,
+    TextColumnOption,
+)
 from txcls.cli.output import note_once
-from txcls.errors import TrainingError
+from txcls.errors import DataError, TrainingError
 
 if TYPE_CHECKING:
     from txcls.config import RunConfig
@@ -36,8 +44,17 @@ SnapshotsOption = Annotated[
 ]
 
 
+TestOption = Annotated[
+    Path | None,
+    typer.Option("--test", metavar="FILE", help="FILE only: test rows  [default: a fifth of the rows is held out]"),
+]
+MinutesOption = Annotated[
+    float | None, typer.Option("--minutes", metavar="M", help="FILE only: time budget  [default: 5]")
+]
+
+
 def train(
-    preset: PresetArgument,
+    preset: PresetOrFileArgument,
     data: DataOption = None,
     out: OutOption = None,
     settings: SettingsOption = None,
@@ -48,11 +65,48 @@ def train(
     max_steps: StepsOption = None,
     snapshots: SnapshotsOption = None,
     device: DeviceOption = None,
+    test: TestOption = None,
+    minutes: MinutesOption = None,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
 ) -> None:
-    """Train a preset and save the weights that did best on validation rows as a checkpoint folder.
+    """Train on a file of your own, or a preset; the result is saved as a checkpoint folder.
 
-    To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls train …`.
+    With a file everything is chosen from the data and the time budget; rows are held out to measure the result beside
+    a linear SVM. With a preset, the weights that did best on validation rows are kept. To use several processes or
+    GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
     """
+    from txcls.cli.train_own import hint_at_own_file, refuse_mixed, train_file
+
+    own = Path(preset) if _is_file_of_ones_own(preset) else None
+    refuse_mixed(
+        {
+            "data": data,
+            "settings": settings,
+            "max_steps": max_steps,
+            "snapshots": snapshots,
+            "device": device,
+            "test": test,
+            "minutes": minutes,
+            "text_column": text_column,
+            "label_column": label_column,
+        },
+        is_file=own is not None,
+    )
+    if own is not None:
+        train_file(
+            own,
+            test=test,
+            minutes=minutes,
+            text_column=text_column,
+            label_column=label_column,
+            out=out,
+            seed=seed,
+            init=init,
+            resume=resume,
+            overwrite=overwrite,
+        )
+        return
     from txcls import training
     from txcls.checkpoint import load_checkpoint
 
@@ -61,17 +115,23 @@ def train(
     start = None if init is None else load_checkpoint(init)
     if start is not None:
         config = training.settings_from(start, config, assignments=settings or ())
-    with _training_run(device) as shared:
-        checkpoint = training.train(
-            config,
-            out=folder,
-            data_path=data,
-            init=start,
-            resume=resume,
-            overwrite=overwrite,
-            max_steps=max_steps,
-            **shared,
-        )
+    try:
+        with _training_run(device) as shared:
+            checkpoint = training.train(
+                config,
+                out=folder,
+                data_path=data,
+                init=start,
+                resume=resume,
+                overwrite=overwrite,
+                max_steps=max_steps,
+                measure_threads=True,
+                **shared,
+            )
+    except DataError as error:
+        if data is None or config.data.dataset == "table":
+            raise
+        raise hint_at_own_file(error, data) from None
     figures = checkpoint.metrics["validation"]
     note_once(
         f"saved {folder}: validation accuracy {figures['accuracy']:.2%}, macro-F1 {figures['macro_f1']:.4f}, "
@@ -110,6 +170,16 @@ def pretrain(
     figures = checkpoint.metrics["language"]
     name = "perplexity" if "perplexity" in figures else "loss"
     note_once(f"saved {folder}: validation {name} {figures[name]:.2f}, token accuracy {figures['accuracy']:.2%}")
+
+
+def _is_file_of_ones_own(name: str) -> bool:
+    """Whether the argument of `train` is a table and not a preset."""
+    from txcls.config import preset_names
+    from txcls.data.own_table import is_own_table
+
+    if name in preset_names() or name.endswith(".toml"):
+        return False
+    return is_own_table(name) or Path(name).is_file()
 
 
 def _config_and_folder(

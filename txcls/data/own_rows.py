@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from txcls.data.guess import guess_columns
 from txcls.data.labelled import label_name, natural_order
 from txcls.data.limits import LONGEST_FIELD
-from txcls.data.own_table import OwnTable
+from txcls.data.own_table import OwnTable, read_own_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
 
@@ -74,3 +76,26 @@ def _left_out(table: OwnTable, rows: Sequence[int], why: str) -> str:
         f"{len(rows):,} row{'' if one else 's'} {why} {'was' if one else 'were'} left out "
         f"({'' if one else 'the first is '}{table.unit} {table.places[rows[0]]:,})."
     )
+
+
+def read_own_rows(
+    path: Path, *, text_column: str | None = None, label_column: str | None = None
+) -> tuple[OwnRows, tuple[str, ...]]:
+    """The rows of another file for a classifier of one's own, and sentences on how it was read.
+
+    Args:
+        path: a table file.
+        text_column, label_column: the columns that the classifier was trained on; guessed where the file lacks them.
+
+    Raises:
+        DataError: the file cannot be read, or its columns not be guessed.
+    """
+    table = read_own_table(path)
+    guess = guess_columns(
+        table,
+        text_column=text_column if text_column in table.columns else None,
+        label_column=label_column if label_column in table.columns else None,
+    )
+    rows = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
+    said = guess.sentences if guess.guessed else guess.hints
+    return rows, (*table.notes, *said, *rows.notes)

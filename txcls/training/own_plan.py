@@ -1,28 +1,32 @@
 """What `plan_own` decides: parts of the data, length, epochs, threads, settings."""
 
+import hashlib
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint import Checkpoint, load_checkpoint
-from txcls.config import RunConfig, load_preset
+from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.own_split import copies, hold_out, in_classes, text_key
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, listed, shown
-from txcls.folders import checkpoint_root
+from txcls.errors import ConfigError, DataError, TrainingError, listed, shown
+from txcls.folders import checkpoint_root, reason
 from txcls.model import TextClassifier
 from txcls.record import labels_problem
 from txcls.text.encoder import TextEncoder
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.own_types import OwnPlan
 from txcls.training.recipe import Recipe, recipe_for
+from txcls.training.run_folder import plan_file
 from txcls.training.speed import Speed, measure_speed
 
 Indices = NDArray[np.int64]
@@ -31,8 +35,9 @@ LEAST_ROWS = 10
 """Fewest rows that are trained on."""
 TEST_SHARE, MOST_TEST = 0.2, 5000
 """Share of the rows held out for testing, and most of them: more would hardly narrow the interval."""
-VALIDATION_SHARE, MOST_VALIDATION = 0.1, 1000
-"""Share of the remaining rows held out to fit the calibration, and most of them."""
+VALIDATION_SHARE, FEW_VALIDATION, MOST_VALIDATION = 0.05, 50, 1000
+"""Share of the remaining rows held out to fit the calibration, which has two parameters; fewer than FEW_VALIDATION are
+too few for it, so that of small sets up to twice the share is taken; and most of them."""
 MEASURED_TEXTS = 2000
 """Training texts whose tokens are counted and on which the speed is measured."""
 
@@ -59,6 +64,7 @@ def plan_own(
     init: Checkpoint | Literal["encoder"] | None = "encoder",
     name: str = "mine",
     source: str = "texts of your own",
+    columns: tuple[str, str] | None = None,
 ) -> OwnPlan:
     """Choose parts of the data and all settings from the rows and the time budget; takes a few seconds of measuring.
 
@@ -71,6 +77,7 @@ def plan_own(
             weights.
         name: of the checkpoint: letters, digits, `_`, `.` and `-`.
         source: what the rows are, for the title and the card: the file's name.
+        columns: names of the file's text and label column, for `evaluate` on other files; None if there is no file.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat; the message says what to do.
@@ -80,7 +87,7 @@ def plan_own(
     parts = parted(rows, test, seed=seed)
     start = shipped_encoder() if init == "encoder" else init
     recipe = recipe_for(n=len(parts.training), n_classes=len(rows.classes), minutes=minutes, pretrained=bool(start))
-    config = _config(recipe, start, name=name, source=source, seed=seed)
+    config = _config(recipe, start, name=name, source=source, seed=seed, columns=columns)
     sample = _sample(parts.training, seed=seed)
     config, encoder, lengths = _with_length(config, start, parts.training, sample)
     speed = _measured(config, encoder, sample)
@@ -103,6 +110,56 @@ def plan_own(
         forecast=fit.seconds,
         notes=(*parts.notes, *_notes(config, start, lengths, speed, fit.epochs, fit.seconds, minutes)),
     )
+
+
+def write_plan(plan: OwnPlan, out: Path) -> None:
+    """Keep what was chosen beside the state of the run, so that it can be resumed where measuring would choose anew.
+
+    Raises:
+        TrainingError: it cannot be written.
+    """
+    file = plan_file(out)
+    values = {
+        "config": plan.config.model_dump(mode="json"),
+        "rows": _fingerprint(plan),
+        **{name: getattr(plan, name) for name in _RESUMED},
+    }
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values), encoding="utf-8")
+    except OSError as error:
+        raise TrainingError(f"cannot write to {file.parent}: {reason(error)}; choose another --out") from None
+
+
+def resumed_plan(plan: OwnPlan, out: Path) -> OwnPlan:
+    """The plan of the interrupted run beside `out`, for the rows of this one.
+
+    Raises:
+        TrainingError: there is none, it is damaged, or it is of other rows.
+    """
+    file = plan_file(out)
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        config = RunConfig.from_mapping(values["config"], source=str(file))
+        kept = {name: values[name] for name in _RESUMED}
+        rows = values["rows"]
+    except FileNotFoundError:
+        raise TrainingError(f"nothing to resume: there is no {file}; start without --resume") from None
+    except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
+        raise TrainingError(f"{file} is damaged ({error!s:.200}); start without --resume, with --overwrite") from None
+    if rows != _fingerprint(plan):
+        raise TrainingError(f"{file} is of a run with other rows, --test or --seed; repeat these, or use --overwrite")
+    return replace(plan, config=config, **kept)
+
+
+_RESUMED = ("epochs", "steps", "max_length", "threads", "tokens_per_second", "forecast", "minutes")
+
+
+def _fingerprint(plan: OwnPlan) -> str:
+    digest = hashlib.sha256(repr(plan.classes).encode("utf-8", "backslashreplace"))
+    for part in (plan.training, plan.validation, plan.test):
+        digest.update(repr((list(part.texts), list(part.labels))).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
 
 
 def shipped_encoder() -> Checkpoint | None:
@@ -148,7 +205,8 @@ def parted(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Par
     if not len(tested):
         raise DataError("no test rows are left; give more rows, or test rows of the same classes")
     known = rows.subset(kept)
-    n = min(max(round(VALIDATION_SHARE * len(known)), 2), MOST_VALIDATION)
+    share = VALIDATION_SHARE * len(known)
+    n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MOST_VALIDATION)
     inner, validated = hold_out(known.labels, n=n, seed=seed + 1, groups=copies(known.texts))
     if not len(validated):  # every class has a single row or copies of one text
         validated, inner = inner[:1], inner[1:]
@@ -186,8 +244,20 @@ def _on_small_classes(rows: LabelledTexts, tested: LabelledTexts) -> Iterator[st
         yield f"{len(rare):,} further classes with few rows have no test row ({listed(rare)})."
 
 
-def _config(recipe: Recipe, start: Checkpoint | None, *, name: str, source: str, seed: int) -> RunConfig:
-    base = load_preset("own").model_copy(update={"name": checkpoint_name(name), "title": title_of(source)})
+def _config(
+    recipe: Recipe,
+    start: Checkpoint | None,
+    *,
+    name: str,
+    source: str,
+    seed: int,
+    columns: tuple[str, str] | None,
+) -> RunConfig:
+    text, label = columns or (None, None)
+    data = DataConfig(dataset="table", text_column=text, label_column=label)
+    base = load_preset("own").model_copy(
+        update={"name": checkpoint_name(name), "title": title_of(source), "data": data}
+    )
     settings = [*recipe.settings, f"train.seed={seed}"]
     config = base.with_settings(settings)
     return config if start is None else settings_from(start, config)
@@ -253,10 +323,9 @@ def _notes(
         if start is not None
         else "Training starts from random weights, since no pre-trained encoder is there."
     )
-    others = ", ".join(f"{n} thread{'s' * (n > 1)} {rate:,.0f}" for n, rate in speed.by_threads)
     return (
         begun,
         read,
-        f"{speed.threads} processor thread{'s' * (speed.threads > 1)}, as measured (tokens per second: {others}).",
+        speed.sentence,
         f"{epochs} epochs of batches of {config.train.batch_size}, in about {seconds / 60:.1f} of {minutes:g} minutes.",
     )

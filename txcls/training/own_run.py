@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from txcls.data.given import given_dataset
 from txcls.evaluation import Evaluation, evaluate_rows, predict_logits, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.loop import HistoryRow, Progress
+from txcls.training.own_plan import write_plan
 from txcls.training.own_types import OwnPlan, OwnProgress, OwnResult, Stage
+from txcls.training.run_folder import check_writable, plan_file, refuse_saved_state, state_file
 from txcls.training.supervised import train
 
 
@@ -88,6 +91,11 @@ def train_own(
         TrainingError, TrainingInterruptedError, CheckpointError: as `txcls.training.train`.
     """
     started = time.monotonic()
+    if out is not None:
+        check_writable(out)
+        refuse_saved_state(out, resume=resume, overwrite=overwrite)
+        if not resume:
+            write_plan(plan, out)
     reporter = _Reporter(plan, on_progress)
     reporter.stage("prepare", 0.0, "turning texts into tokens")
     before = torch.get_num_threads()
@@ -118,11 +126,20 @@ def train_own(
         result = _compared(plan, checkpoint)
     finally:
         torch.set_num_threads(before)
+        if out is not None and not state_file(out).is_file():
+            _discard_plan(out)
     if out is not None:
         reporter.stage("save", 0.99, "saving")
         save_checkpoint(result.checkpoint)
     reporter.stage("save", 1.0, "done")
     return replace(result, seconds=time.monotonic() - started, stopped_early=stopped)
+
+
+def _discard_plan(out: Path) -> None:
+    """Remove the plan of a run that has no state to resume from, and its folder if nothing else is in it."""
+    plan_file(out).unlink(missing_ok=True)
+    with suppress(OSError):
+        plan_file(out).parent.rmdir()
 
 
 def _compared(plan: OwnPlan, checkpoint: Checkpoint) -> OwnResult:

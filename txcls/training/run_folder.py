@@ -62,14 +62,29 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
                 raise TrainingError(
                     f"another training run is writing {out}; wait for it, or choose another folder with --out DIR"
                 )
-            if state.is_file() and not kwargs.get("resume") and not kwargs.get("overwrite"):
-                raise TrainingError(
-                    f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
-                    "--overwrite, or choose another folder with --out DIR"
-                )
+            refuse_saved_state(out, resume=bool(kwargs.get("resume")), overwrite=bool(kwargs.get("overwrite")))
             return run(*args, **kwargs)
 
     return guarded
+
+
+def plan_file(out: Path) -> Path:
+    """Where a run on texts of one's own keeps its plan, beside its state."""
+    return state_file(out).with_name("plan.json")
+
+
+def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Fail if an interrupted run left its state beside `out` and is neither continued nor discarded.
+
+    Raises:
+        TrainingError: so it is.
+    """
+    state = state_file(out)
+    if state.is_file() and not resume and not overwrite:
+        raise TrainingError(
+            f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
+            "--overwrite, or choose another folder with --out DIR"
+        )
 
 
 @contextmanager

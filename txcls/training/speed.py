@@ -32,6 +32,12 @@ class Speed:
     tokens_per_second: float
     by_threads: tuple[tuple[int, float], ...]
 
+    @property
+    def sentence(self) -> str:
+        """What was chosen and why, for a person."""
+        others = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
+        return f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {others})."
+
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
     """Train a few steps with one thread and with as many as there are processors; the model's weights change.

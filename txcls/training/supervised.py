@@ -5,8 +5,11 @@ python -m txcls train ag_news --init encoder      # starting from a pre-trained 
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
+
+import torch
 
 from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
@@ -17,13 +20,17 @@ from txcls.data.types import Dataset
 from txcls.errors import DataError, TrainingError
 from txcls.evaluation import with_calibration
 from txcls.record import labels_problem
-from txcls.training.distributed import training_device
+from txcls.training.distributed import here, training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from
 from txcls.training.loop import HistoryRow, Progress, fit
-from txcls.training.prepare import prepare
+from txcls.training.prepare import Prepared, prepare
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
+from txcls.training.speed import measure_speed, processors
 from txcls.weights import round_as_stored
+
+MEASURED_TEXTS = 2000
+"""Training texts on which threads are measured."""
 
 
 @one_run_per_folder
@@ -39,6 +46,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     max_steps: int | None = None,
+    measure_threads: bool = False,
     on_stage: Callable[[str], None] | None = None,
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
@@ -65,6 +73,7 @@ def train(
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
+        measure_threads: on a processor, first measure how many threads are fastest, and use these.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
         should_stop: asked after each step; once it is true, training ends and what has been learned is saved.
 
@@ -90,6 +99,8 @@ def train(
     run = prepare(config, training_rows, validation_rows, init=init, cache=cache, tell=tell)
     model, held_out = run.model, run.held_out
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
+    if measure_threads and chosen.type == "cpu" and here().size == 1:
+        _use_fastest_threads(run, config, tell)
     result = fit(
         model,
         run.texts,
@@ -132,3 +143,15 @@ def _check_classes(dataset: Dataset) -> None:
     """
     if problem := labels_problem(dataset.classes):
         raise DataError(f"{dataset.source}: {problem}; is it the right label column?")
+
+
+def _use_fastest_threads(run: Prepared, config: RunConfig, tell: Callable[[str], None]) -> None:
+    """Set torch's threads to the fastest number; the model and torch's random numbers stay as they are."""
+    if processors() == 1:
+        return
+    random = torch.get_rng_state()
+    sample = run.texts.subset(range(min(len(run.texts), MEASURED_TEXTS)))
+    speed = measure_speed(deepcopy(run.model), sample, config.train)
+    torch.set_rng_state(random)
+    torch.set_num_threads(speed.threads)
+    tell(speed.sentence)

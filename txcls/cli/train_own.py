@@ -1,0 +1,195 @@
+"""`txcls train FILE`: a classifier of one's own from a table, with nothing to choose."""
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from txcls.cli.output import console, note
+from txcls.errors import ConfigError, TrainingError, TxclsError, shown
+
+if TYPE_CHECKING:
+    from txcls.baseline import Comparison, Measured
+    from txcls.data.guess import Guess
+    from txcls.data.types import LabelledTexts
+    from txcls.training.own import OwnPlan, OwnResult
+
+OWN_ONLY = ("test", "minutes", "text_column", "label_column")
+"""Options that only training on a file has."""
+PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
+"""Options that only training a preset has."""
+
+
+def train_file(
+    file: Path,
+    *,
+    test: Path | None,
+    minutes: float | None,
+    text_column: str | None,
+    label_column: str | None,
+    out: Path | None,
+    seed: int | None,
+    init: str | None,
+    resume: bool,
+    overwrite: bool,
+) -> None:
+    """Guess, choose, train, compare, save, and say all of it."""
+    from txcls.checkpoint import load_checkpoint
+    from txcls.folders import checkpoint_root
+    from txcls.training.own import plan_own, resumed_plan, train_own
+    from txcls.training.own_display import OwnDisplay
+    from txcls.training.own_plan import checkpoint_name
+
+    folder = out or checkpoint_root() / checkpoint_name(file.name)
+    _refuse_existing(folder, resume=resume, overwrite=overwrite)
+    with _stops_while("reading; nothing was written"):
+        rows, guess = _read(file, text_column=text_column, label_column=label_column)
+        tests = None if test is None else _read_test(test, guess)
+        note("measuring how fast this machine trains")
+        plan = plan_own(
+            rows,
+            test=tests,
+            minutes=5.0 if minutes is None else minutes,
+            seed=seed or 0,
+            init="encoder" if init is None else load_checkpoint(init),
+            name=folder.name,
+            source=file.name,
+            columns=(guess.text_column, guess.label_column),
+        )
+    if resume:
+        plan = resumed_plan(plan, folder)
+    for sentence in plan.notes:
+        note(sentence)
+    command = (
+        f"python -m {shlex.join(['txcls', *(Path(one).name if one == str(file) else one for one in sys.argv[1:])])}"
+    )
+    with OwnDisplay(shown=True) as display:
+        result = train_own(plan, out=folder, resume=resume, overwrite=overwrite, command=command, **display.callbacks)
+    _print_result(plan, result, folder)
+
+
+def _refuse_existing(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    if folder.exists() and not overwrite:
+        raise TrainingError(
+            f"{folder} already exists; choose another folder with --out DIR, or replace it with --overwrite"
+        )
+    from txcls.training.run_folder import refuse_saved_state
+
+    refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading, not after
+
+
+def _read(file: Path, *, text_column: str | None, label_column: str | None) -> "tuple[LabelledTexts, Guess]":
+    from txcls.data.guess import guess_columns
+    from txcls.data.own_rows import own_rows
+    from txcls.data.own_table import read_own_table
+
+    table = read_own_table(file)
+    guess = guess_columns(table, text_column=text_column, label_column=label_column)
+    found = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
+    note(f"{file.name}: {len(table):,} rows, {len(table.columns)} columns, {len(found.labelled.classes):,} classes")
+    for sentence in (*table.notes, *guess.sentences, *found.notes):
+        note(sentence)
+    return found.labelled, guess
+
+
+def _read_test(file: Path, guess: "Guess") -> "LabelledTexts":
+    """The rows of the test file: its columns of the same names where it has them, else guessed."""
+    from txcls.data.own_rows import read_own_rows
+
+    rows, sentences = read_own_rows(file, text_column=guess.text_column, label_column=guess.label_column)
+    for sentence in sentences:
+        note(f"{file.name}: {sentence}")
+    return rows.labelled
+
+
+@contextmanager
+def _stops_while(doing: str) -> Iterator[None]:
+    """On Ctrl-C inside the block, end with a sentence that says what was being done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"stopped by Ctrl-C while {doing}")
+        sys.exit(130)
+
+
+def _print_result(plan: "OwnPlan", result: "OwnResult", folder: Path) -> None:
+    from rich.text import Text
+
+    out = console()
+    out.print(comparison_table(result.comparison))
+    out.print(Text(shown(result.comparison.verdict, limit=500)))
+    minutes, seconds = divmod(round(result.seconds), 60)
+    out.print(f"took {minutes} min {seconds} s" + (", ended early as asked" if result.stopped_early else ""))
+    out.print(Text(f"saved {shown(str(folder), limit=200)}"))
+    out.print("open it in the app:")
+    out.print(Text("  " + _open_command(folder)), soft_wrap=True)
+    out.print("or ask it here:")
+    out.print(
+        Text(f"  python -m txcls predict {shlex.quote(str(folder))} {shlex.quote('a text of yours')}"), soft_wrap=True
+    )
+
+
+def _open_command(folder: Path) -> str:
+    """The command that opens the app on a checkpoint, wherever it lies."""
+    from txcls.folders import checkpoint_root
+
+    root = folder.resolve().parent
+    where = "" if root == checkpoint_root().resolve() else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
+    return f"{where}streamlit run streamlit_app.py   # and choose {folder.name}, or open /?model={folder.name}"
+
+
+def comparison_table(comparison: "Comparison") -> Any:
+    """A table with a row for each: majority guess, linear SVM, Transformer, and the difference of the last two."""
+    from rich.table import Table
+
+    table = Table(title=f"{comparison.n:,} test rows that were not learned from; in brackets 95 % intervals")
+    table.add_column("")
+    for heading in ("accuracy", "macro-F1"):
+        table.add_column(heading, justify="right")
+    for name, one in (
+        ("majority guess", comparison.majority),
+        ("TF-IDF (words, pairs) + linear SVM", comparison.linear),
+        ("this Transformer", comparison.transformer),
+    ):
+        table.add_row(name, _share(one.accuracy), _share(one.macro_f1))
+    table.add_section()
+    table.add_row("Transformer − linear SVM", _points(comparison.difference), _points(comparison.difference_f1))
+    return table
+
+
+def _share(one: "Measured") -> str:
+    return f"{one.value:.1%} ({100 * one.low:.1f}–{100 * one.high:.1f})"
+
+
+def _points(one: "Measured") -> str:
+    return f"{100 * one.value:+.1f} points ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
+
+
+def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:
+    """Refuse options that belong to the other kind of training.
+
+    Raises:
+        ConfigError: one was given.
+    """
+    wrong = PRESET_ONLY if is_file else OWN_ONLY
+    given = [name for name in wrong if options.get(name) not in (None, [])]
+    if not given:
+        return
+    names = ", ".join("--set" if name == "settings" else "--" + name.replace("_", "-") for name in given)
+    if is_file:
+        raise ConfigError(
+            f"{names}: not with a file of your own, for which everything is chosen; use a preset for that: "
+            "`python -m txcls train own --data FILE --init encoder`"
+        )
+    raise ConfigError(f"{names}: only with a file of your own, as in `python -m txcls train mine.csv`")
+
+
+def hint_at_own_file(error: TxclsError, data: Path) -> TxclsError:
+    """The error of a preset that could not read this file, with the command that trains on it."""
+    from txcls.data.own_table import is_own_table
+
+    if not is_own_table(data.name):
+        return error
+    return type(error)(f"{error}. To train on your own file: `python -m txcls train {shlex.quote(str(data))}`")
