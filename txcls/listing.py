@@ -64,7 +64,7 @@ _known: dict[Path, tuple[str, Summary | str]] = {}
 
 
 def list_checkpoints(folder: Path | None = None) -> Listing:
-    """The checkpoints under a folder, None for `checkpoint_root()`; only those that changed since the last call are read.
+    """The checkpoints under a folder, None for `checkpoint_root()`; only changed ones are read again.
 
     Hidden folders and folders without a config.json are ignored; a broken link is reported in `left_out`. No folder's
     contents make this raise. Remains of killed saves are completed or removed first.

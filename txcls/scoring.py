@@ -106,9 +106,10 @@ def score_file(
         on_progress: called at the start and after each `CHUNK_ROWS` rows.
 
     Raises:
-        DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row has no text (checked before any row is scored); the target cannot be
-            written, is the source itself, or its format does not support `spreadsheet_safe`; or there is an unfinished
-            run (without `resume`), no run or a different one (with it).
+        DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row has no text
+            (checked before any row is scored); the target cannot be written, is the source itself, or its format does
+            not support `spreadsheet_safe`; or there is an unfinished run (without `resume`), no run or a different one
+            (with it).
         CheckpointError: the classifier was trained in this process and is not saved.
         StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
     """

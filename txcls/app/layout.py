@@ -110,6 +110,13 @@ def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     return Opened(info, view)
 
 
+def open_own_page(info: PageInfo) -> Opened:
+    """Draw the heading of a page about the visitor's own files; it has no text box, and carries the text on."""
+    view, _ = _begin(info, compute.names(), {})
+    _say_notes(view)
+    return Opened(info, view)
+
+
 def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[state.View, str]:
     """Draw the heading; returns the view and the key of the page's text box."""
     st.html(STYLE_SHEET)

@@ -54,7 +54,7 @@ MOST_SWITCHED = 200
 SLIDE = "slide"
 """The parameter that names the slide of a page in lecture mode, from 1. The browser writes it; links leave it out."""
 JOB = "job"
-"""The parameter with the token of the visitor's own files (`own.py`); only the address bar has it, links leave it out."""
+"""The parameter with the token of a visitor's files (`own.py`); only the address bar has it, links leave it out."""
 JOB_TOKEN = "_job_token"
 """Where the session's state holds it."""
 

@@ -106,7 +106,7 @@ def _as_workbook(table: Path, path: Path) -> Path:
 
 
 def _as_text(kind: Any, sheet: Any, value: str) -> Any:
-    """A cell that holds text, whatever the text looks like; control characters, which a workbook cannot hold, dropped."""
+    """A cell that holds text, whatever it looks like, without characters that a workbook cannot hold."""
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     cell = kind(sheet, value="")

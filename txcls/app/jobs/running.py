@@ -19,9 +19,17 @@ from txcls.app.limits import limits
 from txcls.app.turns import BusyError
 from txcls.errors import TxclsError
 
-Kind = Literal["read", "open", "train", "batch"]
-"""What a worker does: look through a table, open a model, train, or classify a file."""
-LANE_OF: Mapping[Kind, str] = {"read": "read", "open": "read", "train": "train", "batch": "batch"}
+Kind = Literal["read", "peek", "open", "plan", "train", "batch"]
+"""What a worker does: look through a table to train on, read the columns of one to classify, open a model, plan a
+training, train, or classify a file."""
+LANE_OF: Mapping[Kind, str] = {
+    "read": "read",
+    "peek": "read",
+    "open": "read",
+    "plan": "read",
+    "train": "train",
+    "batch": "batch",
+}
 """The queue that each kind of job waits in."""
 Status = Literal["none", "waiting", "running", "done", "failed", "cancelled", "lost"]
 STARTING = 5.0
@@ -95,7 +103,11 @@ def _launch(folder: Path, ticket: int) -> None:
     paths = [str(package), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "txcls.app.jobs.worker", str(folder)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
+            "TXCLS_CACHE": str(folder / "cache"),  # token ids of the visitor's texts: they go with the desk
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

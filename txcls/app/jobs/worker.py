@@ -26,6 +26,8 @@ if sys.platform != "win32":
 
 BODIES = {
     "read": "txcls.app.jobs.read_table",
+    "peek": "txcls.app.jobs.read_table",
+    "plan": "txcls.app.jobs.train_model",
     "open": "txcls.app.jobs.open_model",
     "train": "txcls.app.jobs.train_model",
     "batch": "txcls.app.jobs.batch_file",
@@ -34,7 +36,7 @@ BODIES = {
 POLL = 0.2
 """Seconds between looks at the queue and at what the visitor asks."""
 LARGEST_FILE = 2 << 30
-SECONDS = {"read": 300, "open": 120}
+SECONDS = {"read": 300, "peek": 300, "open": 120, "plan": 300}
 """Most processor time of the jobs that only read; the others are limited by what they do."""
 
 
