@@ -11,8 +11,10 @@ from txcls.app.components.scrollers import scroll_by_keyboard
 from txcls.app.memory import give_back_freed_memory
 from txcls.app.pages import PAGES
 from txcls.app.turns import BusyError
+from txcls.app.uploads import bound_uploads
 
 give_back_freed_memory()
+bound_uploads()
 page = st.navigation(
     [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in PAGES],
     position="top",

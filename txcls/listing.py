@@ -63,13 +63,13 @@ _known: dict[Path, tuple[str, Summary | str]] = {}
 """The last result for each folder, with the fingerprint of its files."""
 
 
-def list_checkpoints() -> Listing:
-    """The checkpoints under `checkpoint_root()`; only folders that changed since the last call are read.
+def list_checkpoints(folder: Path | None = None) -> Listing:
+    """The checkpoints under a folder, None for `checkpoint_root()`; only changed ones are read again.
 
     Hidden folders and folders without a config.json are ignored; a broken link is reported in `left_out`. No folder's
     contents make this raise. Remains of killed saves are completed or removed first.
     """
-    root = checkpoint_root().absolute()
+    root = (folder or checkpoint_root()).absolute()
     settle(root)
     found: dict[str, Summary | str] = {}
     with reading(root):
@@ -83,7 +83,9 @@ def list_checkpoints() -> Listing:
             else:
                 found[name] = state
     with _lock:
-        for path in [path for path in _known if path.parent != root or path.name not in found]:
+        for path in [path for path in _known if path.parent == root and path.name not in found]:
+            del _known[path]
+        for path in [path for path in _known if path.parent != root and not path.exists()]:
             del _known[path]
     summaries = [one for one in found.values() if isinstance(one, Summary)]
     return Listing(

@@ -12,6 +12,7 @@ import csv
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import os
 import re
@@ -45,6 +46,12 @@ LABEL, PROBABILITY = "predicted_label", "probability"
 """The columns added to the output; input columns of the same name are replaced."""
 
 
+def added_columns(top_k: int = 1) -> tuple[str, ...]:
+    """The columns added for the k best classes: `predicted_label`, `probability`, `predicted_label_2`, …."""
+    rest = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
+    return (LABEL, PROBABILITY, *rest)
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Progress on a file: `done` of `rows` rows are scored."""
@@ -66,7 +73,8 @@ class _Plan:
     part_rows: int
     precision: Precision
     spreadsheet_safe: bool
-    format_version: int = 1
+    top_k: int = 1
+    format_version: int = 2
 
 
 def score_file(
@@ -76,6 +84,7 @@ def score_file(
     *,
     text_column: str | None = None,
     precision: Precision = "float32",
+    top_k: int = 1,
     spreadsheet_safe: bool = False,
     resume: bool = False,
     on_progress: Callable[[Scored], None] | None = None,
@@ -91,14 +100,16 @@ def score_file(
         text_column: the column with the texts; None looks for a usual name.
         precision: "float32" gives the same probabilities as the app, on every processor; "auto" and "bfloat16" are
             those of `Predictor.probabilities`, which are faster on some processors.
+        top_k: how many of the most probable classes are written, in columns as in `added_columns`.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
         resume: continue an interrupted run with the same input, checkpoint and precision.
-        on_progress: called at the start and after each part.
+        on_progress: called at the start and after each `CHUNK_ROWS` rows.
 
     Raises:
-        DataError: the table is damaged or a row has no text (checked before any row is scored); the target cannot be
-            written, is the source itself, or its format does not support `spreadsheet_safe`; or there is an unfinished
-            run (without `resume`), no run or a different one (with it).
+        DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row has no text
+            (checked before any row is scored); the target cannot be written, is the source itself, or its format does
+            not support `spreadsheet_safe`; or there is an unfinished run (without `resume`), no run or a different one
+            (with it).
         CheckpointError: the classifier was trained in this process and is not saved.
         StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
     """
@@ -106,6 +117,8 @@ def score_file(
     _refuse_overwriting(source, target, folder)
     if (saved := classifier.checkpoint.path) is None:
         raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
+    if not 1 <= top_k <= len(classifier.classes):
+        raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
     table = TableStream(source)
     suffix = table_suffix(target)
     if spreadsheet_safe and (is_json(suffix) or suffix == ".parquet"):
@@ -117,12 +130,13 @@ def score_file(
         checkpoint_sha256=_sha256(saved / name for name in FILES[:4]),
         rows=survey.rows,
         text_column=survey.text_column,
-        columns=tuple(dict.fromkeys((*survey.columns, LABEL, PROBABILITY))),
+        columns=tuple(dict.fromkeys((*survey.columns, *added_columns(top_k)))),
         part_rows=PART_ROWS,
         precision=precision,
         spreadsheet_safe=spreadsheet_safe,
+        top_k=top_k,
     )
-    form = _Form(suffix, plan.columns, survey.schema, spreadsheet_safe)
+    form = _Form(suffix, plan.columns, survey.schema, spreadsheet_safe, top_k)
     _begin(folder, plan, resume=resume)
     files = [folder / f"{number:08}" for number in range(-(-survey.rows // PART_ROWS))]
 
@@ -143,7 +157,10 @@ def score_file(
                         f"stopped after {state.done:,} of {state.rows:,} rows, which are kept in {folder}; "
                         "continue with --resume"
                     )
-                _add_labels(classifier, rows[start : start + CHUNK_ROWS], survey.text_column, precision)
+                chunk = rows[start : start + CHUNK_ROWS]
+                _add_labels(classifier, chunk, survey.text_column, precision, top_k)
+                if on_progress is not None and start + CHUNK_ROWS < len(rows):
+                    on_progress(Scored(progress().done + start + len(chunk), survey.rows))
             with _written(files[number]) as file:
                 form.write(rows, file)
             if on_progress is not None:
@@ -187,26 +204,29 @@ class BatchClassifier:
         if self.text_column not in batch:
             raise DataError(f"no column {self.text_column!r} in the batch; there are {', '.join(sorted(batch))}")
         texts = given_texts(batch[self.text_column], name=f"column {self.text_column!r}")
-        found = _labels(self.classifier, texts, self.precision)
+        found = [best for [best] in _best(self.classifier, texts, self.precision, 1)]
         labels = np.array([label for label, _ in found], dtype=object)  # N
         probabilities = np.array([np.nan if one is None else one for _, one in found], dtype=np.float64)  # N
         return {**batch, LABEL: labels, PROBABILITY: probabilities}
 
 
-def _add_labels(classifier: Predictor, rows: Sequence[Row], text_column: str, precision: Precision) -> None:
-    """Add the columns of the label and its probability to the rows."""
-    found = _labels(classifier, [row[text_column] for row in rows], precision)
-    for row, (label, probability) in zip(rows, found, strict=True):
-        row[LABEL], row[PROBABILITY] = label, probability
+def _add_labels(classifier: Predictor, rows: Sequence[Row], text_column: str, precision: Precision, top_k: int) -> None:
+    """Add the columns of the best classes and their probabilities to the rows."""
+    columns = added_columns(top_k)
+    found = _best(classifier, [row[text_column] for row in rows], precision, top_k)
+    for row, ranked in zip(rows, found, strict=True):
+        row.update(zip(columns, itertools.chain.from_iterable(ranked), strict=True))
 
 
-def _labels(classifier: Predictor, texts: Sequence[str], precision: Precision) -> list[tuple[str, float | None]]:
-    """The best class of each text and its probability; "" and None for texts without any word."""
+def _best(
+    classifier: Predictor, texts: Sequence[str], precision: Precision, top_k: int
+) -> list[list[tuple[str, float | None]]]:
+    """The k best classes of each text and their probabilities; "" and None for texts without any word."""
     rows = classifier.probabilities(texts, precision=precision)  # N C
-    best = rows.argmax(axis=1)  # N
+    order = (-rows).argsort(axis=1, kind="stable")[:, :top_k]  # N k
     return [
-        (classifier.classes[c], round(float(row[c]), 6)) if row[c] == row[c] else ("", None)
-        for c, row in zip(best, rows, strict=True)
+        [(classifier.classes[c], round(float(row[c]), 6)) if row[c] == row[c] else ("", None) for c in best]
+        for best, row in zip(order, rows, strict=True)
     ]
 
 
@@ -246,6 +266,7 @@ class _Form:
     columns: tuple[str, ...]
     schema: "pa.Schema"
     spreadsheet_safe: bool
+    top_k: int
 
     def write(self, rows: Sequence[Row], file: IO[bytes]) -> None:
         """Write one part."""
@@ -292,7 +313,11 @@ class _Form:
     def _parquet_schema(self) -> "pa.Schema":
         import pyarrow as pa
 
-        types = {**{field.name: field.type for field in self.schema}, LABEL: pa.string(), PROBABILITY: pa.float64()}
+        types = {field.name: field.type for field in self.schema}
+        types |= {
+            name: pa.string() if place % 2 == 0 else pa.float64()
+            for place, name in enumerate(added_columns(self.top_k))
+        }
         return pa.schema([(name, types[name]) for name in self.columns])
 
     def _write_parquet(self, rows: Sequence[Row], file: IO[bytes]) -> None:

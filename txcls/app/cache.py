@@ -44,6 +44,12 @@ class Cache:
         with self._lock:
             self._kept.clear()
 
+    def drop(self, unwanted: Callable[[Hashable], bool]) -> None:
+        """Remove the entries with unwanted keys."""
+        with self._lock:
+            for key in [key for key in self._kept if unwanted(key)]:
+                self._kept.pop(key, None)
+
     def get(
         self,
         key: Hashable,

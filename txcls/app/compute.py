@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
@@ -20,10 +20,13 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from txcls.app import own
 from txcls.app.cache import Cache
+from txcls.app.jobs.desks import on_removal
 from txcls.app.limits import limits
 from txcls.app.turns import Turns
 from txcls.checkpoint import find_checkpoint
+from txcls.data.examples import Example, examples_for
 from txcls.folders import checkpoint_root, fingerprint
 from txcls.listing import Listing, Summary, list_checkpoints
 from txcls.pause import may_pause, pausing
@@ -56,7 +59,15 @@ Found = TypeVar("Found")
 @cache
 def kept() -> Cache:
     """The cache."""
-    return Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
+    made = Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
+    on_removal(lambda desk: made.drop(lambda key: _is_on(desk, key)))
+    return made
+
+
+def _is_on(desk: Path, key: Hashable) -> bool:
+    """Whether a key is of a checkpoint on a visitor's desk."""
+    args = key[1] if isinstance(key, tuple) and len(key) == 3 and isinstance(key[1], tuple) else ()
+    return any(isinstance(one, Source) and desk in one.folder.parents for one in args)
 
 
 @cache
@@ -165,10 +176,14 @@ class _Queue:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A checkpoint by name, and a fingerprint of its files: part of every key of the cache."""
+    """A checkpoint by name, a fingerprint of its files, and its folder: part of every key of the cache.
+
+    The folder tells the checkpoints of different visitors apart, whatever their names are.
+    """
 
     name: str
     state: str
+    folder: Path
 
 
 _listed: tuple[float, Path, Listing] | None = None
@@ -186,8 +201,15 @@ def listing() -> Listing:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all classifiers, `ag_news` first."""
-    return tuple(sorted((one.name for one in listing().classifiers), key=lambda name: (name != "ag_news", name)))
+    """Names of all classifiers, `ag_news` first, and last those of this session's visitor alone."""
+    shipped = sorted((one.name for one in listing().classifiers), key=lambda name: (name != "ag_news", name))
+    return (*shipped, *own_names())
+
+
+def own_names() -> tuple[str, ...]:
+    """Names of this session's visitor's own classifiers."""
+    root = own.root()
+    return () if root is None else tuple(own.PREFIX + one.name for one in list_checkpoints(root).classifiers)
 
 
 Objective = Literal["masked", "causal"]
@@ -200,13 +222,22 @@ def language_names(objective: Objective) -> tuple[str, ...]:
 
 def summary(name: str) -> Summary:
     """A checkpoint's title, data set and figures, without loading it; blank if it cannot be read."""
+    if (folder := own.folder_of(name)) is not None:
+        found = list_checkpoints(folder.parent)
+        return next((replace(one, name=name) for one in found.classifiers if one.name == folder.name), Summary(name))
     found = listing()
     return next((one for one in (*found.classifiers, *found.language_models) if one.name == name), Summary(name))
 
 
+def examples(name: str) -> tuple[Example, ...]:
+    """Texts to try with a checkpoint; for one trained here some of its test rows."""
+    return own.examples(name) or examples_for(summary(name).dataset)
+
+
 def source(name: str) -> Source:
     """The cache key of a checkpoint; CheckpointError if there is none of that name."""
-    return Source(name, fingerprint(find_checkpoint(name)))
+    folder = own.folder_of(name) or find_checkpoint(name).absolute()
+    return Source(name, fingerprint(folder), folder)
 
 
 def _size_of_classifier(loaded: "Predictor") -> int:
@@ -229,7 +260,7 @@ def classifier(source: Source) -> "Predictor":
     """Load a classifier."""
     from txcls.predictor import Predictor
 
-    loaded = Predictor.load(source.name)
+    loaded = Predictor.load(source.folder)
     loaded.predict(["warm up"])  # the first prediction of a process is slow
     return loaded
 
@@ -239,7 +270,7 @@ def exported_page(source: Source) -> bytes:
     """The classifier as a page that needs no server; CheckpointError if it has settings that a page lacks."""
     from txcls.web.page import single_page
 
-    return single_page(find_checkpoint(source.name))
+    return single_page(source.folder)
 
 
 @_shared(heavy=True, size=len)
@@ -247,7 +278,7 @@ def packed_classifier(source: Source) -> bytes:
     """The classifier for the browser (`txcls.web.page.packed`); CheckpointError if a page cannot have it."""
     from txcls.web.page import packed
 
-    return packed(find_checkpoint(source.name))
+    return packed(source.folder)
 
 
 def is_loaded(source: Source) -> bool:
@@ -275,7 +306,7 @@ def language(source: Source, objective: Objective) -> Language:
     from txcls.generation import TextModel
     from txcls.inspection.language_model import token_names
 
-    loaded = TextModel.load(source.name, objective=objective)
+    loaded = TextModel.load(source.folder, objective=objective)
     if loaded.start:
         _warm_up(loaded)
     return Language(loaded, token_names(loaded))
@@ -299,6 +330,11 @@ class TestTexts:
     outside: Sequence[str]
 
 
+def has_kept_rows(source: Source) -> bool:
+    """Whether the test rows of a classifier that was trained here are still there."""
+    return bool(own.kept(source.name))
+
+
 def _size_of_texts(found: TestTexts) -> int:
     return sum(4 * len(text) + 80 for texts in (found.rows.texts, found.outside) for text in texts)
 
@@ -308,10 +344,25 @@ def test_texts(source: Source) -> TestTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
     from txcls.data.datasets import open_dataset
 
+    if rows := own.kept(source.name):
+        return _own_test_texts(source, rows)
     with st.spinner("reading the test texts …"):
         dataset = open_dataset(classifier(source).checkpoint.config.data)
         outside = dataset.load("oos_test").texts if "oos_test" in dataset.splits else ()
         return TestTexts(dataset, dataset.load("test"), outside)
+
+
+def _own_test_texts(source: Source, rows: dict[str, Any]) -> TestTexts:
+    """The test rows that were held out when a visitor trained the checkpoint."""
+    from txcls.data.datasets import Dataset, LabelledTexts
+    from txcls.data.types import DatasetInfo
+
+    classes = classifier(source).classes
+    labels = [classes.index(label) for label in rows["labels"]]
+    held_out = LabelledTexts(rows["texts"], labels, classes)
+    info = DatasetInfo(name="table", title="your own rows", terms="your own")
+    dataset = Dataset(info, classes, source.name, ("test",), readers={"test": lambda: held_out})
+    return TestTexts(dataset, held_out, ())
 
 
 # Classify, Tokens, Attention, Positions

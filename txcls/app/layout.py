@@ -110,6 +110,13 @@ def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     return Opened(info, view)
 
 
+def open_own_page(info: PageInfo) -> Opened:
+    """Draw the heading of a page about the visitor's own files; it has no text box, and carries the text on."""
+    view, _ = _begin(info, compute.names(), {})
+    _say_notes(view)
+    return Opened(info, view)
+
+
 def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[state.View, str]:
     """Draw the heading; returns the view and the key of the page's text box."""
     st.html(STYLE_SHEET)
@@ -126,15 +133,15 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
 
 def _first_text(checkpoint: str) -> str:
     """The text that a checkpoint opens with."""
-    return examples_for(compute.summary(checkpoint).dataset)[0].text
+    return compute.examples(checkpoint)[0].text
 
 
 def _checkpoint_changed(text_box: str) -> None:
     """Follow the picker; an example of the checkpoint before gives way to one of the new one's kind."""
     view, name = state.shown_view(), str(st.session_state["checkpoint_box"])
-    before, now = (examples_for(compute.summary(one).dataset) for one in (view.checkpoint, name))
+    before, now = (compute.examples(one) for one in (view.checkpoint, name))
     state.change_view(checkpoint=name)
-    if before is not now and view.text in {example.text for example in before}:
+    if before != now and view.text in {example.text for example in before}:
         _choose_example(now[0].text, text_box)
 
 
@@ -189,7 +196,8 @@ def _ask(
         vertical_alignment="center",
         gap="xsmall" if examples == "buttons" else "medium",
     )
-    offered = examples_for(dataset)
+    offered = compute.examples(view.checkpoint) if compute.summary(view.checkpoint).dataset == dataset else ()
+    offered = offered or examples_for(dataset)
     if examples == "buttons":
         for example in offered:
             row.button(

@@ -1,4 +1,4 @@
-"""Limits that a host sets by environment variables: memory of the cache, length of texts, length of the queue."""
+"""Limits that a host sets by environment variables: memory, length of texts, queues, uploads and training."""
 
 import os
 from dataclasses import dataclass
@@ -17,12 +17,46 @@ class Limits:
         cache_seconds: how long an entry of the cache is kept after its last use (TXCLS_CACHE_SECONDS).
         characters: how many characters of a text are read (TXCLS_MAX_CHARACTERS).
         waiting: how many computations may wait in the queue (TXCLS_MAX_WAITING); further ones are refused.
+        uploads: whether visitors may upload files (TXCLS_UPLOADS, on or off).
+        training: whether visitors may train (TXCLS_TRAINING, on or off).
+        upload_megabytes: largest file that is taken (TXCLS_MAX_UPLOAD_MB).
+        rows: most rows of a table that is trained on or classified (TXCLS_MAX_ROWS).
+        minutes: longest time that one training may take (TXCLS_MAX_MINUTES).
+        queued: how many jobs of one kind may wait for their turn (TXCLS_MAX_QUEUED); further ones are refused.
+        keep_seconds: how long a visitor's files are kept after the last visit (TXCLS_KEEP_SECONDS).
+        job_megabytes: memory of a job's process (TXCLS_JOB_MB); one that wants more ends.
     """
 
     cache_megabytes: int = 160
     cache_seconds: int = 3600
     characters: int = 20_000
     waiting: int = 40
+    uploads: bool = True
+    training: bool = True
+    upload_megabytes: int = 20
+    rows: int = 100_000
+    minutes: int = 15
+    queued: int = 8
+    keep_seconds: int = 3600
+    job_megabytes: int = 2000
+
+
+NAMES = {
+    "cache_megabytes": "TXCLS_CACHE_MB",
+    "cache_seconds": "TXCLS_CACHE_SECONDS",
+    "characters": "TXCLS_MAX_CHARACTERS",
+    "waiting": "TXCLS_MAX_WAITING",
+    "uploads": "TXCLS_UPLOADS",
+    "training": "TXCLS_TRAINING",
+    "upload_megabytes": "TXCLS_MAX_UPLOAD_MB",
+    "rows": "TXCLS_MAX_ROWS",
+    "minutes": "TXCLS_MAX_MINUTES",
+    "queued": "TXCLS_MAX_QUEUED",
+    "keep_seconds": "TXCLS_KEEP_SECONDS",
+    "job_megabytes": "TXCLS_JOB_MB",
+}
+"""The environment variable of each limit."""
+_SWITCHES = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}
 
 
 @cache
@@ -30,15 +64,12 @@ def limits() -> Limits:
     """The limits of this process.
 
     Raises:
-        ConfigError: a variable is not a whole number of at least 1.
+        ConfigError: a variable is not a whole number of at least 1, or a switch neither on nor off.
     """
-    named = {
-        "cache_megabytes": "TXCLS_CACHE_MB",
-        "cache_seconds": "TXCLS_CACHE_SECONDS",
-        "characters": "TXCLS_MAX_CHARACTERS",
-        "waiting": "TXCLS_MAX_WAITING",
-    }
-    return Limits(**{field: _whole(name) for field, name in named.items() if os.environ.get(name)})
+    given = {field: name for field, name in NAMES.items() if os.environ.get(name)}
+    return Limits(
+        **{field: _switch(name) if field in ("uploads", "training") else _whole(name) for field, name in given.items()}
+    )
 
 
 def _whole(name: str) -> int:
@@ -46,3 +77,10 @@ def _whole(name: str) -> int:
     if raw.isascii() and raw.isdigit() and 1 <= len(raw) <= 9 and int(raw):
         return int(raw)
     raise ConfigError(f"{name}={raw[:40]!r}: wanted a whole number from 1 to 999999999; correct it, or unset it")
+
+
+def _switch(name: str) -> bool:
+    raw = os.environ[name]
+    if (found := _SWITCHES.get(raw.strip().lower())) is not None:
+        return found
+    raise ConfigError(f"{name}={raw[:40]!r}: wanted on or off; correct it, or unset it")

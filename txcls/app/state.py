@@ -53,6 +53,10 @@ SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|pos
 MOST_SWITCHED = 200
 SLIDE = "slide"
 """The parameter that names the slide of a page in lecture mode, from 1. The browser writes it; links leave it out."""
+JOB = "job"
+"""The parameter with the token of a visitor's files (`own.py`); only the address bar has it, links leave it out."""
+JOB_TOKEN = "_job_token"
+"""Where the session's state holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +334,7 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
 
 def _written(params: Mapping[str, str]) -> dict[str, str]:
     """What the server has written into the URL, without what the browser writes."""
-    return {name: value for name, value in params.items() if name not in ("training_step", SLIDE)}
+    return {name: value for name, value in params.items() if name not in ("training_step", SLIDE, JOB)}
 
 
 def change_view(**changes: Any) -> None:
@@ -370,11 +374,20 @@ def publish(view: View) -> None:
     st.session_state["_published"] = params
     if view.mode and SLIDE in st.query_params:
         params = {**params, SLIDE: st.query_params[SLIDE]}
+    if token := st.session_state.get(JOB_TOKEN):
+        params = {**params, JOB: token}
     if st.query_params.to_dict() != params:
         st.query_params.from_dict(params)
 
 
+def add_note(note: str) -> None:
+    """Have a note shown on the page, once."""
+    notes = st.session_state.setdefault("_more_notes", [])
+    if note not in notes:
+        notes.append(note)
+
+
 def take_notes() -> list[str]:
     """Notes about unusable parts of the link or the text; each is returned once."""
-    notes: list[str] = st.session_state.pop("_notes", [])
+    notes: list[str] = st.session_state.pop("_notes", []) + st.session_state.pop("_more_notes", [])
     return notes

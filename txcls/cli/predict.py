@@ -43,7 +43,13 @@ def predict(
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run on a file.")] = False,
     top_k: Annotated[
-        int | None, typer.Option("--top-k", metavar="K", min=1, help="Show only the K most probable classes.")
+        int | None,
+        typer.Option(
+            "--top-k",
+            metavar="K",
+            min=1,
+            help="Only the K most probable classes; with --output, columns for K  [default: 1]",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -77,6 +83,7 @@ def predict(
             output,
             text_column=text_column,
             precision=precision,
+            top_k=top_k or 1,
             spreadsheet_safe=spreadsheet_safe,
             resume=resume,
         )
@@ -112,6 +119,7 @@ def _predict_file(
     *,
     text_column: str | None,
     precision: "Precision",
+    top_k: int,
     spreadsheet_safe: bool,
     resume: bool,
 ) -> None:
@@ -131,6 +139,7 @@ def _predict_file(
             output,
             text_column=text_column,
             precision=precision,
+            top_k=top_k,
             spreadsheet_safe=spreadsheet_safe,
             resume=resume,
             on_progress=show,

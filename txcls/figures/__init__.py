@@ -22,6 +22,7 @@ from txcls.figures.positions import position_curves, position_heatmap, position_
 from txcls.figures.prediction import probability_bars, shuffle_bars
 from txcls.figures.principal_components import text_scatter, token_scatter
 from txcls.figures.style import label, minus, percent, visible
+from txcls.figures.survey import class_counts, comparison_intervals, length_histogram, live_curves
 from txcls.figures.training import training_curves
 
 __all__ = [
@@ -32,14 +33,18 @@ __all__ = [
     "attention_grid",
     "attention_map",
     "choose_arcs",
+    "class_counts",
     "compared_bars",
     "compared_effects",
+    "comparison_intervals",
     "contribution_bars",
     "deletion_lines",
     "head_effects_map",
     "head_values_map",
     "label",
+    "length_histogram",
     "lens_lines",
+    "live_curves",
     "mask_map",
     "minus",
     "moved_bars",

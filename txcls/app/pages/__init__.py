@@ -37,4 +37,6 @@ PAGES = (
     WHAT_IF := PageInfo("whatif", "What if", "What if the text were slightly different?"),
     NEIGHBOURHOOD := PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?"),
     LANGUAGE := PageInfo("language", "Language model", "Which word is missing, and which comes next?"),
+    TRAIN := PageInfo("train", "Train", "How do you get a classifier of your own texts?"),
+    BATCH := PageInfo("batch", "Batch", "Which class does each row of a file belong to?"),
 )

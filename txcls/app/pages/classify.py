@@ -279,7 +279,7 @@ def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:
     with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
         if not section.open:
             return
-        missing = _how_to_get(classifier)
+        missing = "" if compute.has_kept_rows(opened.source) else _how_to_get(classifier)
         if missing:
             st.info(missing)
             return

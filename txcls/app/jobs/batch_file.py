@@ -1,0 +1,127 @@
+"""Classify the rows of an uploaded file: the same file comes back with labels and probabilities."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from txcls.app.jobs.worker import Job
+from txcls.app.limits import limits
+from txcls.data.own_table import ENCODINGS, EXCEL, own_suffix
+from txcls.data.rows import read_text
+from txcls.data.stream import TableStream
+from txcls.data.table import is_json
+from txcls.errors import DataError
+from txcls.predictor import Predictor
+from txcls.scoring import LABEL, PROBABILITY, Scored, score_file
+
+PREVIEW_ROWS = 20
+_SHORT = 200
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Where the classified file lies, how many rows it has, how many of each label, and its first rows."""
+    job.tell("reading the file", share=0.0)
+    source, suffix = _plain(job.desk / job.spec["file"], job.folder)
+    text_column = str(job.spec["text_column"])
+    rows = TableStream(source).survey(text_column=text_column).rows
+    if rows > limits().rows:
+        raise DataError(
+            f"{rows:,} rows, and this server classifies {limits().rows:,} at most (TXCLS_MAX_ROWS); upload a part of "
+            "them, or use `python -m txcls predict` on a machine of your own"
+        )
+    job.tell("loading the model", share=0.0, rows=rows)
+    classifier = Predictor.load(Path(job.spec["checkpoint"]))
+    target = job.folder / f"scored{'.csv' if suffix in EXCEL else suffix}"
+
+    def told(state: Scored) -> None:
+        job.tell("classifying", now=False, share=state.done / max(state.rows, 1), done=state.done, rows=state.rows)
+
+    score_file(
+        classifier,
+        source,
+        target,
+        text_column=text_column,
+        top_k=int(job.spec["top_k"]),
+        spreadsheet_safe=bool(job.spec["safe"]) and target.suffix in (".csv", ".tsv", ".tab"),
+        on_progress=told,
+    )
+    job.tell("preparing the download", share=1.0)
+    result = {"rows": rows, **_summary(target, text_column)}
+    if suffix in EXCEL:
+        target = _as_workbook(target, job.folder / "scored.xlsx")
+    return {**result, "file": target.name, "label": LABEL, "probability": PROBABILITY}
+
+
+def _plain(path: Path, folder: Path) -> tuple[Path, str]:
+    """The file as one that is read in pieces, and its format without `.gz`: a workbook as CSV, CSV as UTF-8."""
+    suffix = own_suffix(path)
+    if suffix in EXCEL:
+        from txcls.data.excel import excel_rows
+
+        rows, _ = excel_rows(path)
+        width = max(len(cells) for _, cells in rows)
+        table = ([_cell(cell) for cell in (*cells, *[None] * (width - len(cells)))] for _, cells in rows)
+        return _as_csv(table, folder / "table.csv"), suffix
+    if suffix != ".parquet" and not is_json(suffix):
+        text = read_text(path, encodings=ENCODINGS)
+        plain = folder / f"table{suffix}"
+        plain.write_text(text, encoding="utf-8", newline="")
+        return plain, suffix
+    return path, suffix
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _as_csv(rows: Iterable[Sequence[str]], path: Path) -> Path:
+    import csv
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def _as_workbook(table: Path, path: Path) -> Path:
+    """A CSV file as an Excel workbook in which every cell but a probability is text, so that nothing in it is run."""
+    import openpyxl
+    from openpyxl.cell import WriteOnlyCell
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("classified")
+    columns: list[str] | None = None
+    for row in TableStream(table).rows():
+        if columns is None:
+            columns = list(row)
+            sheet.append([_as_text(WriteOnlyCell, sheet, name) for name in columns])
+        sheet.append(
+            [
+                float(value) if name.startswith(PROBABILITY) and value else _as_text(WriteOnlyCell, sheet, value)
+                for name, value in row.items()
+            ]
+        )
+    book.save(path)
+    return path
+
+
+def _as_text(kind: Any, sheet: Any, value: str) -> Any:
+    """A cell that holds text, whatever it looks like, without characters that a workbook cannot hold."""
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    cell = kind(sheet, value="")
+    cell.value = ILLEGAL_CHARACTERS_RE.sub("", value)[:32_767]
+    cell.data_type = "s"
+    return cell
+
+
+def _summary(target: Path, text_column: str) -> dict[str, Any]:
+    """How many rows have each label, and the first rows."""
+    counts: Counter[str] = Counter()
+    preview = []
+    for row in TableStream(target).rows():
+        counts[str(row[LABEL])] += 1
+        if len(preview) < PREVIEW_ROWS:
+            added = {name: row[name] for name in row if name.startswith((LABEL, PROBABILITY))}
+            preview.append({"text": str(row[text_column])[:_SHORT], **added})
+    return {"labels": dict(counts.most_common()), "preview": preview}

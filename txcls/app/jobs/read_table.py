@@ -1,0 +1,163 @@
+"""Look through an uploaded table: its columns, which of them hold texts and labels, and the rows that need a look."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
+from txcls.app.jobs.worker import Job
+from txcls.data.survey import DataSurvey, Group, survey
+from txcls.errors import DataError, shown
+from txcls.scoring import as_plain_text
+
+if TYPE_CHECKING:
+    from txcls.data.own_table import OwnTable
+
+SHOWN_GROUPS = 200
+"""Most groups of rows that the page lists of each kind; the file to download has more."""
+PREVIEW_ROWS = 5
+_SHORT = 300
+"""Characters of a text in a list."""
+
+
+def run(job: Job) -> dict[str, Any]:
+    """What the page shows of the table; with `only_columns`, its columns alone."""
+    job.tell("reading the table")
+    if "sample" in job.spec:
+        return {"name": job.spec["sample"], "columns": [], "notes": [], "preview": [], **_sample(job)}
+    table = read_table(job.desk, job.spec)
+    about: dict[str, Any] = {
+        "name": table.name,
+        "rows": len(table),
+        "unit": table.unit,
+        "columns": _columns(table),
+        "notes": list(table.notes),
+        "preview": _preview(table),
+    }
+    if job.spec.get("only_columns"):
+        return {**about, "text_column": _text_column(table)}
+    try:
+        guess = guessed(table, job.spec)
+    except DataError as error:
+        return {**about, "problem": str(error)}
+    job.tell("looking for empty and repeated rows")
+    about |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
+    return about | _surveyed(job, table, guess.text_column, guess.label_column)
+
+
+def _columns(table: "OwnTable") -> list[dict[str, Any]]:
+    from txcls.data.guess import column_facts
+
+    return [
+        {"name": name, "filled": facts.filled, "distinct": facts.distinct, "examples": list(facts.examples)}
+        for name, facts in column_facts(table).items()
+    ]
+
+
+def _preview(table: "OwnTable") -> list[dict[str, Any]]:
+    names = list(table.columns)[:12]
+    return [
+        {"row": table.places[row], **{name: shown(_text(table.columns[name][row]), limit=120) for name in names}}
+        for row in range(min(PREVIEW_ROWS, len(table)))
+    ]
+
+
+def _text_column(table: "OwnTable") -> str:
+    """The column that most looks like texts."""
+    from txcls.data.guess import column_facts
+    from txcls.data.table import TEXT_NAMES
+
+    facts = column_facts(table)
+    usual = {name.strip().lower(): name for name in reversed(facts)}
+    named = next((usual[name] for name in TEXT_NAMES if name in usual), None)
+    return named or max(facts.values(), key=lambda one: (one.looks_like_text, one.numbers < 0.5, one.characters)).name
+
+
+def _text(value: object) -> str:
+    return "" if value is None or value != value else str(value)
+
+
+def _surveyed(job: Job, table: "OwnTable", text_column: str, label_column: str) -> dict[str, Any]:
+    from txcls.data.labelled import label_name
+
+    texts = [_text(value) for value in table.columns[text_column]]
+    labels = [label_name(value) for value in table.columns[label_column]]
+    return _of_survey(job, survey(texts, labels), texts, labels, table.places)
+
+
+def _sample(job: Job) -> dict[str, Any]:
+    rows = labelled_rows(job.desk, job.spec)
+    job.tell("looking for empty and repeated rows")
+    texts, labels = list(rows.train.texts), [rows.train.classes[label] for label in rows.train.labels]
+    places = range(1, len(texts) + 1)
+    found = _of_survey(job, survey(texts, labels), texts, labels, places)
+    return {"name": rows.source, "rows": len(texts), "unit": "row", **found}
+
+
+def _of_survey(
+    job: Job, found: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
+) -> dict[str, Any]:
+    """The survey with the numbers of the file's rows, and a file that lists all rows to look at."""
+    problems = list(_problems(found, texts, labels, places))
+    (job.folder / "rows.csv").write_text(_listed(problems), encoding="utf-8-sig")
+    kinds = {kind: [one for one in problems if one["kind"] == kind] for kind in ("same", "conflict", "near", "empty")}
+    counts = Counter(found.words)
+    return {
+        "usable": found.usable,
+        "classes": dict(found.classes),
+        "small_classes": list(found.small_classes),
+        "lengths": sorted(counts.items()),
+        "n_same": found.n_duplicates,
+        "n_conflict": found.n_conflicts,
+        "n_near": found.n_near,
+        "n_empty": len(found.no_text) + len(found.no_label),
+        "n_no_text": len(found.no_text),
+        "n_no_label": len(found.no_label),
+        "problems": {kind: ones[:SHOWN_GROUPS] for kind, ones in kinds.items()},
+    }
+
+
+def _problems(
+    found: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Each group of rows to look at: its kind, the numbers of its rows, their labels and texts."""
+
+    def group(kind: str, one: Group) -> dict[str, Any]:
+        return {
+            "kind": kind,
+            "places": [places[row] for row in one.rows],
+            "labels": list(one.labels),
+            "texts": [texts[row].strip()[:_SHORT] for row in one.rows[: 1 if kind == "same" else 10]],
+            "similarity": one.similarity,
+        }
+
+    yield from (group("conflict", one) for one in found.conflicts)
+    yield from (group("near", one) for one in found.near)
+    yield from (group("same", one) for one in found.duplicates)
+    for row in (*found.no_text, *found.no_label)[:1000]:
+        text = texts[row].strip()[:_SHORT]
+        yield {"kind": "empty", "places": [places[row]], "labels": [labels[row]], "texts": [text], "similarity": 0.0}
+
+
+WORDS: Mapping[str, str] = {
+    "conflict": "same text, different labels",
+    "near": "almost the same text",
+    "same": "same text and label",
+    "empty": "no text or no label",
+}
+"""The kinds of rows to look at, in words."""
+
+
+def _listed(problems: Sequence[Mapping[str, Any]]) -> str:
+    """The rows to look at as CSV without formulas: what for, which group, row, label, text."""
+    out = io.StringIO(newline="")
+    table = csv.writer(out, quoting=csv.QUOTE_ALL)
+    table.writerow(("why", "group", "row", "label", "text"))
+    for number, one in enumerate(problems, start=1):
+        for at, place in enumerate(one["places"]):
+            text = one["texts"][min(at, len(one["texts"]) - 1)]
+            fields = (WORDS[one["kind"]], str(number), str(place), one["labels"][at], text)
+            table.writerow([as_plain_text(field) for field in fields])
+    return out.getvalue()

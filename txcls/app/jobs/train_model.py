@@ -1,0 +1,113 @@
+"""Plan a training on a visitor's rows, and train: the classifier lands among the visitor's own."""
+
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from txcls.app.jobs import files
+from txcls.app.jobs.own_files import Rows, labelled_rows, write_kept
+from txcls.app.jobs.worker import Job
+from txcls.app.limits import limits
+
+if TYPE_CHECKING:
+    from txcls.training.loop import HistoryRow
+    from txcls.training.own import OwnPlan, OwnProgress
+
+MOST_POINTS = 2000
+"""Points of a curve after which only every second one is written, and so on."""
+EXAMPLES, LONGEST_EXAMPLE = 8, 400
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Train, and say how the classifier does on the test rows; with `only_plan`, what training would do."""
+    job.tell("reading the rows", share=0.0)
+    rows = labelled_rows(job.desk, job.spec)
+    job.tell("planning: counting tokens and measuring this server's speed", share=0.0)
+    plan = _planned(job, rows)
+    about: dict[str, Any] = {
+        "notes": [*rows.notes, *plan.notes],
+        "forecast": plan.forecast,
+        "epochs": plan.epochs,
+        "steps": plan.steps,
+        "tokens_per_second": plan.tokens_per_second,
+        "training": plan.n_training,
+        "validation": plan.n_validation,
+        "test": plan.n_test,
+        "classes": len(plan.classes),
+    }
+    if job.spec.get("only_plan"):
+        return about
+    files.write(job.folder / "plan.json", about)
+    return about | _trained(job, plan)
+
+
+def _planned(job: Job, rows: Rows) -> "OwnPlan":
+    from txcls.training.own import plan_own
+
+    minutes = min(float(job.spec["minutes"]), float(limits().minutes))
+    name = str(job.spec.get("as", "mine"))
+    return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source)
+
+
+def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
+    from txcls.training.own import train_own
+
+    out = job.desk / "own" / str(job.spec["as"])
+    teller = _Teller(job)
+    try:
+        result = train_own(
+            plan,
+            out=out,
+            on_progress=teller.progress,
+            on_epoch=teller.epoch,
+            should_stop=lambda: job.is_stopped,
+            overwrite=True,
+            command="the page Train of the app",
+        )
+        job.check()
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.rmtree(out.with_name(f"{out.name}.training"), ignore_errors=True)
+        raise
+    write_kept(job.desk / "kept" / f"{out.name}.json", plan.test, _examples(plan.test.texts, plan.test.labels))
+    return {
+        "name": out.name,
+        "comparison": result.comparison.to_dict(),
+        "verdict": result.comparison.verdict,
+        "seconds": result.seconds,
+        "stopped_early": result.stopped_early,
+    }
+
+
+class _Teller:
+    """Writes the progress, and the points of the curves."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.points, self.every = job, 0, 1
+
+    def progress(self, now: "OwnProgress") -> None:
+        """Called after each step and at each stage."""
+        known = {
+            name: getattr(now, name)
+            for name in ("share", "seconds_left", "epoch", "epochs", "step", "steps", "loss", "accuracy")
+        }
+        self.job.tell(now.message or now.stage, now=not now.step, tokens_per_second=now.tokens_per_second, **known)
+        if now.step and now.loss is not None and now.step % self.every == 0:
+            row = {"step": now.step, "loss": now.loss, "accuracy": now.accuracy}
+            files.append(self.job.folder / "curve.jsonl", row)
+            self.points += 1
+            if self.points >= MOST_POINTS:
+                self.points, self.every = self.points // 2, 2 * self.every
+
+    def epoch(self, row: "HistoryRow") -> None:
+        """Called after each validation."""
+        values = {"step": row.step, "loss": row.validation_loss, "accuracy": row.validation_accuracy, "best": row.best}
+        files.append(self.job.folder / "validations.jsonl", values)
+
+
+def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:
+    """Some short test texts, of different classes as far as there are any."""
+    short = [place for place, text in enumerate(texts) if len(text) <= LONGEST_EXAMPLE]
+    first = {labels[place]: place for place in reversed(short)}
+    order = [*sorted(first.values()), *(place for place in short if place not in first.values())]
+    return list(dict.fromkeys(texts[place].strip() for place in order))[:EXAMPLES]

@@ -1,0 +1,217 @@
+"""A file of texts in, the same file out with the class of each row."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from txcls.app import compute, layout, lecture, own, pages, table_html, uploads, waiting
+from txcls.app.jobs import running
+from txcls.app.limits import limits
+from txcls.figures import class_counts
+
+LINKS = (pages.CLASSIFY, pages.NEIGHBOURHOOD, pages.TRAIN)
+TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
+MOST_K = 10
+MIME = {
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".parquet": "application/vnd.apache.parquet",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+FIRST = "Row by row, as `python -m txcls predict CHECKPOINT --input FILE --output FILE` does without a browser."
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.BATCH, asks=False)
+    st.html(table_html.STYLE)
+    peek, batch = own.job("peek"), own.job("batch")
+    with lecture.slide():
+        st.subheader("1 · A file of texts", anchor=False)
+        _file(peek)
+    if peek.status == "done":
+        with lecture.slide():
+            st.subheader("2 · Classify its rows", anchor=False)
+            _classify(opened, peek, batch)
+    if batch.status == "done":
+        with lecture.slide(lecture.CLASSES):
+            st.subheader("Result", anchor=False)
+            _result(batch)
+    st.caption(
+        f"Your files are on this server only, and are removed {own.kept_for()} after your last visit. The address of "
+        "this page leads to them."
+    )
+    layout.close_page(opened, LINKS)
+
+
+def _file(peek: running.JobState) -> None:
+    """An uploader, or the file that was read with the column of its texts."""
+    if peek.is_active:
+        waiting.watch("peek", lambda now: waiting.line(now, "Reading the file"), key="watch_peek")
+        return
+    if peek.status == "done":
+        found = peek.result
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{layout.plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
+            st.button("Take another file", key="another_file", on_click=_another)
+        names = [one["name"] for one in found["columns"]]
+        st.session_state.setdefault("batch_column", found["text_column"])
+        if st.session_state["batch_column"] not in names:
+            st.session_state["batch_column"] = found["text_column"]
+        st.selectbox("Column of the texts", names, key="batch_column", width=320, persist_state="session")
+        columns = [name for name in found["preview"][0] if name != "row"]
+        st.html(table_html.table(columns, found["preview"], caption="The first rows"))
+        return
+    waiting.failure(peek)
+    st.markdown(
+        "A spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts comes back with three more "
+        f"columns or so: the class, its probability, and the next best. {FIRST}"
+    )
+    if why := uploads.refusal():
+        st.info(f"{why} {FIRST}")
+        return
+    given = uploads.take(
+        "Your file",
+        key="batch_file",
+        types=TYPES,
+        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.",
+    )
+    if given is not None:
+        name, data = given
+        ending = Path(name.lower()).suffix
+        file = f"batch-{secrets.token_hex(4)}{ending if ending.lstrip('.') in TYPES else '.csv'}"
+        own.save_upload(file, data)
+        spec = {"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}, "only_columns": True}
+        if waiting.start("peek", spec):
+            _forget_result()
+        st.rerun()
+
+
+def _another() -> None:
+    _forget_result()
+    waiting.forget("peek")
+    st.session_state.pop("batch_column", None)
+
+
+def _forget_result() -> None:
+    waiting.cancel("batch")
+    waiting.forget("batch")
+
+
+def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobState) -> None:
+    """What to add, and the button; or the progress."""
+    if batch.is_active:
+        waiting.watch("batch", _progress, key="watch_batch")
+        return
+    waiting.failure(batch)
+    n_classes = compute.summary(opened.view.checkpoint).n_classes
+    most = max(1, min(n_classes, MOST_K))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        st.session_state.setdefault("batch_k", 3)
+        st.session_state["batch_k"] = min(int(st.session_state["batch_k"]), most)
+        k = st.number_input(
+            "Classes per row", 1, most, key="batch_k", width=160, help="Each with its probability, best first."
+        )
+    is_delimited = str(peek.spec["file"]).endswith((".csv", ".tsv"))
+    safe = True
+    if is_delimited:
+        safe = st.checkbox(
+            "Put an apostrophe before cells that a spreadsheet would run as formulas",
+            value=True,
+            key="batch_safe",
+            persist_state="session",
+            help="A cell such as =HYPERLINK(…) in a text can leak data when the file is opened in a spreadsheet.",
+        )
+    st.button(
+        f"Classify {peek.result['rows']:,} rows",
+        key="start_batch",
+        type="primary",
+        on_click=_start,
+        args=(opened.source, dict(peek.spec), int(k), bool(safe)),
+    )
+
+
+def _start(source: compute.Source, spec: dict[str, Any], k: int, safe: bool) -> None:
+    waiting.start(
+        "batch",
+        {
+            "file": spec["file"],
+            "names": spec["names"],
+            "checkpoint": str(source.folder),
+            "model": source.name,
+            "text_column": st.session_state["batch_column"],
+            "top_k": k,
+            "safe": safe,
+        },
+    )
+
+
+def _progress(now: running.JobState) -> None:
+    """The bar, and a button to cancel."""
+    if now.status == "waiting" and now.ahead:
+        st.info(waiting.in_queue(now.ahead))
+    else:
+        done, rows = now.progress.get("done"), now.progress.get("rows")
+        words = layout.plain(str(now.progress.get("stage", "starting")))
+        if done is not None and rows:
+            share = done / rows
+            passed = own.ago(now.since)
+            words += f": {done:,} of {rows:,} rows"
+            words += f" · about {own.clock(passed * (1 - share) / share)} left" if share > 0.02 else ""
+        st.progress(min(max(float(now.progress.get("share") or 0.0), 0.0), 1.0), words)
+    st.button("Cancel", key="cancel_batch", on_click=waiting.cancel, args=("batch",))
+
+
+def _result(batch: running.JobState) -> None:
+    """The download, how many rows of each class, and the first rows."""
+    desk = own.desk()
+    found, name = batch.result, str(batch.spec["names"][batch.spec["file"]])
+    if desk is None:
+        return
+    file = desk.job("batch") / str(found["file"])
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.markdown(f"**{found['rows']:,} rows** by {layout.plain(str(batch.spec['model']))}.")
+        st.download_button(
+            f"Download {layout.plain(_renamed(name, file.suffix))}",
+            file.read_bytes,
+            file_name=_renamed(name, file.suffix),
+            mime=MIME.get(file.suffix, "application/octet-stream"),
+            key="download_batch",
+            type="primary",
+            on_click="ignore",
+        )
+        counts = {label or "(no words)": n for label, n in found["labels"].items()}
+        first = next(iter(counts.items()))
+        layout.chart(
+            class_counts(counts),
+            key="chart_classified",
+            alt=f"Bar chart of rows per predicted class, {len(counts)} classes: most are {first[0][:40]}, {first[1]:,}",
+            file_name="classified",
+        )
+    with right:
+        rows = [_written(row) for row in found["preview"]]
+        columns = list(rows[0])
+        with st.container(height=520 if len(rows) > 8 else "content", border=False):
+            st.html(table_html.table(columns, rows, numbers=("probability",), named=("class",), caption="Rows"))
+        st.caption(f"The first {len(rows)} rows, with their best class. The file has all, and the next best classes.")
+
+
+def _written(row: dict[str, Any]) -> dict[str, str]:
+    probability = row.get("probability")
+    shown = f"{float(probability):.1%}".replace("%", " %") if probability not in (None, "") else ""
+    return {"class": str(row["predicted_label"]) or "(no words)", "probability": shown, "text": str(row["text"])}
+
+
+def _renamed(name: str, suffix: str) -> str:
+    """`mine.csv` as `mine-classified.csv`; letters, digits and a few marks only."""
+    stem = "".join(one if one.isalnum() or one in " -_." else "_" for one in Path(name).stem).strip(" .") or "file"
+    return f"{stem[:60]}-classified{suffix}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Tables of what a visitor brought: every cell is text, cut to a length, never markup."""
+
+import html
+from collections.abc import Mapping, Sequence
+
+from txcls.figures import visible
+
+STYLE = """
+<style>
+.txcls-table {border-collapse: collapse; width: 100%; font-size: 0.95rem; line-height: 1.45;}
+.txcls-table :is(th, td) {text-align: left; vertical-align: top; padding: 0.3rem 0.9rem 0.3rem 0;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: anywhere;}
+.txcls-table th {font-weight: 650; white-space: nowrap;}
+.txcls-table td.txcls-number {font-variant-numeric: tabular-nums; white-space: nowrap;}
+.txcls-table td.txcls-named {white-space: nowrap; overflow: hidden; text-overflow: ellipsis; max-width: 14rem;}
+.txcls-wide {overflow-x: auto;}
+</style>
+"""
+
+
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, object]],
+    *,
+    numbers: Sequence[str] = (),
+    named: Sequence[str] = (),
+    caption: str = "",
+) -> str:
+    """An HTML table.
+
+    Args:
+        columns: keys of the rows, and the headings.
+        rows: values by column; what is missing is left empty.
+        numbers: columns whose digits stand below one another.
+        named: columns that are not wrapped, such as labels.
+        caption: for screen readers.
+    """
+    kinds = {**dict.fromkeys(numbers, ' class="txcls-number"'), **dict.fromkeys(named, ' class="txcls-named"')}
+    head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td{kinds.get(name, '')}>{_cell(row.get(name, ''))}</td>" for name in columns) + "</tr>"
+        for row in rows
+    )
+    said = f' aria-label="{html.escape(caption)}"' if caption else ""
+    return (
+        f'<div class="txcls-wide"><table class="txcls-table"{said}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(value: object) -> str:
+    """A value as text, in its own direction of writing; `<br>` between the parts of a list."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    return "<br>".join(f"<bdi>{html.escape(visible(str(part)))}</bdi>" for part in parts)

@@ -1,0 +1,174 @@
+"""A training as the page Train shows it: while it runs, and what came of it."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from txcls.app import compute, layout, own, pages, state, table_html, waiting
+from txcls.app.jobs import files
+from txcls.app.jobs.running import JobState
+from txcls.errors import TxclsError
+from txcls.figures import comparison_intervals, live_curves
+
+LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.BATCH)
+NAMES = {
+    "majority": "Majority guess",
+    "linear": "TF-IDF + linear SVM",
+    "transformer": "This Transformer",
+}
+
+
+def live(now: JobState) -> None:
+    """Progress, figures and curves of a training that waits or runs; its buttons keep their place."""
+    if now.status == "waiting":
+        st.info(waiting.in_queue(now.ahead) if now.ahead else "Starting …")
+        st.button("Leave the queue", key="leave_queue", on_click=waiting.cancel, args=("train",))
+        return
+    progress = now.progress
+    share = min(max(float(progress.get("share") or 0.0), 0.0), 1.0)
+    left = progress.get("seconds_left")
+    st.progress(
+        share,
+        f"{layout.plain(str(progress['stage']))}"
+        + (f" · {own.clock(left)} left" if left is not None and share else ""),
+    )
+    folder = _folder()
+    points, validations = (files.read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
+    _figures(progress, points)
+    steps = int((files.read(folder / "plan.json") or {}).get("steps", 0)) or int(progress.get("steps") or 1)
+    layout.chart(
+        live_curves(_thinned(points), validations, steps=steps),
+        key="chart_live",
+        alt=_about_curves(points, validations, steps),
+        file_name="training",
+    )
+    stopping = (folder / "stop").exists()
+    with st.container(horizontal=True):
+        st.button(
+            "Stopping …" if stopping else "Stop, and keep what it has learned",
+            key="stop_training",
+            on_click=waiting.stop,
+            args=("train",),
+            disabled=stopping,
+        )
+        st.button("Cancel", key="cancel_training", on_click=waiting.cancel, args=("train",))
+
+
+def _folder() -> Path:
+    desk = own.desk()
+    return Path() if desk is None else desk.job("train")
+
+
+def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most some hundred points."""
+    return points[:: max(1, len(points) // 300)]
+
+
+def _figures(progress: Mapping[str, Any], points: list[dict[str, Any]]) -> None:
+    """The latest figures in a row; those of the last step stay while a later stage has none."""
+    last = points[-1] if points else {}
+    loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
+    speed = progress.get("tokens_per_second")
+    epoch = f"{progress.get('epoch') or '–'} of {progress.get('epochs') or '–'}"
+    with st.container(horizontal=True, gap="large", key="training_figures"):
+        for name, value in (
+            ("epoch", epoch),
+            ("training loss", "–" if loss is None else f"{loss:.3f}"),
+            ("training accuracy", "–" if accuracy is None else f"{accuracy:.1%}".replace("%", " %")),
+            ("tokens per second", "–" if speed is None else f"{speed:,.0f}"),
+        ):
+            st.metric(name, value, width=170)
+
+
+def _about_curves(points: list[dict[str, Any]], validations: list[dict[str, Any]], steps: int) -> str:
+    if not points:
+        return f"Curves of loss and accuracy over {steps:,} optimiser steps; none is done yet"
+    last = points[-1]
+    said = f"Curves of loss and accuracy after {last['step']:,} of {steps:,} optimiser steps: training loss "
+    said += f"{last['loss']:.3f}, training accuracy {last['accuracy']:.1%}"
+    return said + (f"; validation accuracy {validations[-1]['accuracy']:.1%}" if validations else "")
+
+
+def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
+    """How the classifier does beside the baselines, and where to look into it."""
+    from txcls.baseline import Comparison
+
+    comparison = Comparison.from_dict(found["comparison"])
+    if found["stopped_early"]:
+        st.info("Stopped early, as you asked: this is what it had learned until then.")
+    st.markdown(f"**{layout.plain(found['verdict'])}**")
+    players = [(NAMES[name], getattr(comparison, name)) for name in NAMES]
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        rows = [
+            {"": name, "accuracy": _measured(one.accuracy), "macro-F1": _measured(one.macro_f1)}
+            for name, one in players
+        ]
+        st.html(table_html.table(("", "accuracy", "macro-F1"), rows, numbers=("accuracy", "macro-F1"), named=("",)))
+        st.caption(
+            f"On {comparison.n:,} test rows that nothing learned from, with 95 % intervals. The linear SVM learned "
+            f"from the other {comparison.n_training:,}. {comparison.only_transformer:,} rows only the Transformer gets "
+            f"right, {comparison.only_linear:,} only the linear SVM. Trained in {own.clock(found['seconds'])}."
+        )
+    with right:
+        drawn = [(name, one.accuracy.value, one.accuracy.low, one.accuracy.high) for name, one in players]
+        layout.chart(
+            comparison_intervals(drawn, what="accuracy on test rows"),
+            key="chart_comparison",
+            alt="Accuracy on test rows with 95 % intervals: "
+            + "; ".join(f"{name} {value:.1%} ({low:.1%} to {high:.1%})" for name, value, low, high in drawn),
+            file_name="comparison",
+        )
+    with st.expander("How it was trained", key="how_trained", on_change="rerun") as how:
+        if how.open:
+            st.markdown("\n".join(f"- {layout.plain(note)}" for note in found["notes"]))
+
+
+def _measured(one: Any) -> str:
+    return f"{one.value:.1%} ({one.low:.1%} – {one.high:.1%})".replace("%", " %")
+
+
+def mine(opened: layout.Opened) -> None:
+    """The visitor's own classifiers: links into the pages, and downloads."""
+    from txcls.archive import pack
+    from txcls.web.page import unsupported
+
+    for name in compute.own_names():
+        plain, known = name.removeprefix(own.PREFIX), compute.summary(name)
+        score = "" if known.accuracy is None else f" · {known.accuracy:.1%} right on its test rows".replace("%", " %")
+        st.markdown(f"**{layout.plain(name)}** · {known.n_classes:,} classes{score}")
+        first = next(iter(compute.examples(name)), None)
+        view = {"checkpoint": name, "mode": opened.view.mode, "text": first.text if first else opened.view.text}
+        params = state.params_from_view(state.View(**view))
+        with st.container(horizontal=True, gap="small"):
+            for page in LINKS:
+                st.page_link(page.path, label=f"{page.title} →", query_params=params)
+        try:
+            source = compute.source(name)
+            classifier = compute.classifier(source)
+        except TxclsError as error:
+            st.error(layout.plain(str(error)))
+            continue
+        with st.container(horizontal=True):
+            st.download_button(
+                f"Download {plain}.zip",
+                partial(pack, source.folder),
+                file_name=f"{plain}.zip",
+                mime="application/zip",
+                key=f"zip_{plain}",
+                on_click="ignore",
+                help="The classifier. It opens here again, and with `txcls.load` where you unpack it.",
+            )
+            if not unsupported(classifier.checkpoint):
+                st.download_button(
+                    f"Download {plain}.html",
+                    partial(compute.exported_page, source),
+                    file_name=f"{plain}.html",
+                    mime="text/html",
+                    key=f"page_{plain}",
+                    on_click="ignore",
+                    help="A page that needs no server: it classifies in the browser.",
+                )
