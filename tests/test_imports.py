@@ -8,9 +8,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("app", "cli"),
-    ("classifier",),
+    ("classifier", "report_page"),
     ("figures", "web"),
-    ("inspection", "scoring"),
+    ("inspection", "report", "scoring"),
     ("predictor", "generation"),
     ("training",),
     ("evaluation", "evaluation_file"),

@@ -113,6 +113,18 @@ def _shared(
     return decorate
 
 
+shared = _shared
+"""The same for the modules that hold a page's own computations."""
+
+
+@contextmanager
+def my_turn() -> Iterator[None]:
+    """Run a block that is not cached, such as one on a visitor's own rows, when it is this computation's turn."""
+    import_what_computes()
+    with _my_turn():
+        yield
+
+
 def _key(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> Hashable:
     return function.__name__, tuple(args), tuple(sorted(named.items()))
 

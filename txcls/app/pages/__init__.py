@@ -38,5 +38,6 @@ PAGES = (
     NEIGHBOURHOOD := PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?"),
     LANGUAGE := PageInfo("language", "Language model", "Which word is missing, and which comes next?"),
     TRAIN := PageInfo("train", "Train", "How do you get a classifier of your own texts?"),
+    REPORT := PageInfo("report", "Report", "How good is this classifier, and where does it fail?"),
     BATCH := PageInfo("batch", "Batch", "Which class does each row of a file belong to?"),
 )

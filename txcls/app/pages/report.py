@@ -1,0 +1,306 @@
+"""How good a classifier is: figures, confusions, confidence, mistakes, doubtful labels, the linear peer."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from txcls.app import compute, compute_report, layout, lecture, pages, report_influence, report_rows, uploads
+from txcls.app.limits import limits
+from txcls.errors import DataError, TxclsError
+from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
+
+if TYPE_CHECKING:
+    from txcls.report import Report
+
+LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
+TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
+ZOOM = 12
+"""Classes that are shown around a chosen one."""
+WIDE = 14
+"""Up to so many classes the whole matrix is shown first."""
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.REPORT, asks=False)
+    classifier = layout.load(opened)
+    stored = compute_report.stored(opened.source)
+    measured = _rows(opened)
+    of_table = measured is not None and st.session_state.get(_table_key(opened)) is not None
+    report = measured if measured is not None and (of_table or not stored.figures) else stored
+    with lecture.slide(lecture.CLASSES):
+        _headline(report, classifier.checkpoint.metrics)
+    if len(report.history) > 1:
+        with lecture.slide():
+            _curves(opened, report)
+    if report.figures:
+        with lecture.slide(lecture.CLASSES):
+            _confusion(opened, report, measured)
+        _per_class(report)
+        with lecture.slide(lecture.CLASSES):
+            _reliability(opened, report)
+        with lecture.slide(lecture.WORDS):
+            _groups(opened, report)
+    if measured is not None and measured.answers is not None:
+        report_rows.draw(opened, measured, of_table=of_table)
+    report_influence.draw(opened, classifier)
+    layout.close_page(opened, LINKS)
+    report_rows.open_chosen()
+
+
+# The rows
+
+
+def _table_key(opened: layout.Page) -> str:
+    return f"report_table_{opened.source.name}_{opened.source.state}"
+
+
+def _rows(opened: layout.Page) -> "Report | None":
+    """The report with rows: of an uploaded table, else of the test rows; None where there is neither."""
+    key = _table_key(opened)
+    found = st.session_state.get(key)
+    if lecture.is_on():
+        return found[0] if found else _of_test_rows(opened)
+    with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
+        if found is not None:
+            for note in found[1]:
+                st.caption(layout.plain(note))
+            st.button("Back to the test rows", key="report_back", on_click=lambda: st.session_state.pop(key, None))
+        elif why := uploads.refusal():
+            st.info(why)
+        else:
+            _upload(opened, key)
+    found = st.session_state.get(key)
+    if found is not None:
+        report: Report = found[0]
+        return report
+    return _of_test_rows(opened)
+
+
+def _upload(opened: layout.Page, key: str) -> None:
+    given = uploads.take(
+        "A table with a column of texts and one of labels",
+        key="report_file",
+        types=TYPES,
+        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
+        f"{compute_report.MOST_ROWS:,} are answered. Labels must be names of the classifier's classes. "
+        "Nobody else sees the file, and it is not kept.",
+    )
+    if given is None:
+        return
+    bar = st.progress(0.0, "reading …")
+    try:
+        st.session_state[key] = compute_report.on_own_table(
+            opened.source, *given, on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} rows")
+        )
+    except TxclsError as error:
+        bar.empty()
+        st.error(layout.plain(str(error)))
+        return
+    st.rerun()
+
+
+def _of_test_rows(opened: layout.Page) -> "Report | None":
+    if why := _missing(opened):
+        if not lecture.is_on():
+            st.info(why)
+        return None
+    bar = st.empty()
+    try:
+        found = compute_report.on_test_rows(
+            opened.source,
+            on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} test rows answered"),
+        )
+    except DataError as error:
+        st.warning(layout.plain(str(error)))
+        found = None
+    bar.empty()
+    return found
+
+
+def _missing(opened: layout.Page) -> str:
+    """Why there are no test rows here, and what is therefore not shown; "" if there are."""
+    from txcls.data.datasets import dataset_names, is_available
+
+    dataset = compute.summary(opened.source.name).dataset
+    if compute.has_kept_rows(opened.source) or (dataset in dataset_names() and is_available(dataset)):
+        return ""
+    how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
+    return (
+        "The test texts of this classifier are not on this machine, and checkpoints do not contain them. What follows "
+        f"is what was measured on them and saved. Mistakes, doubtful labels and the linear peer need the texts{how}, or a "
+        "table of your own above."
+    )
+
+
+# Figures
+
+
+def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
+    if not report.figures:
+        st.info("Nothing was measured when this classifier was trained, and there are no rows to measure it on.")
+        return
+    figures = report.figures
+    st.subheader(f"On {layout.plain(report.rows_are)}", anchor=False)
+    columns = st.container(horizontal=True, gap="large")
+    for name, value, meaning in (
+        ("Accuracy", _percent(figures["accuracy"]), "Share of rows answered with their label."),
+        ("Macro-F1", f"{figures['macro_f1']:.3f}", "Mean of the classes' F1: each class counts the same."),
+        ("Calibration error", f"{figures['ece']:.3f}", "Mean gap between confidence and accuracy, in 15 bins."),
+        ("Log loss", f"{figures['log_loss']:.3f}", "Mean of minus the logarithm of the label's probability."),
+    ):
+        columns.metric(name, value, help=meaning, width="content")
+    comparison = metrics.get("comparison") or report.comparison
+    if comparison:
+        from txcls.baseline import Comparison
+
+        found = Comparison.from_dict(comparison)
+        lines = ["| on the rows held out | accuracy | macro-F1 |", "|---|---|---|"]
+        lines += [f"| {name} | {accuracy} | {f1} |" for name, accuracy, f1 in found.table]
+        st.markdown("\n".join(lines))
+        st.caption(f"{layout.plain(found.verdict)} In brackets: 95 % intervals.")
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}".replace("%", " %")
+
+
+def _curves(opened: layout.Page, report: "Report") -> None:
+    st.subheader("Learning curves", anchor=False)
+    kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
+    accuracy = kept.get("validation_accuracy")
+    said = f", kept weights at {accuracy:.1%} of validation rows" if accuracy is not None else ""
+    layout.chart(
+        training_curves(report.history),
+        key="chart_training_report",
+        alt=f"Loss and accuracy over {len(report.history)} validations of the training{said}",
+        file_name=f"{opened.view.checkpoint}-training",
+    )
+
+
+def _confusion(opened: layout.Page, report: "Report", measured: "Report | None") -> None:
+    from txcls.report import cluster_order, worst_pairs
+
+    counts = report.confusion
+    if counts is None:
+        return
+    st.subheader("What is confused with what?", anchor=False)
+    classes = report.classes
+    worst = worst_pairs(classes, counts)
+    chosen = None
+    if len(classes) > WIDE and not lecture.is_on():
+        chosen = st.selectbox(
+            "Zoom in on a class and those that it is most confused with",
+            classes,
+            index=None,
+            key=f"report_zoom_{opened.source.name}",
+            placeholder="all classes",
+            width=420,
+        )
+    order = cluster_order(counts).tolist()
+    if chosen is not None:
+        centre = classes.index(chosen)
+        near = sorted(
+            order, key=lambda c: -(counts[centre, c] + counts[c, centre]) * (c != centre) - 10**9 * (c == centre)
+        )
+        order = [c for c in order if c in set(near[:ZOOM])]
+    names = [classes[c] for c in order]
+    shown = counts[order][:, order]
+    first = (
+        f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows" if worst else "no row is confused"
+    )
+    layout.chart(
+        confusion_map(names, shown),
+        key="chart_confusion",
+        alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
+        file_name=f"{opened.view.checkpoint}-confusion",
+    )
+    around = f" Shown are {len(names)} of {len(classes)} classes." if chosen else ""
+    st.caption(
+        "Rows are true classes, columns predictions; classes that are confused with each other stand together "
+        f"(hierarchical clustering). Hover for numbers.{around}"
+    )
+    if worst:
+        head = ("class", "other class", "first taken for other", "other taken for first", "share of both")
+        lines = [(one.first, one.second, one.first_as_second, one.second_as_first, one.share) for one in worst]
+        report_rows.table("The worst pairs", head, lines, key="pairs", percent=("share of both",))
+
+
+def _per_class(report: "Report") -> None:
+    if lecture.is_on():
+        return
+    st.subheader("Class by class", anchor=False)
+    head = ("class", "rows", "precision", "recall", "F1")
+    lines = [
+        (one["label"], one["support"], one["precision"], one["recall"], one["f1"])
+        for one in report.figures["per_class"]
+    ]
+    lines.sort(key=lambda line: line[4])
+    report_rows.table("", head, lines, key="classes", percent=head[2:])
+    st.caption("Lowest F1 first; a click on a heading sorts by that column.")
+
+
+def _reliability(opened: layout.Page, report: "Report") -> None:
+    bins = [one for one in report.figures.get("reliability", ()) if one["n"]]
+    if not bins:
+        return
+    st.subheader("Can its confidence be trusted?", anchor=False)
+    largest = max(bins, key=lambda one: one["n"])
+    layout.chart(
+        reliability_diagram(bins),
+        key="chart_reliability",
+        alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
+        f"{largest['confidence']:.1%} and accuracy {largest['accuracy']:.1%}",
+        file_name=f"{opened.view.checkpoint}-reliability",
+    )
+    st.caption(
+        "On the dashed line, answers given with 80 % confidence are right in 80 % of cases. Below it the classifier is "
+        "too sure, above it not sure enough. Large dots hold many rows."
+    )
+
+
+def _groups(opened: layout.Page, report: "Report") -> None:
+    from txcls.model_card import ORDER, group_name
+
+    figures = report.figures
+    parts = []
+    for field, what, form, title in (
+        ("by_length", "tokens read", "{:g}", "Long texts and short ones"),
+        ("by_unknown", "share of unknown tokens", "{:.0%}", "Unknown words"),
+    ):
+        slices = figures.get(field, ())
+        if slices:
+            names = [group_name(one, form) for one in slices]
+            parts.append((title, what, names, [one["accuracy"] for one in slices], [one["n"] for one in slices], field))
+    if order := figures.get("order"):
+        names = ["unchanged", *(ORDER[name] for name in order)]
+        parts.append(
+            (
+                "Without word order",
+                "",
+                names,
+                [figures["accuracy"], *order.values()],
+                [figures["n"]] * len(names),
+                "order",
+            )
+        )
+    if not parts:
+        return
+    st.subheader("Where is it right, and where wrong?", anchor=False)
+    for column, (title, what, names, accuracies, rows, field) in zip(st.columns(len(parts)), parts, strict=True):
+        with column:
+            st.markdown(f"**{title}**")
+            layout.chart(
+                group_bars(names, accuracies, rows, what=what or "word order"),
+                key=f"chart_groups_{field}",
+                alt="Bars of accuracy: "
+                + "; ".join(
+                    f"{name} {one:.1%} of {n:,} rows" for name, one, n in zip(names, accuracies, rows, strict=True)
+                ),
+                file_name=f"{opened.view.checkpoint}-{field}",
+            )
+
+
+if __name__ == "__main__":
+    main()

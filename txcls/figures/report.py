@@ -1,0 +1,164 @@
+"""Figures of reports: the confusion matrix, confidence against accuracy, and accuracy by groups of rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from txcls.figures.style import (
+    BAR,
+    FRAME,
+    OKABE_ITO,
+    PROBABILITY,
+    TOKENS,
+    categories,
+    few_columns,
+    few_rows,
+    flat_colour_bar,
+    label,
+    legend_above,
+    new_figure,
+    share_colours,
+)
+
+WRITTEN_CLASSES = 12
+"""Up to so many classes the cells hold their numbers."""
+
+
+def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> go.Figure:
+    """A confusion matrix: colours are shares of the true class's rows, numbers are rows.
+
+    Args:
+        classes: names of the C classes drawn, in the order of the axes.
+        counts: (C, C), rows of true class i predicted as j; where only some classes are drawn, the last row and column
+            may stand for all others.
+    """
+    n = len(classes)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
+    names = categories(classes, width=22 if n <= 40 else 30)
+    axis = {"showgrid": False, "ticks": "", "type": "category"}
+    size = {"tickfont": {"size": 13 if n <= 60 else 10}}
+    figure = new_figure(
+        height=int(np.clip(190 + 24 * n, 330, 1000)),
+        x={"title": {"text": "predicted class", "standoff": 8}, **axis, **TOKENS, **few_columns(n), **size},
+        y={"title": {"text": "true class", "standoff": 12}, **axis, **few_rows(n), **size},
+        coloraxis={
+            **share_colours(title="share of the true class"),
+            "colorbar": flat_colour_bar(
+                "share of the true class's rows", tickvals=[0, 0.25, 0.5, 0.75, 1], y=1.01, yanchor="bottom"
+            ),
+        },
+    )
+    figure.add_heatmap(
+        z=shares.astype(np.float32),
+        x=names,
+        y=names,
+        customdata=counts.astype(np.int32),
+        coloraxis="coloraxis",
+        xgap=int(n <= 24),
+        ygap=int(n <= 24),
+        texttemplate="%{customdata:,}" if n <= WRITTEN_CLASSES else None,
+        hovertemplate="<b>%{y}</b> predicted as <b>%{x}</b><br>%{customdata:,} rows, %{z:.1%} of the class"
+        "<extra></extra>",
+    )
+    return figure
+
+
+def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
+    """Accuracy of the rows in each bin of confidence, beside the diagonal where both are equal (Guo et al. 2017).
+
+    Args:
+        bins: rows of "reliability" in metrics.json; empty ones are left out.
+    """
+    shown = [one for one in bins if one["n"]]
+    total = sum(one["n"] for one in shown) or 1
+    confidence = {**PROBABILITY, "title": "confidence: probability of the predicted class"}
+    figure = new_figure(height=400, x=confidence, y={**PROBABILITY, "title": "accuracy"}, **legend_above())
+    figure.add_bar(
+        x=[(one["low"] + one["high"]) / 2 for one in shown],
+        y=[one["n"] / total for one in shown],
+        width=[0.94 * (one["high"] - one["low"]) for one in shown],
+        name="share of rows",
+        marker={"color": "rgba(138, 138, 138, 0.35)", "line_width": 0},
+        customdata=[one["n"] for one in shown],
+        hovertemplate="%{customdata:,} rows, %{y:.1%} of all<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[0, 1],
+        y=[0, 1],
+        mode="lines",
+        name="as confident as right",
+        line={"color": OKABE_ITO[7], "dash": "dash", "width": 2},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=[one["confidence"] for one in shown],
+        y=[one["accuracy"] for one in shown],
+        mode="lines+markers",
+        name="this classifier",
+        line={"color": BAR, "width": 2.5},
+        marker={"size": [6 + 12 * (one["n"] / total) ** 0.5 for one in shown], "color": BAR},
+        customdata=[one["n"] for one in shown],
+        hovertemplate="confidence %{x:.1%}, accuracy %{y:.1%}<br>%{customdata:,} rows<extra></extra>",
+    )
+    return figure
+
+
+def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, what: str) -> go.Figure:
+    """Accuracy of groups of rows as bars from 0 to 100 %, with the number of rows of each.
+
+    Args:
+        names: of the groups.
+        accuracies: of each, from 0 to 1.
+        rows: of each.
+        what: the title of their axis.
+    """
+    figure = new_figure(
+        height=320,
+        x={"type": "category", "title": what, "showgrid": False, "tickfont": {"size": 13}},
+        y={**PROBABILITY, "range": [0, 1.12], "title": "accuracy"},
+    )
+    figure.add_bar(
+        x=[label(name, width=24) for name in names],
+        y=list(accuracies),
+        marker={"color": BAR, "line_width": 0},
+        width=0.7,
+        text=[f"{value:.1%}".replace("%", " %") for value in accuracies],
+        textposition="outside",
+        cliponaxis=False,
+        customdata=list(rows),
+        hovertemplate="%{x}<br>%{y:.1%} of %{customdata:,} rows<extra></extra>",
+    )
+    return figure
+
+
+def influence_bars(names: Sequence[str], before: Sequence[float], after: Mapping[str, Sequence[float]]) -> go.Figure:
+    """Class probabilities of a text after training on all rows and without some, means over trainings.
+
+    Args:
+        names: of the classes.
+        before: mean probability of each with all rows.
+        after: the same without some rows, by what was left out.
+    """
+    shown = categories(names, width=20)
+    figure = new_figure(
+        height=150 + (34 + 14 * len(after)) * len(names),
+        x=PROBABILITY,
+        y={"type": "category", "autorange": "reversed", "tickfont": {"size": 14}},
+        barmode="group",
+        bargap=0.25,
+        **legend_above(traceorder="normal"),
+    )
+    colours = (BAR, FRAME, OKABE_ITO[7])
+    for (name, values), colour in zip({"all rows": before, **after}.items(), colours, strict=False):
+        figure.add_bar(
+            x=list(values),
+            y=shown,
+            orientation="h",
+            name=name,
+            marker={"color": colour, "line_width": 0},
+            hovertemplate=f"%{{y}}: %{{x:.1%}}<br>{label(name, width=60)}<extra></extra>",
+        )
+    return figure
