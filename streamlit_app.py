@@ -5,16 +5,16 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app import compute, layout
+from txcls.app import compute, layout, lesson
 from txcls.app.components.phone_menu import close_menu_on_phones
 from txcls.app.components.scrollers import scroll_by_keyboard
 from txcls.app.memory import give_back_freed_memory
-from txcls.app.pages import PAGES
+from txcls.app.pages import LESSONS, PAGES
 from txcls.app.turns import BusyError
 
 give_back_freed_memory()
 page = st.navigation(
-    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in PAGES],
+    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in (*PAGES, LESSONS)],
     position="top",
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
@@ -22,6 +22,7 @@ scroll_by_keyboard()
 close_menu_on_phones(page.title)
 compute.import_what_computes()  # pages import parts of it themselves, which two threads must not do at once
 try:
+    lesson.arrive(next(one for one in (*PAGES, LESSONS) if one.title == page.title))
     page.run()
 except BusyError as busy:
     layout.say_busy(busy)

@@ -304,9 +304,12 @@ def params_from_view(view: View) -> dict[str, str]:
 
 
 def page_names() -> tuple[str, ...]:
-    """The names of the app's pages as in the address, in alphabetical order: one for each file in txcls/app/pages/."""
+    """The names of the app's pages as in the address, in alphabetical order: the files in txcls/app/pages/.
+
+    Without the page Lessons, which shows no model.
+    """
     folder = Path(__file__).parent / "app" / "pages"
-    return tuple(sorted(one.stem for one in folder.glob("*.py") if one.stem != "__init__"))
+    return tuple(sorted(one.stem for one in folder.glob("*.py") if one.stem not in ("__init__", "lessons")))
 
 
 def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ writes it to the URL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -41,17 +41,22 @@ __all__ = [
     "LONGEST_LINKED_TEXT",
     "MOST_ROWS",
     "OPEN",
+    "PLACE",
     "SLIDE",
     "SWITCH",
+    "Anchor",
     "Encoding",
     "HeadChange",
     "HeadOrder",
     "Part",
     "Substitute",
     "View",
+    "anchor_to",
     "as_read",
     "change_view",
+    "changes_of",
     "current_view",
+    "link_params",
     "params_from_view",
     "publish",
     "sendable",
@@ -78,6 +83,63 @@ def as_read(text: str, notes: list[str]) -> str:
     return address.cut(text, notes, most=limits().characters)
 
 
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """What an address is relative to while a lesson is on.
+
+    Attributes:
+        place: the parameters that name the lesson and its step.
+        base: the parameters of the step; the address of a page in a lesson holds only what differs from them.
+    """
+
+    place: Mapping[str, str]
+    base: Mapping[str, str]
+
+
+PLACE = ("lesson", "step", "lang", "page")
+"""Parameters that name a lesson, its step and language, and a page that the visitor has gone to from there."""
+_INNER_STEP = "at"
+"""What the step of the page Step by step is called in a lesson's address, where `step` is the lesson's own."""
+
+
+def anchor_to(anchor: Anchor | None) -> None:
+    """Begin or end a lesson, or go to another step of it."""
+    if anchor is None:
+        st.session_state.pop("_anchor", None)
+    else:
+        st.session_state["_anchor"] = anchor
+
+
+def link_params(view: View) -> dict[str, str]:
+    """The parameters of a link to a view, within the lesson if one is on."""
+    params = params_from_view(view)
+    anchor: Anchor | None = st.session_state.get("_anchor")
+    if anchor is None:
+        return params
+    kept = {name: value for name, value in params.items() if anchor.base.get(name) != value}
+    kept |= {name: "" for name in anchor.base if name not in params and name != "text"}
+    if "step" in kept:
+        kept[_INNER_STEP] = kept.pop("step")
+    return {**anchor.place, **kept}
+
+
+def changes_of(params: Mapping[str, str]) -> dict[str, str]:
+    """What an address within a lesson says beyond the lesson's step, and how it is shown."""
+    return {name: value for name, value in params.items() if name not in (*PLACE, SLIDE, "mode")}
+
+
+def _said(params: Mapping[str, str]) -> dict[str, str]:
+    """The parameters of an address; within a lesson with those of the step that it does not change."""
+    anchor: Anchor | None = st.session_state.get("_anchor")
+    if anchor is None or "lesson" not in params:
+        return dict(params)
+    own = {name: value for name, value in params.items() if name not in PLACE}
+    if _INNER_STEP in own:
+        own["step"] = own.pop(_INNER_STEP)
+    both = {**anchor.base, **own}
+    return {name: value for name, value in both.items() if value or name == "text"}
+
+
 def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Callable[[str], str]) -> View:
     """This session's view, updated from the URL after a link or the browser's back button.
 
@@ -88,13 +150,15 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
     state, params = st.session_state, st.query_params.to_dict()
     touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date
     if "_view" not in state or (params and _written(params) != _written(state["_published"]) and not touched):
-        state["_view"], state["_notes"] = view_from_params(params, checkpoints=checkpoints, first_text=first_text)
+        state["_view"], state["_notes"] = view_from_params(
+            _said(params), checkpoints=checkpoints, first_text=first_text
+        )
         state[text_box] = state["_view"].text
     elif text_box not in state:
         state[text_box] = state["_view"].text
     view: View = state["_view"]
     if params:
-        view = replace(view, training_step=training_step(params, []))
+        view = replace(view, training_step=training_step(_said(params), []))
     if view.checkpoint not in checkpoints:
         view = replace(view, checkpoint=checkpoints[0] if checkpoints else "")
         state["_view"] = view
@@ -141,7 +205,7 @@ def shown_view() -> View:
 
 def publish(view: View) -> None:
     """Put the view into the URL."""
-    params = params_from_view(view)
+    params = link_params(view)
     st.session_state["_view"] = view
     st.session_state["_published"] = params
     if view.mode and SLIDE in st.query_params:

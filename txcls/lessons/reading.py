@@ -1,9 +1,10 @@
 """Lessons from files: YAML with a safe loader, checked field by field, and those that are shipped with the package."""
 
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ SHIPPED = Path(__file__).parent / "shipped"
 """Lessons of the package: NAME.LANGUAGE.yaml."""
 TEMPLATE = Path(__file__).parent / "template.yaml"
 """What `lesson new` writes."""
+ORDER = ("tokens", "attention", "positions", "explanation", "training", "errors", "course")
+"""The shipped lessons, in the order in which they are listed."""
+_NAMED = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
 LARGEST_FILE = 1_000_000
 DEEPEST = 3
 """How many lessons may be nested in one another."""
@@ -36,6 +40,7 @@ class Lesson:
         source: the file, for messages.
         steps: those of included lessons too, in order.
         chapters: for each step the title of the included lesson that it is from, "" for its own.
+        version: another one whenever its file has changed.
     """
 
     name: str
@@ -46,6 +51,7 @@ class Lesson:
     summary: str
     steps: tuple[Step, ...]
     chapters: tuple[str, ...]
+    version: str = ""
 
     def where(self, step: int, field: str = "") -> str:
         """Start of a message about a step, from 0."""
@@ -105,34 +111,35 @@ def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
 
 
 def find_lesson(name: str, language: str = "en") -> Lesson:
-    """A shipped lesson by name; in English, or else the first there is, where there is none in that language.
+    """A lesson by name; in English, or else the first there is, where there is none in that language.
 
     Raises:
         LessonError: there is none of that name.
     """
-    return _shipped(shipped_file(name, language))
+    file = lesson_file(name, language)
+    return _loaded(file, file.stat().st_mtime_ns)
 
 
-def shipped_file(name: str, language: str = "en") -> Path:
-    """The file of a shipped lesson.
+def lesson_file(name: str, language: str = "en") -> Path:
+    """The file of a lesson, from the folder that TXCLS_LESSONS names or from those shipped.
 
     Raises:
         LessonError: there is none of that name.
     """
-    files = {one.name.split(".")[1]: one for one in _files() if one.name.split(".")[0] == name}
+    files = {one.name.split(".")[1]: one for one in reversed(_files()) if one.name.split(".")[0] == name}
     if not files:
         raise LessonError(f"there is no lesson {shown(name, limit=80)}; there are {listed(lesson_names())}")
     return files.get(language) or files.get("en") or files[min(files)]
 
 
 def lesson_names() -> tuple[str, ...]:
-    """Names of the shipped lessons."""
+    """Names of the lessons, those of one's own first."""
     return tuple(dict.fromkeys(one.name.split(".")[0] for one in _files()))
 
 
 def languages_of(name: str) -> tuple[str, ...]:
-    """Languages in which a shipped lesson exists."""
-    return tuple(one.name.split(".")[1] for one in _files() if one.name.split(".")[0] == name)
+    """Languages in which a lesson exists."""
+    return tuple(dict.fromkeys(one.name.split(".")[1] for one in _files() if one.name.split(".")[0] == name))
 
 
 def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
@@ -162,14 +169,22 @@ def write_template(file: str | Path) -> None:
         raise LessonError(f"{file}: cannot be written: {error.strerror or error}") from None
 
 
-@cache
 def _files() -> tuple[Path, ...]:
-    return tuple(sorted(SHIPPED.glob("*.*.yaml")))
+    own = os.environ.get("TXCLS_LESSONS")
+    folders = ([Path(own)] if own else []) + [SHIPPED]
+    found = [sorted(folder.glob("*.yaml"), key=_place) for folder in folders]
+    return tuple(one for files in found for one in files if _NAMED.fullmatch(one.name))
 
 
-@cache
-def _shipped(file: Path) -> Lesson:
-    return read_lesson(file)
+def _place(file: Path) -> tuple[int, str]:
+    """Shipped lessons stand in the order of a course; others by name."""
+    name = file.name.split(".")[0]
+    return ORDER.index(name) if name in ORDER else -1, file.name
+
+
+@lru_cache(maxsize=200)
+def _loaded(file: Path, version: int) -> Lesson:
+    return replace(read_lesson(file), version=str(version))
 
 
 def _parse(file: Path) -> dict[str, Any]:
@@ -227,7 +242,7 @@ def _included(one: Include, language: str, file: Path, where: str, depth: int) -
         if "/" not in one.lesson and candidate.is_file():
             return read_lesson(candidate, beside=[file.parent] * (depth + 1))
     try:
-        return read_lesson(shipped_file(one.lesson, language), beside=[file.parent] * (depth + 1))
+        return read_lesson(lesson_file(one.lesson, language), beside=[file.parent] * (depth + 1))
     except LessonError as error:
         raise LessonError(f"{where}: {error}") from None
 

@@ -150,7 +150,8 @@ def _answer(question: Question, step: Step, load: Load, language: str) -> tuple[
         text = " · ".join(
             f"{name}: {', '.join(group) or '–'}" for name, group in zip(question.groups, value, strict=True)
         )
-    return value, text, tuple(sorted(map(str, words), key=str.casefold))
+    offered = tuple(sorted(map(str, words), key=str.casefold))
+    return value, text, offered if grouped or list(offered) != value else offered[::-1]
 
 
 def _right_option(question: Choice, step: Step, load: Load) -> int:

@@ -38,3 +38,6 @@ PAGES = (
     NEIGHBOURHOOD := PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?"),
     LANGUAGE := PageInfo("language", "Language model", "Which word is missing, and which comes next?"),
 )
+"""Those that show a model."""
+LESSONS = PageInfo("lessons", "Lessons", "What would you like to teach or learn?")
+"""The page at the end of the menu, from which lessons are begun."""
