@@ -54,7 +54,7 @@ def press_next(page: Page) -> None:
     page.keyboard.press("PageDown")
 
 
-@pytest.mark.parametrize(("name", "language"), ALL)
+@pytest.mark.parametrize("name, language", ALL)
 def test_a_clicker_goes_through_every_step_of_every_lesson(
     visitor: Page, shipped: Server, name: str, language: str
 ) -> None:
@@ -74,8 +74,9 @@ def test_a_clicker_goes_through_every_step_of_every_lesson(
             press_next(visitor)  # the answer, and the page with it
             expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
             expect(panel).to_contain_text(words_in(language)["shown"])
+            settle(visitor)
         if step.page != "atlas":
-            expect(visitor.locator('[class*="st-key-text_box"] textarea')).to_have_value(step.text)
+            expect(visitor.locator('[class*="st-key-text_box"] textarea').first).to_have_value(step.text)
         expect(panel).to_have_attribute("lang", language)
         press_next(visitor)
     at_step(visitor, len(lesson.steps))
@@ -94,14 +95,13 @@ def test_answers_are_judged_and_a_code_tells_of_them_at_the_end(visitor: Page, s
     panel.get_by_text("lost", exact=True).click()
     visitor.locator(".st-key-lesson_check button").click()
     expect(panel).to_contain_text("Not quite.")
-    begin_again = f"{shipped.address}/?lesson=attention&step=6"
-    assert begin_again  # a link begins a new session, so the last step is reached by turning
     for number in (4, 5, 6):
         press_next(visitor)
         at_step(visitor, number)
         if number != 4:
             press_next(visitor)  # shows the answer
             expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
+            settle(visitor)
     code = panel.locator("code").last.inner_text()
     assert read_code(code).answers == (True, False, None, None, None)
 
@@ -177,7 +177,8 @@ def test_a_lesson_fits_a_phone(visitor: Page, shipped: Server) -> None:
         begin(visitor, shipped, "attention", 2)
         width = visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
         assert width <= 390
-        expect(visitor.locator(".st-key-lesson_next button")).to_be_in_viewport(ratio=0)
+        visitor.locator(".st-key-lesson_next button").click()
+        at_step(visitor, 3)
     finally:
         visitor.set_viewport_size({"width": 1280, "height": 800})
 

@@ -138,6 +138,7 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
     if lesson_panel.covers(view):
         state.publish(view)
         lecture.end()
+        st.session_state.pop(text_box, None)  # set anew when the box is drawn, or the browser would show its old text
         st.stop()
     return view, text_box
 

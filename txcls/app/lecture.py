@@ -121,7 +121,7 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
     if (place := lesson.now()) is not None:
         n = len(place.lesson.steps)
         data |= {
-            "page": f"{info.name} {place.name} {place.at}",
+            "page": f"{info.name} {place.name} {place.at}{' covered' * lesson.is_covered()}",
             "slides": [] if is_broken else _slides_of_step(place),
             "at": None,
             "lesson": {"language": place.language, "at": place.at, "of": n},

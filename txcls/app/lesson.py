@@ -15,7 +15,7 @@ from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.format import Step
 
-_ON, _GO, _ANSWERS, _ASIDE, _NOTE = "_lesson", "_lesson_go", "_lesson_answers", "_lesson_aside", "_lesson_note"
+_ON, _GO, _LEFT, _ANSWERS, _ASIDE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_answers", "_lesson_aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,8 @@ def arrive(here: pages.PageInfo) -> None:
         place, kept = going
         _begin(place)
         st.switch_page(place.page.path, query_params={**place.params, **kept})
+    if st.session_state.pop(_LEFT, False):
+        return  # the address still names the lesson; the page writes it anew
     if "lesson" in params:
         before = now()
         place = _asked(params)
@@ -118,6 +120,7 @@ def end() -> None:
 def leave() -> None:
     """End the lesson from a button: the address is written anew."""
     end()
+    st.session_state[_LEFT] = True
     state.change_view()
 
 
