@@ -15,7 +15,7 @@ from txcls.app.turns import BusyError
 give_back_freed_memory()
 page = st.navigation(
     [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in (*PAGES, LESSONS)],
-    position="top",
+    position="hidden" if st.context.is_embedded else "top",  # a frame has no room for a menu
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
 scroll_by_keyboard()

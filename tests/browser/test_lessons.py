@@ -1,7 +1,13 @@
 """Lessons in a real browser with the shipped checkpoints: gone through step by step, as a lecturer and as a student."""
 
+import csv
+import io
 import re
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,8 +16,10 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
 from tests.browser.server import serve
 from tests.browser.visiting import query, settle
+from txcls.inspection.tracing import trace_text
 from txcls.lessons import find_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.wording import words_in
+from txcls.predictor import Predictor
 
 PANEL = ".st-key-lesson_panel"
 ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]
@@ -189,3 +197,51 @@ def test_share_gives_the_link_and_its_qr_code(visitor: Page, shipped: Server) ->
     link = visitor.locator('[data-testid="stPopoverBody"] code')
     expect(link).to_contain_text("/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
     expect(visitor.get_by_alt_text("QR code of the link above")).to_be_visible()
+
+
+def test_a_charts_numbers_are_saved_as_csv(visitor: Page, shipped: Server) -> None:
+    visitor.goto(f"{shipped.address}/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
+    button = visitor.get_by_role("button", name=re.compile("Save .*-map as CSV"))
+    button.wait_for()
+    settle(visitor)
+    with visitor.expect_download() as waiting:
+        button.click()
+    text = waiting.value.path().read_text("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    traced = trace_text(Predictor.load("who_won"), "City beat United.")
+    names = [token.text for token in traced.tokens]
+    read = {(row["y"], row["x"]): float(row["value"]) for row in rows}
+    assert len(rows) == len(names) ** 2
+    for asking, of_query in zip(names, traced.attention[1, 0], strict=True):
+        for key, weight in zip(names, of_query, strict=True):
+            assert read[asking, key] == pytest.approx(float(weight), abs=1e-5)
+
+
+@pytest.mark.parametrize("path", ["?lesson=attention&step=3&embed=true", "attention?checkpoint=who_won&embed=true"])
+def test_a_page_works_in_a_frame_of_another_origin(
+    browser: Browser, shipped: Server, path: str, tmp_path: Path
+) -> None:
+    """As a learning platform shows it: another host and port, so other cookies and another origin."""
+    frame = f'<iframe src="{shipped.address}/{path}" width="1200" height="900"></iframe>'
+    (tmp_path / "course.html").write_text(f"<!doctype html><title>Course</title>{frame}", "utf-8")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    platform = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    Thread(target=platform.serve_forever, daemon=True).start()
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        page = context.new_page()
+        page.goto(f"http://localhost:{platform.server_port}/course.html")
+        inside = page.frame_locator("iframe")
+        box = inside.locator('[class*="st-key-text_box"] textarea')
+        box.fill("City beat United.")
+        box.press("Control+Enter")
+        expect(inside.get_by_text("Prediction: City").first).to_be_visible()
+        expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)
+        if "lesson" in path:
+            inside.locator(".st-key-lesson_next button").click()
+            expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "4")
+    finally:
+        context.close()
+        platform.shutdown()
+        platform.server_close()

@@ -570,7 +570,7 @@ def chart(
     file_name: str,
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
-    """A figure, its description for screen readers, and buttons that save it as PNG and SVG.
+    """A figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
 
     In lecture mode it fills the height that its slide has left, and has no buttons.
     """
