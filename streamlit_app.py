@@ -5,25 +5,26 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app import compute, layout
+from txcls.app import compute, layout, lesson
 from txcls.app.components.phone_menu import close_menu_on_phones
 from txcls.app.components.scrollers import scroll_by_keyboard
 from txcls.app.memory import give_back_freed_memory
-from txcls.app.pages import PAGES
+from txcls.app.pages import LESSONS, PAGES
 from txcls.app.turns import BusyError
 from txcls.app.uploads import bound_uploads
 
 give_back_freed_memory()
 bound_uploads()
 page = st.navigation(
-    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in PAGES],
-    position="top",
+    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in (*PAGES, LESSONS)],
+    position="hidden" if st.context.is_embedded else "top",  # a frame has no room for a menu
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
 scroll_by_keyboard()
 close_menu_on_phones(page.title)
 compute.import_what_computes()  # pages import parts of it themselves, which two threads must not do at once
 try:
+    lesson.arrive(next(one for one in (*PAGES, LESSONS) if one.title == page.title))
     page.run()
 except BusyError as busy:
     layout.say_busy(busy)

@@ -22,6 +22,7 @@ ADDRESSES = {
     "What if": "whatif",
     "Neighbourhood": "neighbourhood",
     "Language model": "language",
+    "Lessons": "lessons",
 }
 """Title in the menu, in its order, and address: links that people have saved lead there."""
 

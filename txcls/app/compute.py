@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from txcls.inspection.training_film import TrainingFilm
     from txcls.inspection.vocabulary import Tokenizers, VocabularySearch
     from txcls.inspection.walk import Walk
+    from txcls.lessons import Solved
     from txcls.predictor import Prediction, Predictor
 
 Asked = ParamSpec("Asked")
@@ -613,6 +614,15 @@ def lens(source: Source, text: str) -> "ClassLens":
     from txcls.inspection.lens import class_lens
 
     return class_lens(classifier(source), text)
+
+
+@_shared(heavy=True)
+def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> "Solved":
+    """A lesson's step with everything measured; `version` and `sources` tell changed files from earlier ones."""
+    from txcls.lessons import find_lesson, solve
+
+    lesson = find_lesson(name, language)
+    return solve(lesson.steps[at], lambda asked: classifier(source(asked)), language=lesson.language)
 
 
 @_shared(heavy=True)

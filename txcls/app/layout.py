@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import compute, head_stories, lecture, report_builder, state
+from txcls.app import compute, head_stories, lecture, lesson_panel, report_builder, share, state
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.components.save_chart import save_buttons
 from txcls.app.pages import PAGES, PageInfo
@@ -110,11 +110,16 @@ def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     return Opened(info, view)
 
 
-def open_own_page(info: PageInfo) -> Opened:
-    """Draw the heading of a page about the visitor's own files; it has no text box, and carries the text on."""
+def open_plain_page(info: PageInfo) -> Opened:
+    """Draw the heading of a page without a text box and a model of its own; the view is carried to the next page."""
     view, _ = _begin(info, compute.names(), {})
     _say_notes(view)
     return Opened(info, view)
+
+
+def close_plain_page() -> None:
+    """Draw the end of such a page: what listens to keys."""
+    lecture.end()
 
 
 def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[state.View, str]:
@@ -124,10 +129,18 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
     view = state.current_view(names, text_box=text_box, first_text=_first_text)
     question = questions.get(compute.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
+    lesson_panel.draw()
     if not lecture.is_on():
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.title(question, anchor=False, width="content")
-            lecture.start_button()
+            with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
+                share.button(view)
+                lecture.start_button()
+    if lesson_panel.covers(view):
+        state.publish(view)
+        lecture.end()
+        st.session_state.pop(text_box, None)  # set anew when the box is drawn, or the browser would show its old text
+        st.stop()
     return view, text_box
 
 
@@ -238,6 +251,7 @@ def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] 
     _say_left_out()
     submit_while_typing(TEXT_BOX, text=page.view.text)
     layers = None
+    lesson_panel.draw_answer()
     if isinstance(page, Page) and compute.is_loaded(page.source):
         layers = compute.classifier(page.source).checkpoint.config.model.n_layers
     lecture.end(layers=layers, at=at)
@@ -259,7 +273,7 @@ def say_busy(busy: BusyError) -> None:
 
 def link_to(page: Opened, other: PageInfo, label: str) -> None:
     """A link to another page with the same view."""
-    st.page_link(other.path, label=label, query_params=state.params_from_view(page.view))
+    st.page_link(other.path, label=label, query_params=state.link_params(page.view))
 
 
 class Waiting:
@@ -560,7 +574,7 @@ def chart(
     file_name: str,
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
-    """A figure, its description for screen readers, and buttons that save it as PNG and SVG.
+    """A figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
 
     In lecture mode it fills the height that its slide has left, and has no buttons.
     """

@@ -1,4 +1,6 @@
 """Lecture mode: pages as slides that fill the window, in large type; PageDown turns them, page after page.
+In a lesson they turn its steps, also outside lecture mode: in it, a step is its narration and question, the one slide
+of its page that it is about (`slide` in its state, else the first), and the answer.
 
 `slide` marks a part of a page as a slide; outside lecture mode it changes nothing. The browser shows one slide at a
 time and turns them without asking the server (`components/lecture.js`); after a page's last slide it asks for the next
@@ -12,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from txcls.app import pages, state
+from txcls.app import lesson, pages, state
 from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
 
 LEAST_FONT_PX = 24
@@ -65,9 +67,31 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
         yield
         return
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
-    slides.append({"shows": shows, "own_keys": own_keys})
+    slides.append({"shows": shows, "own_keys": own_keys, "n": len(slides)})
     with st.container(key=f"slide_{len(slides) - 1}"):
         yield
+
+
+@contextmanager
+def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
+    """In lecture mode, what is drawn in this block is a slide of the lesson, before or after those of the page.
+
+    `hides_answer` hides the prediction in the strip above it.
+    """
+    slides: list[dict[str, Any]] = st.session_state[_SLIDES]
+    slides.append({"shows": (), "own_keys": False, "n": len(slides), "lesson": True, "hides_answer": hides_answer})
+    with st.container(key=f"slide_{len(slides) - 1}"):
+        yield
+
+
+def _slides_of_step(place: lesson.Place) -> list[dict[str, Any]]:
+    """Those of the lesson, and between them the one slide of the page that the step is about."""
+    slides: list[dict[str, Any]] = st.session_state[_SLIDES]
+    own = [one for one in slides if "lesson" in one]
+    of_page = [one for one in slides if "lesson" not in one]
+    wanted = str(place.step.state.get(state.SLIDE, 1))
+    number = int(wanted) if wanted.isdecimal() else 1
+    return own[:1] + of_page[number - 1 : number] + own[1:]
 
 
 def step_part(name: str, layer: int | None) -> str:
@@ -86,18 +110,29 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
         is_broken: it ends with a message that stands outside of its slides.
     """
     info: pages.PageInfo = st.session_state[_PAGE]
-    here = pages.PAGES.index(info)
+    data = {
+        "on": is_on(),
+        "page": info.name,
+        "title": st.session_state[_TITLE],
+        "slides": [] if is_broken else st.session_state[_SLIDES],
+        "at": at,
+        "layers": layers,
+    }
+    if (place := lesson.now()) is not None:
+        n = len(place.lesson.steps)
+        data |= {
+            "page": f"{info.name} {place.name} {place.at}{' covered' * lesson.is_covered()}",
+            "slides": [] if is_broken else _slides_of_step(place),
+            "at": None,
+            "lesson": {"language": place.language, "at": place.at, "of": n},
+            "first": place.at == 0,
+            "last": place.at == n - 1 and not lesson.is_covered(),
+        }
+        bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0))
+        return
+    here = pages.PAGES.index(info) if info in pages.PAGES else -1
     bar_and_keys(
-        {
-            "on": is_on(),
-            "page": info.name,
-            "title": st.session_state[_TITLE],
-            "slides": [] if is_broken else st.session_state[_SLIDES],
-            "at": at,
-            "layers": layers,
-            "first": here == 0,
-            "last": here == len(pages.PAGES) - 1,
-        },
+        {**data, "first": here <= 0, "last": here in (-1, len(pages.PAGES) - 1)},
         on_mode=_switch,
         on_turn=lambda by: _turn(here + by, to_its_end=by < 0),
     )
@@ -115,7 +150,7 @@ def _switch() -> None:
 def _turn(to: int, *, to_its_end: bool) -> None:
     if not 0 <= to < len(pages.PAGES):
         return
-    params = state.params_from_view(state.shown_view())
+    params = state.link_params(state.shown_view())
     if to_its_end:
         params[state.SLIDE] = "last"
     st.session_state[_TURN_TO] = (pages.PAGES[to], params)

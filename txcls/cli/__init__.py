@@ -1,4 +1,5 @@
-"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, sizes, generate, import, export, data.
+"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, sizes, generate, import, export, data,
+lesson.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
@@ -12,7 +13,7 @@ from typing import NoReturn
 
 import typer
 
-from txcls.cli import data, export
+from txcls.cli import data, export, lesson
 from txcls.cli.evaluate import calibrate, evaluate
 from txcls.cli.inspect import inspect, sizes
 from txcls.cli.language import generate, import_weights
@@ -35,6 +36,7 @@ for command in (train, pretrain, evaluate, calibrate, predict, inspect, sizes, g
 app.command("import")(import_weights)
 app.add_typer(data.app, name="data")
 app.add_typer(export.app, name="export")
+app.add_typer(lesson.app, name="lesson")
 
 
 def main() -> NoReturn:

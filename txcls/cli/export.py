@@ -32,7 +32,32 @@ def page(
     """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
     from txcls.web.page import export_page
 
-    written = export_page(checkpoints, out, single_file=single_file)
+    _say(export_page(checkpoints, out, single_file=single_file), single_file=single_file)
+
+
+@app.command()
+def lesson(
+    lesson: Annotated[str, typer.Argument(metavar="LESSON", help="A lesson's file, or the name of a shipped lesson.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="The folder to write; an older page in it is replaced.")
+    ],
+    single_file: Annotated[
+        bool,
+        typer.Option("--single-file", help="Write index.html alone, which opens from a disk, with the weights in it."),
+    ] = False,
+    language: Annotated[
+        str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")
+    ] = "en",
+) -> None:
+    """Write a lesson as a page that needs no server: the same steps and questions, the models in the browser."""
+    from txcls.lessons import given_lesson
+    from txcls.web.lesson import export_lesson
+
+    _say(export_lesson(given_lesson(lesson, language), out, single_file=single_file), single_file=single_file)
+
+
+def _say(written: Path, *, single_file: bool) -> None:
+    """What was written, and how to look at it."""
     total = sum(file.stat().st_size for file in written.parent.iterdir())
     note(f"wrote {written} ({total / 1e6:.1f} MB{'' if single_file else ' with the files beside it'})")
     if not single_file:

@@ -5,6 +5,7 @@
 import {Classifier} from "./classifier.js";
 import {element} from "./dom.js";
 import {AttentionMap, classColours, drawScale, heatMap, percent, shortened, visible} from "./figures.js";
+import {LessonPanel} from "./lesson.js";
 import {Machine} from "./machine.js";
 import {Reader} from "./reader.js";
 import {sceneOf} from "./scene.js";
@@ -577,4 +578,23 @@ const given = fromAddress();
 colour();
 find("text").value = view.text;
 find("models").value = String(view.model);
-start(!given);
+if (page.lesson) {
+  new LessonPanel(find("lesson"), page.lesson, {
+    show: ({model, text, head, off, how}) => {
+      const before = view.model;
+      view.model = page.models.findIndex((one) => one.name === model);
+      Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null});
+      find("models").value = String(view.model);
+      find("how").value = how;
+      find("text").value = text;
+      if (shown.classifier && before === view.model) restore();
+      else start(false);
+    },
+    cover: (covered) => {
+      const main = document.querySelector("main");
+      if (main.hidden === covered) return;
+      main.hidden = covered;
+      if (!covered) answer(); // what is drawn measures its place
+    },
+  }).go(0);
+} else start(!given);

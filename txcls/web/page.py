@@ -10,7 +10,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ MODULES = (
     "ablation", "classifier",
 )  # fmt: skip
 """What computes, each module after those that it imports."""
-DRAWING = ("reader", "dom", "figures", "scene", "machine", "page")
+DRAWING = ("reader", "dom", "figures", "scene", "machine", "bins", "lesson", "page")
 """What draws the page."""
 SETTINGS = (
     "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
@@ -60,7 +60,13 @@ class _Model:
     """Start of the names of its files in a folder."""
 
 
-def export_page(checkpoints: Sequence[str | Path], out: str | Path, *, single_file: bool = False) -> Path:
+def export_page(
+    checkpoints: Sequence[str | Path],
+    out: str | Path,
+    *,
+    single_file: bool = False,
+    lesson: Mapping[str, Any] | None = None,
+) -> Path:
     """Write a page for these checkpoints into a folder; an older page there is replaced once the new one is complete.
 
     Args:
@@ -68,6 +74,7 @@ def export_page(checkpoints: Sequence[str | Path], out: str | Path, *, single_fi
         out: the folder.
         single_file: write index.html alone, which opens from a disk; else index.html, the weights beside it and a
             README.md for a static Space on Hugging Face, to be served by any host of files.
+        lesson: one that is shown beside it (`txcls.web.lesson`).
 
     Returns:
         index.html.
@@ -82,7 +89,7 @@ def export_page(checkpoints: Sequence[str | Path], out: str | Path, *, single_fi
     _check(models)
     try:
         with new_folder(target) as temporary:
-            (temporary / "index.html").write_bytes(_html(models, single_file=single_file))
+            (temporary / "index.html").write_bytes(_html(models, single_file=single_file, lesson=lesson))
             if not single_file:
                 for model in models:
                     (temporary / f"{model.file}.json").write_bytes(_json(model.description))
@@ -265,7 +272,7 @@ def _counted(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def _html(models: Sequence[_Model], *, single_file: bool) -> bytes:
+def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, Any] | None = None) -> bytes:
     """index.html, with the descriptions and weights in it or the names of the files that hold them."""
     descriptions = [model.description for model in models]
     texts = [one["tokenizer"]["config"] for one in descriptions]
@@ -278,7 +285,8 @@ def _html(models: Sequence[_Model], *, single_file: bool) -> bytes:
         for model in models
     ]
     code = script((*MODULES, *DRAWING))
-    style = "\n".join((HERE / f"{name}.css").read_text(encoding="utf-8") for name in ("page", "machine"))
+    sheets = ("page", "machine", "bins", "lesson")
+    style = "\n".join((HERE / f"{name}.css").read_text(encoding="utf-8") for name in sheets)
     sources = {
         "default-src": "'none'",
         "script-src": _hash(code),
@@ -293,13 +301,13 @@ def _html(models: Sequence[_Model], *, single_file: bool) -> bytes:
         for n, model in enumerate(models)
         if single_file
     ]
-    title = ", ".join(one["title"] or one["name"] for one in descriptions)
+    title = lesson["title"] if lesson else ", ".join(one["title"] or one["name"] for one in descriptions)
     filled = {
         "GENERATOR": f'{GENERATOR}{__version__}">',
         "POLICY": html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True),
         "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
         "STYLE": style,
-        "DATA": _json({"version": __version__, "tables": tables, "models": entries}).decode("utf-8"),
+        "DATA": _json({"version": __version__, "tables": tables, "models": entries, "lesson": lesson}).decode("utf-8"),
         "WEIGHTS": "\n".join(weights),
         "SCRIPT": code,
     }

@@ -12,6 +12,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   style.id = "txcls-slide"
   const last = data.slides.length - 1
   const asked = new URL(location.href).searchParams.get("slide")
+  document.querySelector(".st-key-lesson_panel")?.setAttribute("lang", data.lesson?.language ?? "en")
   if (lecture.page !== data.page || lecture.on !== data.on) {
     lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
     Object.assign(lecture, { page: data.page, on: data.on, asked: null })
@@ -26,24 +27,26 @@ export default function ({ data, parentElement, setTriggerValue }) {
       return
     }
     const slide = data.slides[lecture.at]
-    const selector = slide ? `.st-key-slide_${lecture.at}` : '[data-testid="stMainBlockContainer"]'
+    const selector = slide ? `.st-key-slide_${slide.n}` : '[data-testid="stMainBlockContainer"]'
     style.textContent = slide
       ? `${selector} {visibility: visible !important; opacity: 1 !important; z-index: 1 !important;}` +
-        (slide.own_keys ? "html {font-size: 17px !important;}" : "")
+        (slide.own_keys ? "html {font-size: 17px !important;}" : "") +
+        (slide.hides_answer ? ".st-key-lecture_strip .txcls-strip {visibility: hidden;}" : "")
       : `${selector} {visibility: visible !important; padding: 84px 32px !important;}` +
         '[data-testid="stMain"] {overflow-y: auto !important;}'
-    for (const one of data.slides.keys()) {
-      const element = document.querySelector(`.st-key-slide_${one}`)
-      if (element) element.inert = one !== lecture.at
+    for (const element of document.querySelectorAll('[class*="st-key-slide_"]')) {
+      element.inert = !element.matches(selector)
+      if (data.lesson) element.lang = data.slides.some((one) => one.lesson && element.matches(`.st-key-slide_${one.n}`))
+        ? data.lesson.language : "en"
     }
-    const [at, of] = data.at ?? [lecture.at, data.slides.length]
+    const [at, of] = data.lesson ? [data.lesson.at, data.lesson.of] : data.at ?? [lecture.at, data.slides.length]
     const heading = slide && document.querySelector(`${selector} :is(h2, h3)`)?.textContent
     find(".title").textContent = heading ?? data.title
     find(".title").title = data.title
     find(".count").textContent = of ? `${at + 1} / ${of}` : ""
     find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
-    find(".back").disabled = data.first && !at
-    find(".next").disabled = data.last && at >= of - 1
+    find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
+    find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
     drawMap(find(".map"), data.layers, slide?.shows ?? [])
     clearTimeout(lecture.fitting)
     if (slide?.own_keys) shrinkToFit(document.querySelector(selector), lecture, 40)
@@ -61,8 +64,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       button.click()
       return true
     }
-    if (!data.on) return false
-    if (!data.at && lecture.at + by >= 0 && lecture.at + by <= last) {
+    if (!data.on && !data.lesson) return false
+    if (data.on && !data.at && lecture.at + by >= 0 && lecture.at + by <= last) {
       lecture.at += by
       show()
     } else if (!(by > 0 ? data.last : data.first) && lecture.asked !== data.page) {
@@ -74,7 +77,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
   const direction = (event) => (isPlain(event) ? { PageDown: 1, PageUp: -1 }[event.key] : undefined)
-  const ownKeys = () => data.on && data.slides[lecture.at]?.own_keys
+  const ownKeys = () => data.on && !data.lesson && data.slides[lecture.at]?.own_keys
   // Before anything that has the focus: text boxes, menus and radio buttons would keep the key to themselves.
   const first = (event) => {
     if (event.key === "F9" && isPlain(event)) {
@@ -83,7 +86,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       return
     }
     const by = direction(event)
-    if (!by || (!data.on && !data.at)) return
+    if (!by || (!data.on && !data.at && !data.lesson)) return
     if (!ownKeys()) {
       if (turn(by)) swallow(event)
     } else if (event.target !== document.body) {

@@ -1,4 +1,4 @@
-"""Buttons that save a chart as PNG or SVG."""
+"""Buttons that save a chart as PNG or SVG, and its numbers as CSV."""
 
 from txcls.app.components.register import register
 
@@ -6,5 +6,5 @@ _save = register("save_chart", html="save_chart.html", js="save_chart.js", css="
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:
-    """Two buttons that save the Plotly chart of that key as displayed, rendered by the browser itself."""
+    """Three buttons that save the Plotly chart of that key as displayed, by the browser itself, and its numbers."""
     _save(data={"key": chart_key, "file": file_name}, key=f"save_{chart_key}")

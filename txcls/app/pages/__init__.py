@@ -41,3 +41,6 @@ PAGES = (
     REPORT := PageInfo("report", "Report", "How good is this classifier, and where does it fail?"),
     BATCH := PageInfo("batch", "Batch", "Which class does each row of a file belong to?"),
 )
+"""Those that show a model."""
+LESSONS = PageInfo("lessons", "Lessons", "What would you like to teach or learn?")
+"""The page at the end of the menu, from which lessons are begun."""

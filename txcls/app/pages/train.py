@@ -31,7 +31,7 @@ FIRST_MINUTES = 5
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_own_page(pages.TRAIN)
+    opened = layout.open_plain_page(pages.TRAIN)
     st.html(table_html.STYLE)
     read = own.job("read")
     with lecture.slide():

@@ -1,0 +1,247 @@
+"""Lessons in a real browser with the shipped checkpoints: gone through step by step, as a lecturer and as a student."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.server import serve
+from tests.browser.visiting import query, settle
+from txcls.inspection.tracing import trace_text
+from txcls.lessons import find_lesson, languages_of, lesson_names, read_code
+from txcls.lessons.wording import words_in
+from txcls.predictor import Predictor
+
+PANEL = ".st-key-lesson_panel"
+ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app with the shipped checkpoints."""
+    log = tmp_path_factory.mktemp("shipped") / "server.log"
+    with serve(log) as address:
+        yield Server(address, log)
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Browser, shipped: Server) -> Iterator[Page]:
+    """One page for all lessons, so that the app's files and the checkpoints are loaded once."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_MS)
+    watch = Watch()
+    context.on("page", lambda page: watch.on(page, urlsplit(shipped.address).netloc))
+    yield context.new_page()
+    context.close()
+    assert not watch.problems
+    assert not shipped.complaints()
+
+
+def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -> None:
+    more = "".join(f"&{key}={value}" for key, value in params.items())
+    page.goto(f"{server.address}/?lesson={name}&step={step}{more}")
+    expect(page.locator(f"{PANEL}, .st-key-slide_0").first).to_be_visible()
+    settle(page)
+
+
+def at_step(page: Page, number: int) -> None:
+    expect(page.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", str(number))
+    settle(page)
+
+
+def press_next(page: Page) -> None:
+    page.keyboard.press("PageDown")
+
+
+@pytest.mark.parametrize("name, language", ALL)
+def test_a_clicker_goes_through_every_step_of_every_lesson(
+    visitor: Page, shipped: Server, name: str, language: str
+) -> None:
+    lesson = find_lesson(name, language)
+    begin(visitor, shipped, name, lang=language)
+    for number, step in enumerate(lesson.steps, 1):
+        at_step(visitor, number)
+        panel = visitor.locator(PANEL)
+        expect(panel).to_contain_text(step.title)
+        expect(visitor).to_have_url(re.compile(rf"lesson={name}&step={number}&lang={language}"))
+        path = "" if step.page == "classify" else step.page
+        assert urlsplit(visitor.url).path.strip("/") == path
+        assert "[[" not in panel.inner_text()
+        if step.question is not None and not step.question.look:
+            expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
+            expect(visitor.locator('[class*="st-key-text_box"]')).to_have_count(0)
+            press_next(visitor)  # the answer, and the page with it
+            expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
+            expect(panel).to_contain_text(words_in(language)["shown"])
+            settle(visitor)
+        if step.page != "atlas":
+            expect(visitor.locator('[class*="st-key-text_box"] textarea').first).to_have_value(step.text)
+        expect(panel).to_have_attribute("lang", language)
+        press_next(visitor)
+    at_step(visitor, len(lesson.steps))
+
+
+def test_answers_are_judged_and_a_code_tells_of_them_at_the_end(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "attention")
+    panel = visitor.locator(PANEL)
+    panel.get_by_text("Rangers", exact=True).click()
+    visitor.locator(".st-key-lesson_check button").click()
+    expect(panel).to_contain_text("Right.")
+    visitor.locator(".st-key-lesson_next button").click()
+    at_step(visitor, 2)
+    visitor.locator(".st-key-lesson_next button").click()
+    at_step(visitor, 3)
+    panel.get_by_text("lost", exact=True).click()
+    visitor.locator(".st-key-lesson_check button").click()
+    expect(panel).to_contain_text("Not quite.")
+    for number in (4, 5, 6):
+        press_next(visitor)
+        at_step(visitor, number)
+        if number != 4:
+            press_next(visitor)  # shows the answer
+            expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
+            settle(visitor)
+    code = panel.locator("code").last.inner_text()
+    assert read_code(code).answers == (True, False, None, None, None)
+
+
+def test_what_is_changed_is_kept_aside_and_the_step_comes_back(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "attention", 3)
+    box = visitor.locator('[class*="st-key-text_box"] textarea')
+    box.fill("City beat United.")
+    box.press("Control+Enter")
+    expect(visitor.locator(".st-key-lesson_restore")).to_be_visible()
+    expect(visitor).to_have_url(re.compile(r"step=3&lang=en&text=City"))
+    visitor.reload()
+    expect(box).to_have_value("City beat United.")
+    visitor.locator(".st-key-lesson_restore button").click()
+    expect(box).to_have_value("Albion lost to Rangers at home.")
+    expect(visitor.locator(".st-key-lesson_restore")).to_have_count(0)
+    assert "text" not in query(visitor)
+    visitor.locator(".st-key-lesson_mine button").click()
+    expect(box).to_have_value("City beat United.")
+
+
+def test_another_page_keeps_the_lesson_and_the_way_back(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "attention", 3)
+    visitor.locator('[data-testid="stTopNavLink"]:visible', has_text="Classify").click()
+    expect(visitor.locator(".st-key-lesson_restore")).to_be_visible()
+    visitor.locator(".st-key-lesson_restore button").click()
+    expect(visitor).to_have_url(re.compile("/attention"))
+    at_step(visitor, 3)
+    visitor.locator(".st-key-lesson_leave button").click()
+    expect(visitor.locator(PANEL)).to_have_count(0)
+    assert "lesson" not in query(visitor)
+
+
+def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after(
+    visitor: Page, shipped: Server
+) -> None:
+    begin(visitor, shipped, "attention", mode="lecture")
+    count = visitor.locator(".bar .count")
+    expect(count).to_have_text("1 / 6")
+    shown = visitor.locator('[class*="st-key-slide_"]:not([inert])')
+    expect(shown).to_contain_text("Whom does it name?")
+    expect(visitor.locator(".st-key-lecture_strip .txcls-strip")).not_to_be_visible()
+    press_next(visitor)
+    expect(shown).not_to_contain_text("Whom does it name?")
+    press_next(visitor)
+    expect(shown).to_contain_text("The answer:")
+    press_next(visitor)
+    expect(count).to_have_text("2 / 6")
+    expect(shown).to_contain_text("A weighted mean")
+    visitor.keyboard.press("PageUp")
+    expect(count).to_have_text("1 / 6")
+    expect(shown).to_contain_text("The answer:")
+
+
+def test_words_are_dragged_by_keyboard(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "tokens", 2)
+    words = visitor.locator(f"{PANEL} .bin-words button")
+    expect(words).to_have_count(5)
+    known = {"beat", "city", "rangers"}
+    for word in ("arsenal", "beat", "chelsea", "city", "rangers"):
+        visitor.locator(f"{PANEL} .bin-words button", has_text=word).focus()
+        visitor.keyboard.press("Shift+ArrowDown")
+        if word not in known:
+            visitor.keyboard.press("Shift+ArrowDown")
+    settle(visitor)
+    visitor.locator(".st-key-lesson_check button").click()
+    expect(visitor.locator(PANEL)).to_contain_text("Right.")
+
+
+def test_a_lesson_fits_a_phone(visitor: Page, shipped: Server) -> None:
+    visitor.set_viewport_size({"width": 390, "height": 844})
+    try:
+        begin(visitor, shipped, "attention", 2)
+        width = visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert width <= 390
+        visitor.locator(".st-key-lesson_next button").click()
+        at_step(visitor, 3)
+    finally:
+        visitor.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_share_gives_the_link_and_its_qr_code(visitor: Page, shipped: Server) -> None:
+    visitor.goto(f"{shipped.address}/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
+    visitor.locator(".st-key-share button").first.click()
+    link = visitor.locator('[data-testid="stPopoverBody"] code')
+    expect(link).to_contain_text("/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
+    expect(visitor.get_by_alt_text("QR code of the link above")).to_be_visible()
+
+
+def test_a_charts_numbers_are_saved_as_csv(visitor: Page, shipped: Server) -> None:
+    visitor.goto(f"{shipped.address}/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
+    button = visitor.get_by_role("button", name=re.compile("Save .*-map as CSV"))
+    button.wait_for()
+    settle(visitor)
+    with visitor.expect_download() as waiting:
+        button.click()
+    text = waiting.value.path().read_text("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    traced = trace_text(Predictor.load("who_won"), "City beat United.")
+    names = [token.text for token in traced.tokens]
+    read = {(row["y"], row["x"]): float(row["value"]) for row in rows}
+    assert len(rows) == len(names) ** 2
+    for asking, of_query in zip(names, traced.attention[1, 0], strict=True):
+        for key, weight in zip(names, of_query, strict=True):
+            assert read[asking, key] == pytest.approx(float(weight), abs=1e-5)
+
+
+@pytest.mark.parametrize("path", ["?lesson=attention&step=3&embed=true", "attention?checkpoint=who_won&embed=true"])
+def test_a_page_works_in_a_frame_of_another_origin(
+    browser: Browser, shipped: Server, path: str, tmp_path: Path
+) -> None:
+    """As a learning platform shows it: another host and port, so other cookies and another origin."""
+    frame = f'<iframe src="{shipped.address}/{path}" width="1200" height="900"></iframe>'
+    (tmp_path / "course.html").write_text(f"<!doctype html><title>Course</title>{frame}", "utf-8")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    platform = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    Thread(target=platform.serve_forever, daemon=True).start()
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        page = context.new_page()
+        page.goto(f"http://localhost:{platform.server_port}/course.html")
+        inside = page.frame_locator("iframe")
+        box = inside.locator('[class*="st-key-text_box"] textarea')
+        box.fill("City beat United.")
+        box.press("Control+Enter")
+        expect(inside.get_by_text("Prediction: City").first).to_be_visible()
+        expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)
+        if "lesson" in path:
+            inside.locator(".st-key-lesson_next button").click()
+            expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "4")
+    finally:
+        context.close()
+        platform.shutdown()
+        platform.server_close()

@@ -1,0 +1,40 @@
+"""Codes at the end of a lesson."""
+
+import zlib
+
+import pytest
+
+from txcls.lessons import LessonError, make_code, read_code
+
+
+def test_a_code_says_what_was_answered() -> None:
+    answers = (True, False, None, True)
+    code = make_code("attention", answers)
+    assert code.startswith("attention.RWNR.")
+    assert read_code(code).answers == answers and read_code(code).lesson == "attention"
+    assert read_code(f" {code.lower()} ").answers == answers
+
+
+def test_its_checksum_is_a_crc_of_lesson_and_answers() -> None:
+    bits = zlib.crc32(b"a.R") & (1 << 25) - 1
+    letters = make_code("a", [True]).rpartition(".")[2]
+    value = 0
+    for letter in letters:
+        value = value * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
+    assert value == bits
+
+
+@pytest.mark.parametrize("code", ["", "attention", "attention.RWNX.00000", "attention.RW.0000", "../a.R.00000"])
+def test_what_is_no_code_is_refused(code: str) -> None:
+    with pytest.raises(LessonError, match="is no code"):
+        read_code(code)
+
+
+def test_every_slip_of_one_letter_is_found() -> None:
+    code = make_code("tokens", [True, False])
+    for place, letter in enumerate(code):
+        for other in "RWN05K":
+            slip = code[:place] + other + code[place + 1 :]
+            if other.lower() != letter.lower() and letter != ".":
+                with pytest.raises(LessonError):
+                    read_code(slip)

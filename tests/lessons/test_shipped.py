@@ -1,0 +1,77 @@
+"""The shipped lessons: everything they say is measured on the shipped checkpoints, and translations say the same."""
+
+from functools import cache
+
+import pytest
+
+from txcls.lessons import Lesson, check_lesson, find_lesson, languages_of, lesson_names
+from txcls.lessons.format import Choice, Drag
+from txcls.lessons.reading import ORDER, TEMPLATE, read_lesson
+from txcls.lessons.wording import words_in
+from txcls.listing import list_checkpoints
+from txcls.predictor import Predictor
+
+load = cache(Predictor.load)
+ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]
+
+
+def names() -> list[str]:
+    return [one.name for one in list_checkpoints().classifiers]
+
+
+def test_there_are_seven_in_two_languages() -> None:
+    assert lesson_names() == ORDER and len(ORDER) == 7
+    assert all(languages_of(name) == ("de", "en") for name in ORDER)
+
+
+@pytest.mark.parametrize("name, language", ALL)
+def test_all_they_say_is_what_the_models_do(name: str, language: str) -> None:
+    lesson = find_lesson(name, language)
+    solved = check_lesson(lesson, load, checkpoints=names())
+    assert len(solved) >= 5
+    for one in solved:
+        assert "[[" not in one.narration + one.why
+        if one.step.question is not None:
+            assert one.answer
+
+
+def shape(lesson: Lesson) -> list[object]:
+    """All of a lesson but its words."""
+    found: list[object] = []
+    for step in lesson.steps:
+        question = step.question
+        kept = step.model_dump(exclude={"title", "narration", "room", "question"})
+        if question is None:
+            found.append((kept, None))
+            continue
+        asked = question.model_dump(exclude={"ask", "why", "options", "groups", "unit"})
+        options = [(one.value, one.claim) for one in question.options] if isinstance(question, Choice) else []
+        n_groups = len(question.groups) if isinstance(question, Drag) else 0
+        found.append((kept, asked, options, n_groups))
+    return found
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_translation_has_the_same_steps_questions_and_measurements(name: str) -> None:
+    english, german = find_lesson(name, "en"), find_lesson(name, "de")
+    assert shape(english) == shape(german)
+    assert english.minutes == german.minutes
+    for one, other in zip(english.steps, german.steps, strict=True):
+        assert one.title != other.title and one.narration != other.narration
+
+
+def test_the_long_lesson_takes_45_minutes_and_asks_the_room_in_every_part() -> None:
+    lesson = find_lesson("course")
+    assert sum(step.minutes or 0 for step in lesson.steps) == lesson.minutes == 45
+    parts = list(dict.fromkeys(lesson.chapters))
+    for part in parts:
+        assert any(step.room for step, chapter in zip(lesson.steps, lesson.chapters, strict=True) if chapter == part)
+
+
+def test_the_words_around_lessons_are_translated_in_full() -> None:
+    assert set(words_in("en")) == set(words_in("de"))
+    assert words_in("de-AT") == words_in("de") and words_in("eo") == words_in("en")
+
+
+def test_the_template_passes_its_own_check() -> None:
+    assert len(check_lesson(read_lesson(TEMPLATE), load, checkpoints=names())) == 3

@@ -1,0 +1,141 @@
+"""Answers are measured on the model, and a lesson that says something else is refused."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.inspection.attribution import explain
+from txcls.inspection.tracing import trace_text
+from txcls.lessons import LessonError, check_lesson, is_right, read_lesson, solve
+from txcls.lessons.measures import measures
+from txcls.predictor import Predictor
+
+TEXT = "Rovers lost to Wanderers, who beat United last week."
+load = cache(Predictor.load)
+
+
+@pytest.fixture(scope="module")
+def model() -> Predictor:
+    return load("who_won")
+
+
+def lesson_with(tmp_path: Path, **fields: Any) -> Any:
+    step = {"title": "One", "page": "attention", "checkpoint": "who_won", "text": TEXT, "narration": "Look."} | fields
+    given = {"title": "T", "language": "en", "minutes": 1, "summary": "S", "steps": [step]}
+    file = tmp_path / "one.yaml"
+    file.write_text(yaml.safe_dump(given, allow_unicode=True), "utf-8")
+    return read_lesson(file)
+
+
+def fact(tmp_path: Path, **measure: Any) -> Any:
+    step = lesson_with(tmp_path, facts={"x": measure}).steps[0]
+    return step.facts["x"].result(load, step.checkpoint, step.text)
+
+
+def check(tmp_path: Path, **fields: Any) -> Any:
+    return check_lesson(lesson_with(tmp_path, **fields), load, checkpoints=["who_won", "ag_news"])
+
+
+def test_measures_are_those_of_the_inspection_functions(tmp_path: Path, model: Predictor) -> None:
+    prediction, traced = model.predict([TEXT])[0], trace_text(model, TEXT)
+    assert fact(tmp_path, measure="predicted_class") == prediction.label
+    assert fact(tmp_path, measure="probability") == pytest.approx(100 * prediction.ranked[0].probability)
+    assert fact(tmp_path, measure="tokens") == sum(not token.is_special for token in traced.tokens)
+    assert fact(tmp_path, measure="unknown", text="Chelsea beat City.") == 1
+    row = traced.attention[0, 1, 4]
+    assert fact(tmp_path, measure="most_attended", layer=1, head=2, query=5) == traced.tokens[int(row.argmax())].text
+    weight = fact(tmp_path, measure="attention_weight", layer=1, head=2, query=5, key=4)
+    assert weight == pytest.approx(100 * row[3], abs=1e-4)
+    effects = ablate_each(model, TEXT, heads="uniform")
+    effect = fact(tmp_path, measure="head_effect", layer=2, head=1, how="uniform")
+    assert effect == pytest.approx(100 * effects.heads[1, 0], abs=1e-4)
+    place = np.unravel_index(effects.heads.argmin(), effects.heads.shape)
+    assert fact(tmp_path, measure="strongest_head", how="uniform") == [f"{place[0] + 1}.{place[1] + 1}"]
+    changed = ablate(model, TEXT, [[Change("head", "zero", 0, 1)]]).changed[0]
+    assert fact(tmp_path, measure="predicted_class", switched=["1.2"]) == model.classes[int(changed.argmax())]
+    explained = explain(model, TEXT, methods=["leave_one_out"])
+    best = explained.words[int(explained.scores["leave_one_out"].argmax())].text
+    assert fact(tmp_path, measure="largest_attribution") == best
+
+
+def test_the_heads_that_flip_are_found_one_by_one(tmp_path: Path, model: Predictor) -> None:
+    settings = [[Change("head", "uniform", layer, head)] for layer in range(2) for head in range(2)]
+    result = ablate(model, TEXT, settings)
+    flipped = [name for name, row in zip(["1.1", "1.2", "2.1", "2.2"], result.changed, strict=True)
+               if row.argmax() != result.original.argmax()]  # fmt: skip
+    assert flipped and fact(tmp_path, measure="heads_that_flip", how="uniform") == flipped
+
+
+def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
+    listed = {name: fields for name, fields, _ in measures()}
+    assert listed["most_attended"] == "layer, head, query, words_only"
+    assert len(listed) >= 20 and all(what for _, _, what in measures())
+
+
+@pytest.mark.parametrize(
+    "fields, said",
+    [
+        ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: an address has no such part"),
+        ({"state": {"section": "arcs", "heads": "gone"}}, r"state\.heads: “gone” is not a value that it takes"),
+        ({"checkpoint": "nobody"}, r"checkpoint: There is no checkpoint “nobody”"),
+        ({"narration": "[[missing]]"}, r"narration: names \[\[missing\]\]"),
+        ({"claims": [{"measure": "predicted_class", "equals": "Rovers"}]},
+         r"claims\.1: predicted_class: states equals Rovers, the model gives Wanderers"),
+        ({"claims": [{"measure": "probability", "at_most": 50}]}, r"states at_most 50\.0, the model gives 100"),
+        ({"facts": {"x": {"measure": "head_effect", "layer": 3, "head": 1}}}, r"facts\.x: who_won has no head 3\.1"),
+        ({"facts": {"x": {"measure": "film_step", "accuracy": 90, "checkpoint": "ag_news"}}}, "no training film"),
+        ({"question": {"kind": "choice", "ask": "?", "options": ["Rovers", "City"],
+                       "answer": {"measure": "predicted_class"}}}, r"question\.options: the model gives 'Wanderers'"),
+        ({"question": {"kind": "choice", "ask": "?", "options": ["Rovers", "Wanderers"], "expected": "Rovers",
+                       "answer": {"measure": "predicted_class"}}}, r"expected: states Rovers, the model gives Wand"),
+        ({"question": {"kind": "number", "ask": "?", "answer": {"measure": "tokens"}, "expected": 3}},
+         r"expected: states 3\.0, the model gives 11"),
+        ({"question": {"kind": "heads", "ask": "?", "expected": ["2.1"],
+                       "answer": {"measure": "strongest_head", "how": "uniform"}}}, r"expected: states .*2\.1"),
+        ({"question": {"kind": "drag", "ask": "?", "groups": ["A"],
+                       "answer": {"measure": "grouping", "by": "known", "words": ["city", "zyx"]}}}, "2 groups"),
+        ({"question": {"kind": "choice", "ask": "?", "options": [
+            {"text": "one", "claim": {"measure": "probability", "at_least": 0}},
+            {"text": "two", "claim": {"measure": "probability", "at_least": 1}}]}}, "exactly one claim must be true"),
+    ],
+)  # fmt: skip
+def test_what_is_not_so_is_refused(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(LessonError, match=said):
+        check(tmp_path, **fields)
+
+
+def test_answers_of_each_kind_are_judged(tmp_path: Path) -> None:
+    def solved(**question: Any) -> Any:
+        return check(tmp_path, question={"ask": "?", **question})[0]
+
+    choice = solved(kind="choice", options=["Rovers", "Wanderers"], answer={"measure": "predicted_class"})
+    assert is_right(choice, 1) and not is_right(choice, 0)
+    number = solved(kind="number", answer={"measure": "tokens"}, tolerance=2)
+    assert is_right(number, 9) and is_right(number, 13) and not is_right(number, 8.9) and not is_right(number, None)
+    heads = solved(kind="heads", answer={"measure": "heads_that_flip", "how": "uniform"})
+    assert is_right(heads, list(reversed(heads.right))) and not is_right(heads, heads.right[:1])
+    words = ["to", "wanderers", "lost"]
+    order = solved(kind="drag", answer={"measure": "ranking", "words": words})
+    assert is_right(order, order.right) and not is_right(order, order.right[::-1])
+    assert list(order.offered) != order.right and sorted(order.offered) == sorted(words)
+    groups = solved(
+        kind="drag",
+        groups=["Known", "Unknown"],
+        answer={"measure": "grouping", "by": "known", "words": ["city", "zyx"]},
+    )
+    assert groups.right == [["city"], ["zyx"]] and groups.answer == "Known: city · Unknown: zyx"
+    assert is_right(groups, [["city"], ["zyx"]]) and not is_right(groups, [["zyx"], ["city"]])
+
+
+def test_facts_stand_in_the_texts_in_the_languages_notation(tmp_path: Path) -> None:
+    step = lesson_with(
+        tmp_path, checkpoint="ag_news", narration="**[[all]]** %", facts={"all": {"measure": "accuracy"}}
+    ).steps[0]
+    accuracy = 100 * load("ag_news").checkpoint.metrics["test"]["accuracy"]
+    assert solve(step, load).narration == f"**{accuracy:.1f}** %"
+    assert solve(step, load, language="de").narration == f"**{accuracy:.1f}** %".replace(".", ",")

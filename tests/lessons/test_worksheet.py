@@ -1,0 +1,50 @@
+"""A lesson on paper."""
+
+import re
+from functools import cache
+from xml.etree import ElementTree
+
+import pytest
+
+from txcls.lessons import find_lesson
+from txcls.lessons.markup import inline, to_html
+from txcls.lessons.pictures import picture_of
+from txcls.lessons.worksheet import worksheet
+from txcls.predictor import Predictor
+
+load = cache(Predictor.load)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_answers_stand_on_a_page_of_their_own_after_all_questions(language: str) -> None:
+    lesson = find_lesson("tokens", language)
+    page = worksheet(lesson, load)
+    asked, _, answers = page.partition('<section class="answers">')
+    assert f'<html lang="{language}">' in page and ".answers {break-before: page;}" in page
+    for step in lesson.steps:
+        assert step.question is not None
+        assert inline(step.question.ask) in asked
+    assert "Oliveira" in answers and "olive + ira" in page
+    assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)
+
+
+def test_a_picture_that_would_give_the_answer_away_stands_among_the_answers() -> None:
+    asked, _, answers = worksheet(find_lesson("attention"), load).partition('<section class="answers">')
+    assert asked.count("<svg") == 3  # one step without a question, and two maps to read
+    assert answers.count("<svg") == 3
+
+
+@pytest.mark.parametrize("name", ["tokens", "attention", "positions", "explanation", "training", "errors"])
+def test_every_step_has_a_picture_with_a_text_for_who_cannot_see_it(name: str) -> None:
+    for step in find_lesson(name).steps:
+        picture = picture_of(step, load)
+        drawn = ElementTree.fromstring(picture.svg)
+        assert drawn.get("aria-label") == picture.alt and len(drawn) >= 2
+
+
+def test_markdown_and_formulas_become_html_and_markup_does_not() -> None:
+    made = to_html("**bold** $a_i$ and <b onclick=x>no</b>\n\n$$\\frac{1}{2}$$ [a](javascript:alert(1)) `$5`")
+    assert "<strong>bold</strong>" in made and "<math" in made and "<mfrac>" in made
+    assert "<b " not in made and "&lt;b onclick=x&gt;" in made and "href" not in made
+    assert inline("one *line*") == "one <em>line</em>"
+    assert to_html("$\\nonsense{$") and "<p>" in to_html("costs $5 and $ 6")

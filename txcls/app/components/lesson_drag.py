@@ -1,0 +1,39 @@
+"""Words to bring into an order or into groups."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from txcls.web.page import script
+
+_WEB = Path(__file__).parent.parent.parent / "web"
+_bins = st.components.v2.component(
+    "txcls_lesson_drag",
+    html='<div class="bins"></div>',
+    js=f"{script(('dom', 'bins'))}\n{(Path(__file__).parent / 'lesson_drag.js').read_text(encoding='utf-8')}",
+    css=":host, .bins {font-family: var(--st-font); color: var(--st-text-color);}\n"
+    + (_WEB / "bins.css").read_text(encoding="utf-8"),
+)
+
+
+def word_bins(
+    words: Sequence[str], groups: Sequence[str], *, label: str, key: str, on_move: Callable[[list[list[str]]], None]
+) -> None:
+    """Draw the words in a row, and below it an empty row for each group.
+
+    Args:
+        words: what can be moved.
+        groups: names of the groups; none for an order.
+        label: for screen readers.
+        key: of the component.
+        on_move: called with the words of all rows before the next run, only if they are the given words.
+    """
+
+    def moved() -> None:
+        told = st.session_state[key]["moved"] or []
+        if sorted(str(word) for row in told for word in row) == sorted(words):
+            on_move([[str(word) for word in row] for row in told])
+
+    rows = [{"name": "", "words": list(words)}, *({"name": name, "words": []} for name in groups)]
+    _bins(data={"label": label, "rows": rows}, key=key, on_moved_change=moved)

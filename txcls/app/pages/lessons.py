@@ -1,0 +1,48 @@
+"""The lessons there are: what each teaches, how long it takes, and where it begins."""
+
+import streamlit as st
+
+from txcls.app import layout, lesson, lesson_panel, pages
+from txcls.errors import TxclsError
+from txcls.lessons import find_lesson, languages_of, lesson_names
+from txcls.lessons.wording import words_in
+
+
+def main() -> None:
+    """Draw the page."""
+    layout.open_plain_page(pages.LESSONS)
+    st.markdown(
+        "A lesson leads through the app's pages, asks before it shows, and computes every answer from the model. "
+        "PageDown and PageUp, as on a presenter's remote, go through it; F9 makes it slides. A lesson of your own is a "
+        "text file: `python -m txcls lesson new mine.yaml`."
+    )
+    for number, name in enumerate(lesson_names()):
+        _offer(name, number)
+    layout.close_plain_page()
+
+
+def _offer(name: str, number: int) -> None:
+    """One lesson, with a link for each of its languages."""
+    with st.container(border=True, key=f"lesson_card_{number}", gap="small"):
+        languages = sorted(languages_of(name), key=lambda one: (one != "en", one))
+        for language in languages:
+            try:
+                found = find_lesson(name, language)
+            except TxclsError as error:
+                st.warning(layout.plain(str(error)))
+                continue
+            if language == languages[0]:
+                minutes = words_in(language)["minutes"].format(minutes=f"{found.minutes:g}")
+                st.subheader(f"{found.title} · {minutes}", anchor=False)
+                st.markdown(found.summary)
+            first = lesson.Place(found.name, found.language, 0)
+            title = "" if language == languages[0] else f": {found.title}"
+            st.page_link(
+                first.page.path,
+                label=f"{lesson_panel.LANGUAGES.get(language, language)}{title} →",
+                query_params=first.params,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""A code that shows which questions of a lesson were answered: made and read without a server.
+
+`attention.RWR.7KQ2F`: the lesson, a letter for each question (R right, W wrong, N not answered), and a checksum. The
+checksum finds typing errors. It is no protection: anyone who reads this file can make a code. txcls/web/lesson.js makes
+the same codes in exported pages.
+"""
+
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from txcls.lessons.reading import LessonError
+
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's base 32, without letters that look like digits or like one another."""
+_CODE = re.compile(r"([a-z0-9_-]{1,80})\.([RWN]{1,100})\.([0-9A-Z]{5})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a code says: the lesson, and for each question whether the answer was right, None if there is none."""
+
+    lesson: str
+    answers: tuple[bool | None, ...]
+
+
+def make_code(lesson: str, answers: Sequence[bool | None]) -> str:
+    """The code of a lesson's answers."""
+    letters = "".join("N" if one is None else "R" if one else "W" for one in answers)
+    return f"{lesson}.{letters}.{_checksum(lesson, letters)}"
+
+
+def read_code(code: str) -> Answered:
+    """What a code says.
+
+    Raises:
+        LessonError: it is no code, or its checksum is wrong.
+    """
+    found = _CODE.fullmatch("".join(code.split()))
+    if found is None:
+        raise LessonError(f"{code[:60]!r} is no code of a lesson; wanted such as attention.RWR.7KQ2F")
+    lesson, letters, checksum = found[1].lower(), found[2].upper(), found[3].upper()
+    if checksum.translate(str.maketrans("OIL", "011")) != _checksum(lesson, letters):
+        raise LessonError(f"the checksum of {code[:60]!r} is wrong; was it copied in full?")
+    return Answered(lesson, tuple({"R": True, "W": False, "N": None}[letter] for letter in letters))
+
+
+def _checksum(lesson: str, letters: str) -> str:
+    """25 bits of the CRC-32 of both, as five characters."""
+    bits = zlib.crc32(f"{lesson}.{letters}".encode())
+    return "".join(ALPHABET[bits >> shift & 31] for shift in (20, 15, 10, 5, 0))

@@ -1,0 +1,53 @@
+"""Markdown with formulas as HTML: no markup of an author's own, formulas as MathML, nothing from the network."""
+
+import html
+import re
+from functools import cache
+
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+
+_FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$\n]+?)(?<!\s)\$", re.DOTALL)
+_PLACE = "\ue000{}\ue001"
+
+
+def to_html(text: str) -> str:
+    """Paragraphs, lists, emphasis, code and links to https of Markdown, and formulas between $ or $$, as HTML."""
+    formulas: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        shown_alone = found[1] is not None
+        formulas.append(_mathml((found[1] or found[2]).strip(), "block" if shown_alone else "inline"))
+        return _PLACE.format(len(formulas) - 1)
+
+    rendered: str = _markdown().render(_FORMULA.sub(keep, text.replace("\ue000", "").replace("\ue001", "")))
+    for number, formula in enumerate(formulas):
+        rendered = rendered.replace(_PLACE.format(number), formula)
+    return rendered.strip()
+
+
+def inline(text: str) -> str:
+    """The same for a line, without a paragraph around it."""
+    rendered = to_html(text)
+    single = rendered.startswith("<p>") and rendered.count("<p>") == 1 and rendered.endswith("</p>")
+    return rendered[3:-4] if single else rendered
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    made.validateLink = lambda url: url.startswith("https://")  # type: ignore[method-assign]
+    return made.disable("image")
+
+
+@cache
+def _mathml(latex: str, display: str) -> str:
+    # mypy sees no types in latex2mathml; it raises its own errors for what it cannot read.
+    from latex2mathml import exceptions
+
+    errors = tuple(one for one in vars(exceptions).values() if isinstance(one, type) and issubclass(one, Exception))
+    try:
+        made: str = convert(latex, display=display)
+    except errors:
+        return f"<code>{html.escape(latex)}</code>"
+    return made

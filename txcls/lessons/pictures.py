@@ -1,0 +1,202 @@
+"""A step's picture as SVG from measured numbers: for paper, and for pages without a server."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.address import View, view_from_params
+from txcls.lessons.format import Step
+from txcls.lessons.measures import Load
+from txcls.lessons.wording import words_in
+
+if TYPE_CHECKING:
+    from txcls.predictor import Predictor
+
+Floats = NDArray[np.float64]
+WIDTH = 640
+"""Width of a picture in its own units."""
+INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
+LONGEST = 18
+"""Most characters of a name."""
+MOST_TOKENS, MOST_BARS = 24, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An SVG, and what it shows in words."""
+
+    svg: str
+    alt: str
+
+
+def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
+    """What a step's page shows, as one picture.
+
+    Raises:
+        TxclsError: the checkpoint cannot be loaded, or reads no word in the text.
+    """
+    words = words_in(language)
+    classifier = load(step.checkpoint)
+    view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
+    if step.page == "attention" or (step.page == "steps" and view.step in ("softmax", "scores", "weighted")):
+        head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
+        return _picture(_map(classifier, step.text, view), words["alt_map"].format(head=head))
+    if step.page in ("switchboard", "atlas"):
+        return _picture(_board(classifier, step.text, view), words["alt_board"])
+    if step.page == "explanation":
+        return _picture(_scores(classifier, step.text), words["alt_scores"])
+    if step.page == "film" and classifier.checkpoint.snapshots is not None:
+        return _picture(_film(classifier, view.training_step), words["alt_film"])
+    if step.page in ("tokens", "steps"):
+        return _picture(_tokens(classifier, step.text), words["alt_tokens"])
+    texts = [step.text, *([view.changed] if view.changed else [])]
+    return _picture(_answers(classifier, texts), words["alt_bars"])
+
+
+def _picture(drawn: tuple[int, list[str]], alt: str) -> Picture:
+    """The SVG of a height and its elements."""
+    height, parts = drawn
+    inside = "".join(parts)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-size="14"'
+    svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{inside}</svg>'
+    return Picture(svg, alt)
+
+
+def _text(x: float, y: float, said: str, *, anchor: str = "start", fill: str = INK, size: int = 14) -> str:
+    shown = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}">'
+        f"{html.escape(_printable(shown))}</text>"
+    )
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else "\ufffd" for one in text)
+
+
+def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}" fill="{fill}"/>'
+
+
+def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str], top: int = 0) -> tuple[int, list[str]]:
+    """Horizontal bars; negative ones are orange and start with a minus sign, so that colour alone tells nothing."""
+    most = max((abs(one) for one in values), default=1.0) or 1.0
+    parts = []
+    for row, (name, value, said) in enumerate(zip(names, values, written, strict=True)):
+        y = top + 26 * row
+        length = 340 * abs(value) / most
+        parts += [
+            _text(170, y + 17, name, anchor="end"),
+            _box(180, y + 4, length, 18, ORANGE if value < 0 else BLUE),
+            _text(186 + length, y + 17, said),
+        ]
+    return top + 26 * len(names) + 4, parts
+
+
+def _answers(classifier: "Predictor", texts: Sequence[str]) -> tuple[int, list[str]]:
+    height, parts = 0, []
+    for number, text in enumerate(texts):
+        if len(texts) > 1:
+            parts.append(_text(0, height + 16, f"{number + 1}: {text}", size=14))
+            height += 24
+        ranked = classifier.predict([text], top_k=5)[0].ranked
+        percents = [100 * one.probability for one in ranked]
+        height, drawn = _bars([one.label for one in ranked], percents, [f"{one:.1f} %" for one in percents], height)
+        parts += drawn
+    return height, parts
+
+
+def _scores(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
+    from txcls.inspection.attribution import explain
+
+    found = explain(classifier, text, methods=("leave_one_out",))
+    scores = found.scores["leave_one_out"]
+    order = np.argsort(-np.abs(scores))[:MOST_BARS]
+    kept = sorted(int(place) for place in order)
+    values = [float(scores[place]) for place in kept]
+    written = [f"{one:+.2f}".replace("-", "−") for one in values]
+    return _bars([found.words[place].text for place in kept], values, written)
+
+
+def _tokens(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
+    """One box for each token, unknown ones with a dashed frame and a question mark."""
+    parts, x, y = [], 0.0, 0
+    for token in classifier.encoder.encode(text).tokens:
+        said = token.text + ("?" if token.is_unknown else "")
+        width = 9.0 * min(len(said), LONGEST) + 14
+        if x + width > WIDTH:
+            x, y = 0.0, y + 36
+        dashes = ' stroke-dasharray="4 3"' if token.is_unknown else ""
+        parts.append(
+            f'<rect x="{x + 1:.1f}" y="{y + 2}" width="{width - 4:.1f}" height="28" rx="4" fill="{PALE}" '
+            f'stroke="{INK}"{dashes}/>'
+        )
+        parts.append(_text(x + width / 2 - 1, y + 21, said, anchor="middle"))
+        x += width
+    return y + 36, parts
+
+
+def _map(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str]]:
+    """The pattern of one head: darker cells have more weight, and large weights are written in."""
+    from txcls.inspection.tracing import trace_text
+
+    traced = trace_text(classifier, text)
+    layer, head = max(view.layer, 0), max(view.head, 0)
+    names = [token.text for token in traced.tokens][:MOST_TOKENS]
+    pattern = traced.attention[layer, head][: len(names), : len(names)]
+    size = min(46.0, (WIDTH - 120) / max(len(names), 1))
+    parts = []
+    for row, name in enumerate(names):
+        parts.append(_text(112, 100 + size * (row + 0.65), name, anchor="end", size=12))
+        x = 122 + size * (row + 0.5)
+        parts.append(f'<g transform="rotate(-50 {x:.1f} 92)">{_text(x, 92, name, size=12)}</g>')
+        for column, weight in enumerate(pattern[row]):
+            at = (118 + size * column, 100 + size * row)
+            shade = round(255 * (1 - float(weight)))
+            parts.append(_box(*at, size - 1, size - 1, f"#{shade:02x}{(shade + 2 * 255) // 3:02x}ff"))
+            if weight >= 0.1 and size >= 26:
+                ink = "#ffffff" if weight > 0.7 else INK
+                written = f"{float(weight):.1f}"
+                parts.append(_text(at[0] + size / 2, at[1] + size * 0.62, written, anchor="middle", fill=ink, size=11))
+    return int(104 + size * len(names)), parts
+
+
+def _board(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str]]:
+    """One cell for each head, with the change in the winner's probability in percentage points."""
+    from txcls.inspection.ablation import How, Means, ablate_each
+
+    how: How = "zero" if view.heads == "off" else view.heads
+    effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
+    parts = []
+    for layer, row in enumerate(effects):
+        for head, effect in enumerate(row):
+            x, y = 130 * head, 62 * layer
+            share = min(1.0, abs(float(effect)) / max(1.0, float(np.abs(effects).max())))
+            pale, middle = int(255 - 110 * share), int(255 - 60 * share)
+            fill = f"#{pale:02x}{middle:02x}ff" if effect < 0 else f"#ff{middle:02x}{pale:02x}"
+            parts.append(_box(x, y, 126, 58, fill))
+            parts.append(_text(x + 8, y + 20, f"{layer + 1}.{head + 1}", size=13))
+            parts.append(_text(x + 63, y + 42, f"{effect:+.1f}".replace("-", "−"), anchor="middle", size=18))
+    return 62 * len(effects) + 2, parts
+
+
+def _film(classifier: "Predictor", at: int) -> tuple[int, list[str]]:
+    """Accuracy over the kept states, evenly spaced, with every third step's number below."""
+    assert classifier.checkpoint.snapshots is not None
+    rows = classifier.checkpoint.snapshots.rows
+    xs = np.linspace(50, WIDTH - 20, len(rows))
+    ys = [200 - 180 * row.validation_accuracy for row in rows]
+    parts = [f'<path d="M50 20V200H{WIDTH - 20}" fill="none" stroke="{INK}"/>']
+    parts += [_text(44, 205 - 1.8 * value, f"{value} %", anchor="end", size=12) for value in (0, 50, 100)]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
+    parts.append(f'<polyline points="{points}" fill="none" stroke="{BLUE}" stroke-width="2.5"/>')
+    for number, (row, x, y) in enumerate(zip(rows, xs, ys, strict=True)):
+        here = row.step == at
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if here else 3}" fill="{ORANGE if here else BLUE}"/>')
+        if number % 3 == 0 or here:
+            parts.append(_text(x, 220 if number % 3 == 0 else 236, f"{row.step:,}", anchor="middle", size=12))
+    return 242, parts

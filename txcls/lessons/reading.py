@@ -1,0 +1,278 @@
+"""Lessons from files: YAML with a safe loader, checked field by field, and those that are shipped with the package."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from txcls.address import page_names
+from txcls.errors import TxclsError, listed, shown
+from txcls.lessons.format import Include, LessonFile, Step
+
+SHIPPED = Path(__file__).parent / "shipped"
+"""Lessons of the package: NAME.LANGUAGE.yaml."""
+TEMPLATE = Path(__file__).parent / "template.yaml"
+"""What `lesson new` writes."""
+ORDER = ("tokens", "attention", "positions", "explanation", "training", "errors", "course")
+"""The shipped lessons, in the order in which they are listed."""
+_NAMED = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
+LARGEST_FILE = 1_000_000
+DEEPEST = 3
+"""How many lessons may be nested in one another."""
+
+
+class LessonError(TxclsError):
+    """A lesson's file cannot be read or is not one, or what it says is not what the model does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson with all its steps.
+
+    Attributes:
+        name: of its file, without the language.
+        source: the file, for messages.
+        steps: those of included lessons too, in order.
+        chapters: for each step the title of the included lesson that it is from, "" for its own.
+        version: another one whenever its file has changed.
+    """
+
+    name: str
+    source: str
+    title: str
+    language: str
+    minutes: float
+    summary: str
+    steps: tuple[Step, ...]
+    chapters: tuple[str, ...]
+    version: str = ""
+
+    def where(self, step: int, field: str = "") -> str:
+        """Start of a message about a step, from 0."""
+        place = f"{self.source}: step {step + 1} ({self.steps[step].title})"
+        return f"{place}: {field}" if field else place
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which on, off, yes and no are the words that they are, and a key may not stand twice."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool" or first in "tTfF"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+    for key in keys:
+        if not isinstance(key, str):
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a word", node.start_mark)
+        if keys.count(key) > 1:
+            raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands here twice", node.start_mark)
+    values = [loader.construct_object(value, deep=True) for _, value in node.value]  # type: ignore[no-untyped-call]
+    return dict(zip(keys, values, strict=True))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
+    """A lesson from a file; lessons that it includes are looked for beside it and among those shipped.
+
+    Raises:
+        LessonError: the file cannot be read, is no YAML, or a field is missing, unknown or invalid; the message names
+            file, step and field.
+    """
+    file = Path(path)
+    given = _parse(file)
+    try:
+        made = LessonFile.model_validate(given)
+    except ValidationError as error:
+        raise LessonError(f"{file}: {_explain(error, given)}") from None
+    steps, chapters = _expanded(made, file, depth=len(beside))
+    stem = file.name.removesuffix(".yaml").removesuffix(".yml").removesuffix(f".{made.language}")
+    name = re.sub(r"[^a-z0-9_-]+", "-", stem.lower()).strip("-")[:80] or "lesson"
+    lesson = Lesson(
+        name, str(file), made.title, made.language, made.minutes, made.summary, tuple(steps), tuple(chapters)
+    )
+    for number, step in enumerate(steps):
+        if step.page not in page_names():
+            raise LessonError(
+                f"{lesson.where(number, 'page')}: there is no page {shown(step.page)}; there are {listed(page_names())}"
+            )
+    return lesson
+
+
+def find_lesson(name: str, language: str = "en") -> Lesson:
+    """A lesson by name; in English, or else the first there is, where there is none in that language.
+
+    Raises:
+        LessonError: there is none of that name.
+    """
+    file = lesson_file(name, language)
+    return _loaded(file, file.stat().st_mtime_ns)
+
+
+def lesson_file(name: str, language: str = "en") -> Path:
+    """The file of a lesson, from the folder that TXCLS_LESSONS names or from those shipped.
+
+    Raises:
+        LessonError: there is none of that name.
+    """
+    files = {one.name.split(".")[1]: one for one in reversed(_files()) if one.name.split(".")[0] == name}
+    if not files:
+        raise LessonError(f"there is no lesson {shown(name, limit=80)}; there are {listed(lesson_names())}")
+    return files.get(language) or files.get("en") or files[min(files)]
+
+
+def lesson_names() -> tuple[str, ...]:
+    """Names of the lessons, those of one's own first."""
+    return tuple(dict.fromkeys(one.name.split(".")[0] for one in _files()))
+
+
+def languages_of(name: str) -> tuple[str, ...]:
+    """Languages in which a lesson exists."""
+    return tuple(dict.fromkeys(one.name.split(".")[1] for one in _files() if one.name.split(".")[0] == name))
+
+
+def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
+    """A lesson by the path of its file, or else by the name of a shipped one.
+
+    Raises:
+        LessonError: there is neither.
+    """
+    path = Path(path_or_name)
+    if path.is_file() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        return read_lesson(path)
+    return find_lesson(path_or_name, language)
+
+
+def write_template(file: str | Path) -> None:
+    """Write a lesson to begin with.
+
+    Raises:
+        LessonError: the file exists, or cannot be written.
+    """
+    try:
+        with Path(file).open("x", encoding="utf-8") as target:
+            target.write(TEMPLATE.read_text(encoding="utf-8"))
+    except FileExistsError:
+        raise LessonError(f"{file}: exists; choose another name") from None
+    except OSError as error:
+        raise LessonError(f"{file}: cannot be written: {error.strerror or error}") from None
+
+
+def _files() -> tuple[Path, ...]:
+    own = os.environ.get("TXCLS_LESSONS")
+    folders = ([Path(own)] if own else []) + [SHIPPED]
+    found = [sorted(folder.glob("*.yaml"), key=_place) for folder in folders]
+    return tuple(one for files in found for one in files if _NAMED.fullmatch(one.name))
+
+
+def _place(file: Path) -> tuple[int, str]:
+    """Shipped lessons stand in the order of a course; others by name."""
+    name = file.name.split(".")[0]
+    return ORDER.index(name) if name in ORDER else -1, file.name
+
+
+@lru_cache(maxsize=200)
+def _loaded(file: Path, version: int) -> Lesson:
+    return replace(read_lesson(file), version=str(version))
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise LessonError(f"{file}: larger than {LARGEST_FILE:,} bytes; a lesson is a short text")
+        text = file.read_text(encoding="utf-8")
+        if _aliased(text):
+            raise LessonError(f"{file}: uses YAML anchors (& and *), which a lesson may not; write the value out")
+        given = yaml.load(text, _Loader)
+    except OSError as error:
+        raise LessonError(f"{file}: cannot be read: {error.strerror or error}; `txcls lesson new` writes one") from None
+    except (UnicodeDecodeError, RecursionError):
+        raise LessonError(f"{file}: is no YAML in UTF-8; `txcls lesson new` writes an example") from None
+    except yaml.YAMLError as error:
+        raise LessonError(f"{file}: is no YAML: {error}") from None
+    if not isinstance(given, dict):
+        raise LessonError(f"{file}: wanted fields such as title and steps; `txcls lesson new` writes an example")
+    return given
+
+
+def _aliased(text: str) -> bool:
+    """Whether there are references, with which a few bytes can grow to gigabytes."""
+    return any(isinstance(event, yaml.events.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader))
+
+
+def _expanded(made: LessonFile, file: Path, *, depth: int) -> tuple[list[Step], list[str]]:
+    """All steps, and for each the title of the lesson that it was included from."""
+    steps: list[Step] = []
+    chapters: list[str] = []
+    for number, one in enumerate(made.steps):
+        if isinstance(one, Step):
+            steps.append(one)
+            chapters.append("")
+            continue
+        other = _included(one, made.language, file, f"{file}: step {number + 1}: lesson", depth)
+        chosen = one.steps or range(1, len(other.steps) + 1)
+        if wrong := [place for place in chosen if not 1 <= place <= len(other.steps)]:
+            raise LessonError(
+                f"{file}: step {number + 1}: steps: {one.lesson} has no step {wrong[0]}; it has {len(other.steps)}"
+            )
+        taken = [other.steps[place - 1].model_copy(update={"minutes": None}) for place in chosen]
+        taken[0] = taken[0].model_copy(update={"minutes": one.minutes or other.minutes})
+        if one.room is not None:
+            taken[-1] = taken[-1].model_copy(update={"room": one.room})
+        steps += taken
+        chapters += [other.title] * len(taken)
+    return steps, chapters
+
+
+def _included(one: Include, language: str, file: Path, where: str, depth: int) -> Lesson:
+    if depth >= DEEPEST:
+        raise LessonError(f"{where}: {one.lesson} is included too deep; do lessons include one another?")
+    for candidate in (file.parent / f"{one.lesson}.{language}.yaml", file.parent / f"{one.lesson}.yaml"):
+        if "/" not in one.lesson and candidate.is_file():
+            return read_lesson(candidate, beside=[file.parent] * (depth + 1))
+    try:
+        return read_lesson(lesson_file(one.lesson, language), beside=[file.parent] * (depth + 1))
+    except LessonError as error:
+        raise LessonError(f"{where}: {error}") from None
+
+
+def _explain(error: ValidationError, given: dict[str, Any]) -> str:
+    """All problems in one line: `step 2 (Heads): question.answer: …`."""
+    problems = []
+    for item in error.errors(include_url=False):
+        path = [part for part in item["loc"] if not (isinstance(part, str) and part in _TAGS)]
+        where = ""
+        if path[:1] == ["steps"] and len(path) > 1 and isinstance(path[1], int):
+            step = given["steps"][path[1]]
+            is_include = isinstance(step, dict) and "lesson" in step
+            if ("Step" if is_include else "Include") in item["loc"]:
+                continue  # of the kind of item that this one is not
+            title = step.get("title") if isinstance(step, dict) else None
+            where = f"step {path[1] + 1}" + (f" ({shown(title, limit=60)})" if title else "") + ": "
+            path = path[2:]
+        field = ".".join(str(part) for part in path)
+        if item["type"] == "extra_forbidden":
+            what = "unknown field"
+        elif item["type"] == "value_error":
+            what = str(item["ctx"]["error"])
+        elif item["type"] == "missing":
+            what = "missing"
+        else:
+            what = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
+        problems.append(f"{where}{field}: {what}" if field else f"{where}{what}")
+    return "; ".join(dict.fromkeys(problems))
+
+
+_TAGS = {"Step", "Include", "choice", "number", "drag", "heads"}
+"""Names that pydantic puts into the place of a problem where a field may be of several kinds."""

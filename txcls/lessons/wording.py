@@ -1,0 +1,23 @@
+"""What the app, worksheets and exported pages say around a lesson, in its language."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+FOLDER = Path(__file__).parent / "words"
+
+
+def words_in(language: str) -> Mapping[str, str]:
+    """Key to words in a language; in English where there is no file for it."""
+    return _words(language.partition("-")[0])
+
+
+@cache
+def _words(language: str) -> Mapping[str, str]:
+    file = FOLDER / f"{language}.yaml"
+    english: dict[str, str] = yaml.safe_load((FOLDER / "en.yaml").read_text(encoding="utf-8"))
+    if not file.is_file():
+        return english
+    return english | yaml.safe_load(file.read_text(encoding="utf-8"))

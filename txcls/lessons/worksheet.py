@@ -1,0 +1,113 @@
+"""A lesson as a page to print: questions with room for answers, pictures, and the answers on a page of their own."""
+
+import html
+from collections.abc import Mapping
+from pathlib import Path
+
+from txcls.lessons.format import Choice, Drag, Heads
+from txcls.lessons.markup import inline, to_html
+from txcls.lessons.measures import Load
+from txcls.lessons.pictures import picture_of
+from txcls.lessons.reading import Lesson, LessonError
+from txcls.lessons.solving import Solved, solve
+from txcls.lessons.wording import words_in
+
+_STYLE = Path(__file__).parent / "worksheet.css"
+
+
+def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
+    """Write the worksheet as one HTML file that needs nothing else.
+
+    Raises:
+        LessonError: the file cannot be written.
+        TxclsError: something cannot be measured.
+    """
+    page = worksheet(lesson, load)
+    try:
+        Path(target).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise LessonError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+def worksheet(lesson: Lesson, load: Load) -> str:
+    """The worksheet as HTML.
+
+    A step's picture stands with its question if one needs it to answer, and among the answers if it gives them away.
+    """
+    words = words_in(lesson.language)
+    solved = [solve(step, load, language=lesson.language) for step in lesson.steps]
+    asked = [_asked(number, one, load, lesson, words) for number, one in enumerate(solved)]
+    answers = [
+        _answered(number, one, load, lesson) for number, one in enumerate(solved) if one.step.question is not None
+    ]
+    title = html.escape(lesson.title)
+    return f"""<!doctype html>
+<html lang="{html.escape(lesson.language)}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{_STYLE.read_text(encoding="utf-8")}</style>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+{to_html(lesson.summary)}
+<p class="who"><span>{words["name"]}</span><span>{words["date"]}</span></p>
+</header>
+<main>
+{chr(10).join(asked)}
+</main>
+<section class="answers">
+<h1>{words["answers"]}: {title}</h1>
+{chr(10).join(answers)}
+</section>
+</body>
+</html>
+"""
+
+
+def _asked(number: int, solved: Solved, load: Load, lesson: Lesson, words: Mapping[str, str]) -> str:
+    step = solved.step
+    question = step.question
+    parts = [
+        f"<h2>{number + 1}. {html.escape(step.title)}</h2>",
+        to_html(solved.narration),
+        f'<p class="text"><small>{html.escape(step.checkpoint)}</small>{html.escape(step.text)}</p>',
+    ]
+    if question is None or question.look:
+        picture = picture_of(step, load, language=lesson.language)
+        parts.append(f"<figure>{picture.svg}</figure>")
+    if question is not None:
+        parts += [f'<div class="ask">{inline(question.ask)}</div>', _room_for(solved, words)]
+    if step.room:
+        parts.append(f'<div class="room"><b>{words["room"]}</b> {inline(step.room)}</div>')
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
+    """Boxes to tick, words, or lines to write on."""
+    question = solved.step.question
+    if isinstance(question, Choice | Heads):
+        rows = "".join(f"<li>{inline(one)}</li>" for one in solved.offered)
+        return f'<ul class="options">{rows}</ul>'
+    if isinstance(question, Drag):
+        offered = "".join(f"<span>{html.escape(one)}</span>" for one in solved.offered)
+        lines = [f"{html.escape(group)}: " for group in question.groups] or [words["words_in_order"]]
+        drawn = "".join(f'<div class="line"><b>{one}</b></div>' for one in lines)
+        return f'<div class="words">{offered}</div>{drawn}'
+    return '<div class="line"></div>'
+
+
+def _answered(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:
+    step = solved.step
+    assert step.question is not None
+    parts = [
+        f"<h2>{number + 1}. {html.escape(step.title)}</h2>",
+        f"<div><b>{inline(solved.answer)}</b></div>",
+        to_html(solved.why) if solved.why else "",
+    ]
+    if not step.question.look:
+        parts.append(f"<figure>{picture_of(step, load, language=lesson.language).svg}</figure>")
+    return f"<section>{''.join(parts)}</section>"

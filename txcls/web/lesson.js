@@ -1,0 +1,177 @@
+// A lesson beside the page: narration, question before reveal, answers judged here, a code at the end. The texts come from
+// the lesson's author and were made into HTML by txcls/lessons/markup.py, which lets no markup of the author's through.
+
+import {wordBins} from "./bins.js";
+import {element} from "./dom.js";
+
+const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/** The checksum of a code, as txcls/lessons/codes.py has it: 25 bits of a CRC-32. */
+export function checksum(text) {
+  let crc = 0xffffffff;
+  for (const character of text) { // a code is ASCII
+    crc ^= character.charCodeAt(0);
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  crc = (crc ^ 0xffffffff) >>> 0;
+  return [20, 15, 10, 5, 0].map((shift) => ALPHABET[(crc >>> shift) & 31]).join("");
+}
+
+/** The code of answers: true, false, or null for a question that was not answered. */
+export function lessonCode(name, answers) {
+  const letters = answers.map((one) => (one === null ? "N" : one ? "R" : "W")).join("");
+  return `${name}.${letters}.${checksum(`${name}.${letters}`)}`;
+}
+
+/** Whether an answer to a step's question is right. */
+export function isRight({kind, right, groups, tolerance}, given) {
+  if (kind === "number") return Math.abs(given - right) <= tolerance + 1e-9;
+  const sorted = (list) => JSON.stringify([...list].sort());
+  if (kind === "heads") return sorted(given) === sorted(right);
+  if (kind === "drag" && groups.length) return given.every((row, place) => sorted(row) === sorted(right[place]));
+  return JSON.stringify(given) === JSON.stringify(right);
+}
+
+export class LessonPanel {
+  /** @param {HTMLElement} root @param {any} lesson
+   * @param {{show: (step: any) => void, cover: (covered: boolean) => void}} page what shows a step's view, and hides it */
+  constructor(root, lesson, {show, cover}) {
+    Object.assign(this, {root, lesson, showStep: show, cover});
+    this.at = 0;
+    /** Of each step: null, or what was given (undefined if the answer was only shown) and whether it is right. */
+    this.given = lesson.steps.map(() => /** @type {null | {right: boolean | null}} */ (null));
+    root.hidden = false;
+    root.lang = lesson.language;
+    addEventListener("keydown", (event) => {
+      const by = {PageDown: 1, PageUp: -1}[event.key];
+      if (!by || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      this.turn(by);
+    }, true);
+  }
+
+  get step() {
+    return this.lesson.steps[this.at];
+  }
+
+  get isCovered() {
+    return Boolean(this.step.question && !this.step.question.look && !this.given[this.at]);
+  }
+
+  /** Go on or back; the answer to a question that hides its page is shown first. */
+  turn(by) {
+    if (by > 0 && this.isCovered) this.answer(undefined);
+    else this.go(this.at + by);
+  }
+
+  go(at) {
+    if (at < 0 || at >= this.lesson.steps.length) return;
+    this.at = at;
+    this.showStep(this.step);
+    this.draw();
+  }
+
+  /** @param {any} given undefined to be shown the answer */
+  answer(given) {
+    this.given[this.at] = {right: given === undefined ? null : isRight(this.step.question, given)};
+    this.draw();
+  }
+
+  draw() {
+    const {words, title, steps} = this.lesson, {step} = this;
+    this.cover(this.isCovered);
+    const marks = element("div", {className: "lesson-bar"}, ...steps.map((_, place) => element("i", {className: place <= this.at ? "done" : ""})));
+    const said = words.step_of.replace("{step}", String(this.at + 1)).replace("{steps}", String(steps.length));
+    marks.setAttribute("role", "progressbar");
+    marks.setAttribute("aria-label", said);
+    for (const [name, value] of [["min", 1], ["max", steps.length], ["now", this.at + 1]]) marks.setAttribute(`aria-value${name}`, String(value));
+    const parts = [element("b", {text: title}), element("span", {text: said}), marks, element("h2", {text: step.title}), fromMarkup("div", step.narration)];
+    if (step.question) parts.push(...this.question());
+    const open = !step.question || step.question.look || this.given[this.at];
+    if (step.picture && open) parts.push(element("p", {className: "caption", text: words.unread}), fromMarkup("figure", step.picture));
+    if (step.room && (!step.question || this.given[this.at])) parts.push(fromMarkup("div", `<b>${words.room}:</b> ${step.room}`));
+    if (this.at === steps.length - 1 && (!step.question || this.given[this.at])) parts.push(...this.end());
+    const back = lessonButton(words.back, () => this.turn(-1)), next = lessonButton(words.next, () => this.turn(1), "main");
+    back.disabled = !this.at;
+    next.disabled = this.at === steps.length - 1 && !this.isCovered;
+    parts.push(element("div", {className: "lesson-row"}, back, next), element("p", {className: "caption", text: words.keys}));
+    this.root.replaceChildren(...parts);
+  }
+
+  question() {
+    const {words} = this.lesson, {question} = this.step, given = this.given[this.at];
+    const ask = fromMarkup("div", question.ask);
+    ask.className = "lesson-ask";
+    if (given) {
+      const lead = given.right === null ? words.shown : given.right ? `✔ ${words.right}` : `✖ ${words.wrong}`;
+      const told = element("div", {className: `lesson-told ${given.right === null ? "" : given.right ? "right" : "wrong"}`},
+        element("b", {text: lead}), " ", fromMarkup("span", question.answer), fromMarkup("div", question.why));
+      told.setAttribute("role", "status");
+      return [ask, told];
+    }
+    const hint = element("p", {className: "caption", text: question.look ? words.look : words.predict});
+    const {field, value} = this.field(question);
+    const check = lessonButton(words.check, () => {
+      const told = value();
+      if (told !== null) this.answer(told);
+    }, "main");
+    return [ask, hint, field, element("div", {className: "lesson-row"}, check, lessonButton(words.show, () => this.answer(undefined)))];
+  }
+
+  /** What takes the answer, and a function that gives it; null while there is none. */
+  field({kind, offered, groups, unit}) {
+    const {words} = this.lesson;
+    if (kind === "number") {
+      const input = element("input");
+      Object.assign(input, {type: "number", step: "any", inputMode: "decimal"});
+      input.setAttribute("aria-label", words.your_answer);
+      return {field: element("label", {className: "lesson-number"}, input, ` ${unit}`),
+        value: () => (input.value === "" ? null : Number(input.value))};
+    }
+    if (kind === "drag") {
+      const root = element("div");
+      let rows = [offered, ...groups.map(() => [])];
+      wordBins(root, {label: words.your_answer, onMove: (now) => (rows = now),
+        rows: [{name: "", words: offered}, ...groups.map((name) => ({name, words: []}))]});
+      const help = element("p", {className: "caption", text: groups.length ? words.group_help : words.order_help});
+      return {field: element("div", {}, help, root), value: () => (!groups.length ? rows[0] : rows[0].length ? null : rows.slice(1))};
+    }
+    const boxes = offered.map((option, place) => {
+      const box = element("input");
+      Object.assign(box, {type: kind === "heads" ? "checkbox" : "radio", name: "lesson-option", value: String(place)});
+      return {box, row: element("label", {}, box, kind === "heads" ? option : fromMarkup("span", option))};
+    });
+    const field = element("fieldset", {className: kind === "heads" ? "lesson-heads" : ""}, ...boxes.map(({row}) => row));
+    field.setAttribute("aria-label", kind === "heads" ? words.heads_help : words.your_answer);
+    return {field, value: () => {
+      const chosen = boxes.flatMap(({box}, place) => (box.checked ? [place] : []));
+      if (!chosen.length) return null;
+      return kind === "heads" ? chosen.map((place) => offered[place]) : chosen[0];
+    }};
+  }
+
+  end() {
+    const {words, name, steps} = this.lesson;
+    const answers = this.given.filter((_, place) => steps[place].question).map((one) => (one ? one.right : null));
+    if (!answers.length) return [];
+    const right = answers.filter((one) => one === true).length;
+    const result = words.result.replace("{right}", String(right)).replace("{questions}", String(answers.length));
+    return [element("p", {}, element("b", {text: words.done}), ` ${result}`), element("p", {text: `${words.code}:`}),
+      element("code", {className: "lesson-code", text: lessonCode(name, answers)}), element("p", {className: "caption", text: words.code_note})];
+  }
+}
+
+function lessonButton(text, onClick, className = "") {
+  const made = element("button", {text, className});
+  made.type = "button";
+  made.addEventListener("click", onClick);
+  return made;
+}
+
+/** An element with HTML that txcls/lessons/markup.py made. */
+function fromMarkup(name, markup) {
+  const made = element(name);
+  made.innerHTML = markup;
+  return made;
+}

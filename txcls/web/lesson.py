@@ -1,0 +1,76 @@
+"""A lesson as a page without a server: its steps with everything measured, beside the checkpoints that they show."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from txcls.address import view_from_params
+from txcls.lessons import Lesson, Solved, check_lesson
+from txcls.lessons.format import Drag, Number
+from txcls.lessons.markup import inline, to_html
+from txcls.lessons.pictures import picture_of
+from txcls.lessons.wording import words_in
+from txcls.predictor import Predictor
+from txcls.web.page import export_page
+
+LIVE = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
+"""The app's pages whose view an exported page has too; of others a step carries a picture."""
+
+
+def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False) -> Path:
+    """Write a page for a lesson with the checkpoints of its steps, as `export_page`; every answer is checked first.
+
+    Raises:
+        LessonError: the lesson says something that is not what a model does.
+        CheckpointError: as `export_page`.
+    """
+    names = list(dict.fromkeys(step.checkpoint for step in lesson.steps))
+    load = cache(Predictor.load)
+    solved = check_lesson(lesson, load, checkpoints=names)
+    described = {
+        "name": lesson.name,
+        "title": lesson.title,
+        "language": lesson.language,
+        "words": dict(words_in(lesson.language)),
+        "steps": [_step(one, load, lesson.language) for one in solved],
+    }
+    return export_page(names, out, single_file=single_file, lesson=described)
+
+
+def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
+    """What the panel shows at a step, and what the page shows beside it."""
+    step = solved.step
+    view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
+    heads = [one for one in view.switched if one.replace(".", "").isdecimal()]
+    picture = "" if step.page in LIVE else picture_of(step, load, language=language).svg
+    return {
+        "title": step.title,
+        "narration": to_html(solved.narration),
+        "room": inline(step.room) if step.room else "",
+        "model": step.checkpoint,
+        "text": step.text,
+        "head": f"{view.layer + 1}.{view.head + 1}" if view.layer >= 0 and view.head >= 0 else "",
+        "off": heads,
+        "how": {"off": "zero"}.get(view.heads, "uniform"),
+        "picture": picture,
+        "question": _question(solved),
+    }
+
+
+def _question(solved: Solved) -> dict[str, Any] | None:
+    question = solved.step.question
+    if question is None:
+        return None
+    shown = question.kind == "choice"
+    return {
+        "kind": question.kind,
+        "ask": inline(question.ask),
+        "why": to_html(solved.why) if solved.why else "",
+        "look": question.look,
+        "offered": [inline(one) for one in solved.offered] if shown else list(solved.offered),
+        "answer": inline(solved.answer),
+        "right": solved.right,
+        "groups": list(question.groups) if isinstance(question, Drag) else [],
+        "tolerance": question.tolerance if isinstance(question, Number) else 0,
+        "unit": question.unit if isinstance(question, Number) else "",
+    }
