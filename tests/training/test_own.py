@@ -50,7 +50,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def planned(**changes: object) -> OwnPlan:
     """A plan of two epochs on 150 rows, the same however fast the machine is."""
     plan = plan_own(rows(150), minutes=1, name="mine", source="mine.csv", columns=("text", "label"))
-    config = plan.config.with_settings(["train.epochs=2"])
+    config = plan.config.with_settings(["train.epochs=2", "train.runs=1"])
     return replace(plan, **{"config": config, "epochs": 2, **changes})  # type: ignore[arg-type]
 
 
