@@ -119,7 +119,8 @@ def test_more_time_gives_more_epochs_and_the_forecast_stays_within_it() -> None:
     data = rows(600)
     plans = [plan_own(data, minutes=minutes) for minutes in (0.05, 5)]
     assert plans[0].epochs < plans[1].epochs and plans[1].forecast <= 300
-    assert plans[1].steps == plans[1].epochs * -(-plans[1].n_training // plans[1].config.train.batch_size)
+    train = plans[1].config.train
+    assert plans[1].steps == train.runs * train.epochs * -(-plans[1].n_training // train.batch_size)
 
 
 def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> recipe.Recipe:
