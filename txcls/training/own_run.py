@@ -18,7 +18,7 @@ from txcls.model import TextClassifier
 from txcls.training.loop import HistoryRow, Progress
 from txcls.training.own_resume import write_plan
 from txcls.training.own_types import OwnPlan, OwnProgress, OwnResult, Stage
-from txcls.training.run_folder import check_writable, plan_file, refuse_saved_state, state_file
+from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
 from txcls.training.supervised import train
 
 
@@ -120,7 +120,7 @@ def train_own(
             reporter.stage("compare", reporter.share, "comparing with a linear SVM on the test rows")
             result = _compared(plan, checkpoint)
     finally:
-        if out is not None and not state_file(out).is_file():
+        if out is not None and not is_interrupted(out):
             _discard_plan(out)
     if out is not None:
         reporter.stage("save", reporter.share, "saving")

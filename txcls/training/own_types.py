@@ -32,7 +32,8 @@ class OwnPlan:
         given_test: whether test rows were given separately.
         init: the pre-trained model to start from; None for random weights.
         minutes: the budget.
-        epochs, steps: of training with labels.
+        epochs: of training, in each of `config.train.runs` runs.
+        steps: of all runs.
         max_length: tokens that are read of a text.
         threads: processor threads, the fastest number that was measured.
         tokens_per_second: measured while training for a few steps on this machine.
