@@ -29,6 +29,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
+from txcls.baseline import word_features
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation
@@ -61,12 +62,9 @@ def features(config: RunConfig, reading: str, *, characters: bool) -> TfidfVecto
     def cleaned(text: str) -> str:
         return clean(text, config.text.cleaning)
 
-    words = TfidfVectorizer(
+    words = word_features(
         preprocessor=cleaned if reading == "words" else str.lower,
         token_pattern=r"\b\w+\b" if reading == "words" else r"\w+|[^\w\s]",
-        ngram_range=(1, 2),
-        sublinear_tf=True,
-        dtype=np.float32,
     )
     if not characters:
         return words

@@ -73,6 +73,16 @@ class Comparison:
             f"{100 * self.difference.value:+.1f} points of accuracy ({span})."
         )
 
+    @property
+    def table(self) -> list[tuple[str, str, str]]:
+        """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals, for people."""
+        return [
+            ("majority guess", _share(self.majority.accuracy), _share(self.majority.macro_f1)),
+            ("TF-IDF of words and pairs + linear SVM", _share(self.linear.accuracy), _share(self.linear.macro_f1)),
+            ("this Transformer", _share(self.transformer.accuracy), _share(self.transformer.macro_f1)),
+            ("Transformer − linear SVM", _points(self.difference), _points(self.difference_f1)),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, numbers rounded to six places."""
         rounded: dict[str, Any] = _rounded(asdict(self))
@@ -221,3 +231,11 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6)
     return {key: _rounded(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _share(one: Measured) -> str:
+    return f"{one.value:.1%} ({100 * one.low:.1f} to {100 * one.high:.1f})"
+
+
+def _points(one: Measured) -> str:
+    return f"{100 * one.value:+.1f} points ({100 * one.low:+.1f} to {100 * one.high:+.1f})"

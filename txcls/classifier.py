@@ -15,6 +15,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from txcls.baseline import Comparison
 from txcls.checkpoint import save_checkpoint
 from txcls.config import ModelConfig
 from txcls.errors import CheckpointError, listed, shown
@@ -220,6 +221,12 @@ class Classifier(Predictor):
         rows = given_rows(texts, labels, classes=self.classes)
         return evaluate_rows(self.checkpoint, rows, without_order=without_order)
 
+    @property
+    def comparison(self) -> Comparison | None:
+        """How it did beside a linear SVM on the test rows held out when it was trained; None if it was not compared."""
+        found = self.checkpoint.metrics.get("comparison")
+        return None if found is None else Comparison.from_dict(found)
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a checkpoint folder, from which `txcls.load(path)` and the command line read it.
 
@@ -294,8 +301,10 @@ def train(
     texts: Iterable[str],
     labels: Iterable[object],
     *,
+    minutes: float | None = None,
+    test: tuple[Iterable[str], Iterable[object]] | None = None,
     init: str | Path | None = None,
-    preset: str | Path = "own",
+    preset: str | Path | None = None,
     settings: Sequence[str] = (),
     validation: tuple[Iterable[str], Iterable[object]] | float | None = None,
     out: str | Path | None = None,
@@ -303,45 +312,62 @@ def train(
     seed: int = 0,
     progress: bool = True,
 ) -> Classifier:
-    """Train a classifier on your own texts, as `python -m txcls train own --data FILE` does on those of a file.
+    """Train a classifier on your own texts, as `python -m txcls train FILE` does on those of a file.
 
         classifier = txcls.train(df["text"], df["label"])
-        classifier = txcls.train(texts, labels, init="encoder", out="checkpoints/mine")
+        print(classifier.comparison.verdict)
+
+    Settings are chosen from the texts and the time budget, starting from the shipped encoder. A fifth of the rows is
+    held out (unless `test` is given), and `classifier.comparison` sets the classifier beside a linear SVM on them.
+    With any of `preset`, `settings`, `validation` and `init`, these decide instead, as in `python -m txcls train
+    PRESET --data FILE`: nothing is held out for testing, and every class needs two rows unless validation rows are
+    given.
 
     A label is named as in a table: text without the white space around it, a whole number without a decimal point (3.0
-    is "3"), True and False as "true" and "false", anything else as `str` writes it. Every class needs two rows, one to
-    train on and one to validate on, unless validation rows are given.
+    is "3"), True and False as "true" and "false", anything else as `str` writes it.
 
     Args:
         texts: strings; a list, tuple, array, pandas Series or other iterable.
         labels: the class of each text; any hashable value.
-        init: a pre-trained model to start from, by name or path; None starts from random weights.
+        minutes: the time budget; None for 5.
+        test: test rows as (texts, labels), instead of rows held out.
+        init: a pre-trained model to start from, by name or path.
         preset: a name (`txcls.config.preset_names()`) or a TOML file.
-        settings: changes to it, such as ["train.epochs=2", "model.max_length=800"]; see txcls/config.py.
+        settings: changes to it (to "own" if none is named), such as ["train.epochs=2", "model.max_length=800"]; see
+            txcls/config.py.
         validation: validation rows as (texts, labels), or the share of the rows to hold out; None for the preset's
             share. They choose the weights that are kept, and fit the calibration.
         out: the checkpoint folder to write, its state beside it while training runs; None keeps everything in memory
             (`classifier.save` writes it later).
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
-        seed: of initial weights, order of rows and dropout.
+        seed: of the rows held out, initial weights, order of rows and dropout.
         progress: whether progress is shown, on standard error.
 
     Raises:
         TypeError: a text is no string or a label not hashable; the message has the row, counted from 0.
-        ValueError: there are not as many labels as texts.
-        DataError: a row has no text or no label, there are fewer than two classes, or a class has a single row.
+        ValueError: there are not as many labels as texts, or `minutes` or `test` came with a preset's arguments.
+        DataError: a row has no text or no label, there are fewer than two classes, or (with a preset) a class has a
+            single row.
         ConfigError: there is no such preset or setting.
         CheckpointError: `init` cannot be loaded.
         TrainingError: `out` exists or cannot be written, `init` is a classifier, or the loss is not a number.
     """
-    from txcls.training.from_python import train_on_rows
+    from txcls.training.from_python import train_on_own_rows, train_on_rows
 
+    if preset is None and not settings and validation is None and init is None:
+        return Classifier(
+            train_on_own_rows(
+                texts, labels, minutes=minutes, test=test, out=out, overwrite=overwrite, seed=seed, progress=progress
+            )
+        )
+    if minutes is not None or test is not None:
+        raise ValueError("minutes and test: not together with preset, settings, validation or init; leave these out")
     return Classifier(
         train_on_rows(
             texts,
             labels,
             init=init,
-            preset=preset,
+            preset="own" if preset is None else preset,
             settings=settings,
             validation=validation,
             out=out,

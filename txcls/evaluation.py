@@ -20,11 +20,10 @@ from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
-from txcls.data.own_rows import read_own_rows
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.device import choose_device
-from txcls.errors import CheckpointError, DataError, listed
+from txcls.errors import CheckpointError, DataError
 from txcls.metrics import Metrics, Slice, accuracy_by, auroc, evaluate_probabilities
 from txcls.model import TextClassifier
 from txcls.record import MEASURED_SPLITS
@@ -99,9 +98,10 @@ def evaluate(
     model = _classifier_of(checkpoint)
     if split not in MEASURED_SPLITS:
         raise DataError(f"got split {split!r}; wanted one of {', '.join(MEASURED_SPLITS)}")
-    dataset = open_dataset(checkpoint.config.data, path=data_path)
     if split == "validation":
         _refuse_given_validation(checkpoint)
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    if split == "validation":
         rows = training_and_validation(dataset, checkpoint.config.data)[1]
     else:
         rows = dataset.load("test" if split == "test" else "new")
@@ -138,46 +138,6 @@ def evaluate_rows(
     measured, _ = _measured(checkpoint, tokenised, device=chosen, without_order=without_order, on_rows=on_rows)
     model.cpu()
     return measured
-
-
-@dataclass(frozen=True, eq=False)
-class FileRows:
-    """The rows of a file that a checkpoint can be measured on, and sentences on how the file was read."""
-
-    rows: LabelledTexts
-    notes: tuple[str, ...]
-
-
-def rows_of_file(checkpoint: Checkpoint, path: Path) -> FileRows:
-    """All labelled rows of a table file, in the checkpoint's classes; others are left out and counted.
-
-    Labels are compared as they are, or else without case.
-
-    Raises:
-        DataError: the file cannot be read, or no row has a label that the checkpoint knows.
-    """
-    config = checkpoint.config.data
-    found, notes = read_own_rows(path, text_column=config.text_column, label_column=config.label_column)
-    rows = found.labelled
-    by_case = {name.casefold(): name for name in reversed(checkpoint.classes)}
-    names = tuple(name if name in checkpoint.classes else by_case.get(name.casefold(), name) for name in rows.classes)
-    place = {name: index for index, name in enumerate(checkpoint.classes)}
-    known = [row for row, label in enumerate(rows.labels) if names[label] in place]
-    if not known:
-        raise DataError(
-            f"{path.name}: none of its labels ({listed(rows.classes)}) is a class of {checkpoint.name} "
-            f"({listed(checkpoint.classes)})"
-        )
-    if left := len(rows) - len(known):
-        unknown = [name for name in names if name not in place]
-        notes = (
-            *notes,
-            f"{left:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left out.",
-        )
-    kept = LabelledTexts(
-        [rows.texts[row] for row in known], [place[names[rows.labels[row]]] for row in known], checkpoint.classes
-    )
-    return FileRows(kept, notes)
 
 
 def _refuse_given_validation(checkpoint: Checkpoint) -> None:

@@ -340,6 +340,7 @@ class _Training(_Part):
     epochs: Count = 0
     steps: Count = 0
     best_epoch: Count = 0
+    runs: Count = 1
     machine: Text = ""
     software: Text = ""
 
@@ -510,6 +511,33 @@ class _Explanations(_Part):
     completeness_error: Positive
 
 
+Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
+
+
+class _Measured(_Part):
+    value: Difference
+    low: Difference
+    high: Difference
+
+
+class _Contestant(_Part):
+    accuracy: _Measured
+    macro_f1: _Measured
+    seconds: Positive | None = None
+
+
+class _Comparison(_Part):
+    n: Count
+    n_training: Count
+    majority: _Contestant
+    linear: _Contestant
+    transformer: _Contestant
+    difference: _Measured
+    difference_f1: _Measured
+    only_transformer: Count
+    only_linear: Count
+
+
 class Record(_Part):
     """metrics.json: what was measured and how the model was made; every part is optional."""
 
@@ -524,6 +552,7 @@ class Record(_Part):
     atlas: _Atlas = _ABSENT
     means: _Means = _ABSENT
     explanations: _Explanations = _ABSENT
+    comparison: _Comparison = _ABSENT
 
 
 class HistoryLine(_Part):

@@ -1,13 +1,18 @@
 """`txcls data list`, `txcls data fetch` and `txcls data show`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from txcls.cli.options import JsonOption, LabelColumnOption, TextColumnOption
-from txcls.cli.output import console, print_json
+from txcls.cli.output import console, note, print_json
 from txcls.errors import shown
+
+if TYPE_CHECKING:
+    from txcls.config import DataConfig
+    from txcls.data.types import Dataset
+    from txcls.errors import DataError
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
 
@@ -68,10 +73,16 @@ def show(
     """Show rows per class and example texts of a data set, or of the first rows of your own file."""
     from txcls.config import DataConfig
     from txcls.data.datasets import dataset_names, open_dataset
+    from txcls.errors import DataError
 
     known = name_or_path in dataset_names()
     config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
-    dataset = open_dataset(config, path=None if known else Path(name_or_path), sampled=True)
+    try:
+        dataset = open_dataset(config, path=None if known else Path(name_or_path), sampled=True)
+    except DataError as strict:
+        if known:
+            raise
+        dataset = _own_table(Path(name_or_path), config, strict)
     splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
     if as_json:
         for split, rows in splits.items():
@@ -99,3 +110,27 @@ def show(
     for line in (dataset.description, dataset.info.homepage, dataset.info.terms):
         if line:
             console().print(Text(shown(line, limit=500)))
+
+
+def _own_table(path: Path, config: "DataConfig", strict: "DataError") -> "Dataset":
+    """A file that is no flawless table, read as `train FILE` reads it; what was done about its flaws is said.
+
+    Raises:
+        DataError: `strict`, if it cannot be read that way either; or its columns cannot be found.
+    """
+    from txcls.data.given import given_dataset
+    from txcls.data.guess import guess_columns
+    from txcls.data.own_rows import own_rows
+    from txcls.data.own_table import read_own_table
+    from txcls.errors import DataError
+
+    try:
+        table = read_own_table(path)
+    except DataError:
+        raise strict from None
+    guess = guess_columns(table, text_column=config.text_column, label_column=config.label_column)
+    rows = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
+    dataset = given_dataset(rows.labelled, source=path.name)
+    for sentence in (*table.notes, *guess.sentences, *rows.notes):
+        note(sentence)
+    return dataset

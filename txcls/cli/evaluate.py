@@ -14,6 +14,7 @@ from txcls.errors import DataError, shown
 
 if TYPE_CHECKING:
     from txcls.checkpoint import Checkpoint
+    from txcls.data.types import LabelledTexts
     from txcls.evaluation import Evaluation
     from txcls.inspection.stories import HeadAtlas
     from txcls.predictor import Predictor
@@ -52,41 +53,56 @@ def evaluate(
         )
         return
     loaded = load_checkpoint(checkpoint)
-    evaluation = _evaluated(loaded, split=split, data=data, device=device)
+    own = _own_rows(loaded, split=split, data=data)
+    if own is not None and write and "comparison" in loaded.metrics:
+        raise DataError("--write: it would replace the figures of the rows held out from training; leave it out")
+    evaluation = _evaluated(loaded, own, split=split, data=data, device=device)
     if write:
         save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
     scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
-    figures = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
+    rows = split if own is None or data is None else data.name
+    figures = {"checkpoint": loaded.name, "split": rows, **evaluation.to_dict(), **scope}
     if as_json:
         print_json(figures)
     else:
         _print_evaluation(figures)
 
 
-def _evaluated(loaded: "Checkpoint", *, split: str, data: Path | None, device: str | None) -> "Evaluation":
-    """The figures, with a bar on standard error; a file of one's own is measured whole."""
+def _own_rows(loaded: "Checkpoint", *, split: str, data: Path | None) -> "LabelledTexts | None":
+    """The rows of a file of one's own; None where `data` is a folder or in the published format."""
+    from txcls.data.datasets import open_dataset
+    from txcls.data.own_table import is_own_table
+    from txcls.evaluation_file import rows_of_file
+
+    if data is None or split != "test" or not (data.is_file() and is_own_table(data.name)):
+        return None
+    if loaded.config.data.dataset != "table":
+        try:
+            open_dataset(loaded.config.data, path=data).load("test")
+        except DataError as published:  # not in the published format: a table of one's own, if it is one
+            try:
+                found = rows_of_file(loaded, data)
+            except DataError as own:
+                raise DataError(f"{own}. Read as {loaded.config.data.dataset} is published: {published}") from None
+        else:
+            return None
+    else:
+        found = rows_of_file(loaded, data)
+    for sentence in found.notes:
+        note(sentence)
+    if data.name == loaded.metrics.get("data", {}).get("title"):
+        note(f"{data.name} is what {loaded.name} was trained on: it has learned from most of these rows")
+    return found.rows
+
+
+def _evaluated(
+    loaded: "Checkpoint", own: "LabelledTexts | None", *, split: str, data: Path | None, device: str | None
+) -> "Evaluation":
+    """The figures on these rows, or else on those of a split, with a bar on standard error."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from txcls import evaluation as measuring
-    from txcls.data.datasets import open_dataset
-    from txcls.data.own_table import is_own_table
 
-    own = None
-    if data is not None and data.is_file() and is_own_table(data.name) and split == "test":
-        try:
-            if loaded.config.data.dataset != "table":
-                open_dataset(loaded.config.data, path=data).load("test")
-            else:
-                own = measuring.rows_of_file(loaded, data)
-        except DataError as published:  # not in the published format: a table of one's own, if it is one
-            if loaded.config.data.dataset == "table":
-                raise
-            try:
-                own = measuring.rows_of_file(loaded, data)
-            except DataError:
-                raise published from None
-    for sentence in () if own is None else own.notes:
-        note(sentence)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn())
     with Progress(*columns, console=console(error=True), transient=True) as bar:
         task = bar.add_task("reading", total=None, rows="")
@@ -95,7 +111,7 @@ def _evaluated(loaded: "Checkpoint", *, split: str, data: Path | None, device: s
             bar.update(task, completed=done, total=total, description="measuring", rows=f"{done:,} of {total:,} rows")
 
         if own is not None:
-            return measuring.evaluate_rows(loaded, own.rows, device=device, on_rows=show)
+            return measuring.evaluate_rows(loaded, own, device=device, on_rows=show)
         return measuring.evaluate(loaded, split=split, data_path=data, device=device, on_rows=show)
 
 
@@ -120,6 +136,7 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     from txcls.model_card import ORDER, group_name, most_confused
+    from txcls.record import MEASURED_SPLITS
 
     out = console()
 
@@ -129,7 +146,9 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
             table.add_row(*(Text(shown(cell)) for cell in row))
         out.print(table)
 
-    title = f"{figures['checkpoint']}: {figures['n']:,} {figures['split']} rows"
+    of_split = figures["split"] in MEASURED_SPLITS
+    rows_of = f"{figures['split']} rows" if of_split else f"rows of {figures['split']}"
+    title = f"{figures['checkpoint']}: {figures['n']:,} {rows_of}"
     _print_summary(title, figures)
     per_class = figures["per_class"]
     heading = "by class"

@@ -19,7 +19,7 @@ from txcls.cli.options import (
     TextColumnOption,
 )
 from txcls.cli.output import note_once
-from txcls.errors import DataError, TrainingError
+from txcls.errors import DataError, TrainingError, shown
 
 if TYPE_CHECKING:
     from txcls.config import RunConfig
@@ -112,6 +112,8 @@ def train(
 
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]
     config, folder = _config_and_folder(preset, changes, seed, out, overwrite=overwrite)
+    if config.data.dataset == "table" and data is not None:
+        config = config.model_copy(update={"title": shown(data.name, limit=80)})  # not the preset's subject
     start = None if init is None else load_checkpoint(init)
     if start is not None:
         config = training.settings_from(start, config, assignments=settings or ())

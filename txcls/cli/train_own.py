@@ -5,13 +5,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from txcls.cli.output import console, note
 from txcls.errors import ConfigError, TrainingError, TxclsError, shown
 
 if TYPE_CHECKING:
-    from txcls.baseline import Comparison, Measured
+    from txcls.baseline import Comparison
+    from txcls.checkpoint import Checkpoint
     from txcls.data.guess import Guess
     from txcls.data.types import LabelledTexts
     from txcls.training.own import OwnPlan, OwnResult
@@ -36,38 +38,61 @@ def train_file(
     overwrite: bool,
 ) -> None:
     """Guess, choose, train, compare, save, and say all of it."""
-    from txcls.checkpoint import load_checkpoint
-    from txcls.folders import checkpoint_root
-    from txcls.training.own import plan_own, resumed_plan, train_own
-    from txcls.training.own_display import OwnDisplay
-    from txcls.training.own_plan import checkpoint_name
-
-    folder = out or checkpoint_root() / checkpoint_name(file.name)
-    _refuse_existing(folder, resume=resume, overwrite=overwrite)
     with _stops_while("reading; nothing was written"):
-        rows, guess = _read(file, text_column=text_column, label_column=label_column)
-        tests = None if test is None else _read_test(test, guess)
-        note("measuring how fast this machine trains")
-        plan = plan_own(
-            rows,
-            test=tests,
-            minutes=5.0 if minutes is None else minutes,
-            seed=seed or 0,
-            init="encoder" if init is None else load_checkpoint(init),
-            name=folder.name,
-            source=file.name,
-            columns=(guess.text_column, guess.label_column),
-        )
-    if resume:
-        plan = resumed_plan(plan, folder)
+        from txcls.folders import checkpoint_root
+        from txcls.training.own import resumed_plan, train_own
+        from txcls.training.own_display import OwnDisplay
+        from txcls.training.own_plan import checkpoint_name
+
+        folder = out or checkpoint_root() / checkpoint_name(file.name)
+        _refuse_existing(folder, resume=resume, overwrite=overwrite)
+        columns = text_column, label_column
+        plan = _planned(file, test, columns, folder.name, minutes=minutes, seed=seed, init=init)
+        if resume:
+            plan = resumed_plan(plan, folder)
     for sentence in plan.notes:
         note(sentence)
-    command = (
-        f"python -m {shlex.join(['txcls', *(Path(one).name if one == str(file) else one for one in sys.argv[1:])])}"
-    )
+    words = [Path(one).name if one == str(file) else one for one in sys.argv[1:]]  # without this machine's path
     with OwnDisplay(shown=True) as display:
-        result = train_own(plan, out=folder, resume=resume, overwrite=overwrite, command=command, **display.callbacks)
-    _print_result(plan, result, folder)
+        result = train_own(
+            plan,
+            out=folder,
+            resume=resume,
+            overwrite=overwrite,
+            command=f"python -m {shlex.join(['txcls', *words])}",
+            **display.callbacks,
+        )
+    _print_result(result, folder)
+
+
+def _planned(
+    file: Path,
+    test: Path | None,
+    columns: tuple[str | None, str | None],
+    name: str,
+    *,
+    minutes: float | None,
+    seed: int | None,
+    init: str | None,
+) -> "OwnPlan":
+    """What is guessed and chosen, said as it is known."""
+    from txcls.checkpoint import load_checkpoint
+    from txcls.training.own import plan_own
+
+    start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
+    rows, guess = _read(file, text_column=columns[0], label_column=columns[1])
+    tests = None if test is None else _read_test(test, guess)
+    note("measuring how fast this machine trains")
+    return plan_own(
+        rows,
+        test=tests,
+        minutes=5.0 if minutes is None else minutes,
+        seed=seed or 0,
+        init=start,
+        name=name,
+        source=file.name,
+        columns=(guess.text_column, guess.label_column),
+    )
 
 
 def _refuse_existing(folder: Path, *, resume: bool, overwrite: bool) -> None:
@@ -114,7 +139,7 @@ def _stops_while(doing: str) -> Iterator[None]:
         sys.exit(130)
 
 
-def _print_result(plan: "OwnPlan", result: "OwnResult", folder: Path) -> None:
+def _print_result(result: "OwnResult", folder: Path) -> None:
     from rich.text import Text
 
     out = console()
@@ -137,34 +162,23 @@ def _open_command(folder: Path) -> str:
 
     root = folder.resolve().parent
     where = "" if root == checkpoint_root().resolve() else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
-    return f"{where}streamlit run streamlit_app.py   # and choose {folder.name}, or open /?model={folder.name}"
+    return f"{where}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or choose it there"
 
 
 def comparison_table(comparison: "Comparison") -> Any:
     """A table with a row for each: majority guess, linear SVM, Transformer, and the difference of the last two."""
     from rich.table import Table
 
-    table = Table(title=f"{comparison.n:,} test rows that were not learned from; in brackets 95 % intervals")
+    table = Table(title=f"{comparison.n:,} test rows held out from training, with 95 % intervals")
     table.add_column("")
     for heading in ("accuracy", "macro-F1"):
         table.add_column(heading, justify="right")
-    for name, one in (
-        ("majority guess", comparison.majority),
-        ("TF-IDF (words, pairs) + linear SVM", comparison.linear),
-        ("this Transformer", comparison.transformer),
-    ):
-        table.add_row(name, _share(one.accuracy), _share(one.macro_f1))
+    *players, difference = comparison.table
+    for row in players:
+        table.add_row(*row)
     table.add_section()
-    table.add_row("Transformer − linear SVM", _points(comparison.difference), _points(comparison.difference_f1))
+    table.add_row(*difference)
     return table
-
-
-def _share(one: "Measured") -> str:
-    return f"{one.value:.1%} ({100 * one.low:.1f}–{100 * one.high:.1f})"
-
-
-def _points(one: "Measured") -> str:
-    return f"{100 * one.value:+.1f} points ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
 
 
 def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:

@@ -70,7 +70,16 @@ REPORTS = (
     Example("Two turns", "It was Rovers, who beat County in March, who were defeated by Albion."),
 )
 
+ANY = (
+    Example("Start here", "Type or paste a text of your own here"),
+    Example("A question", "Could somebody tell me how this works and what it costs?"),
+    Example("A complaint", "This is not what I asked for, and nobody has answered my letters"),
+    Example("Praise", "Thank you, that was quick and very friendly"),
+    Example("A plan", "We meet on Thursday at ten to talk about the new building"),
+)
+"""For classifiers of a visitor's own, of whose texts nothing is known."""
+
 
 def examples_for(dataset: str) -> tuple[Example, ...]:
     """Texts of the kind that a checkpoint trained on this data set classifies."""
-    return {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS}.get(dataset, EXAMPLES)
+    return {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "table": ANY}.get(dataset, EXAMPLES)

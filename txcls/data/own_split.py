@@ -51,6 +51,9 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
         target = np.floor(wanted) + (rng.random() < wanted - np.floor(wanted))
         taken = own[np.cumsum(sizes[own]) <= target][: max(len(own) - 1, 0)]
         chosen[taken] = True
+    if n and not chosen.any():  # so few rows that chance held out none
+        counts = np.bincount(of_leader)
+        chosen[order[counts[of_leader[order]] > 1][:1]] = True
     held = chosen[inverse]
     return np.flatnonzero(~held), np.flatnonzero(held)
 

@@ -183,8 +183,6 @@ def _of_cells(
             + (f"; {touched:,} rows have something there." if touched else ", empty in all rows.")
         )
     refuse_columns(list(columns), path)
-    if not columns:
-        raise DataError(f"{path.name}: no column has a name; write the names into the first line")
     return OwnTable(name, columns, [place for place, _ in rows], unit, tuple(said))
 
 

@@ -10,6 +10,8 @@ from txcls.data.given import given_dataset, given_rows
 from txcls.errors import TrainingError
 from txcls.training.display import TrainingDisplay
 from txcls.training.from_pretrained import settings_from
+from txcls.training.own import plan_own, train_own
+from txcls.training.own_display import OwnDisplay
 from txcls.training.supervised import train
 
 Validation = tuple[Iterable[str], Iterable[object]] | float | None
@@ -40,8 +42,7 @@ def train_on_rows(
         held_out = given_rows(*_pair(validation), classes=rows.classes, kind="validation ")
     dataset = given_dataset(rows, held_out)
     folder = None if out is None else Path(out)
-    if folder is not None and folder.exists() and not overwrite:
-        raise TrainingError(f"{folder} already exists; choose another folder, or replace it with overwrite=True")
+    _refuse_existing(folder, overwrite=overwrite)
     config = load_preset(preset)
     if config.data.dataset != "table":  # the preset of a published data set, for texts of another one
         data = DataConfig(dataset="table", validation_fraction=config.data.validation_fraction)
@@ -63,19 +64,64 @@ def train_on_rows(
         )
 
 
-def _pair(validation: Any) -> tuple[Iterable[str], Iterable[object]]:
+def train_on_own_rows(
+    texts: Iterable[str],
+    labels: Iterable[object],
+    *,
+    minutes: float | None,
+    test: tuple[Iterable[str], Iterable[object]] | None,
+    out: str | Path | None,
+    overwrite: bool,
+    seed: int,
+    progress: bool,
+) -> Checkpoint:
+    """The checkpoint by the recipe for texts of one's own; arguments and errors are those of `txcls.train`."""
+    rows = given_rows(texts, labels)
+    tests = None if test is None else given_rows(*_pair(test, "test"), kind="test ")
+    folder = None if out is None else Path(out)
+    _refuse_existing(folder, overwrite=overwrite)
+    plan = plan_own(
+        rows,
+        test=tests,
+        minutes=5.0 if minutes is None else minutes,
+        seed=seed,
+        name="own" if folder is None else folder.name,
+        source="own texts",
+    )
+    given = [
+        *([] if minutes is None else [f"minutes={minutes:g}"]),
+        *([] if test is None else ["test=(texts, labels)"]),
+    ]
+    with OwnDisplay(shown=progress) as display:
+        for sentence in plan.notes:
+            display.say(sentence)
+        result = train_own(
+            plan,
+            out=folder,
+            overwrite=overwrite,
+            command=f"txcls.train(texts, labels, {', '.join([*given, f'seed={seed}'])})",
+            **display.callbacks,
+        )
+        display.say(result.comparison.verdict)
+    return result.checkpoint
+
+
+def _refuse_existing(folder: Path | None, *, overwrite: bool) -> None:
+    if folder is not None and folder.exists() and not overwrite:
+        raise TrainingError(f"{folder} already exists; choose another folder, or replace it with overwrite=True")
+
+
+def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable[object]]:
     """Texts and labels.
 
     Raises:
         TypeError: it is not a pair.
     """
     try:
-        texts, labels = validation
+        texts, labels = given
     except (TypeError, ValueError):
-        raise TypeError(
-            "validation: wanted a pair (texts, labels), or a fraction of the rows between 0 and 1; "
-            f"got a {type(validation).__name__}"
-        ) from None
+        share = ", or a fraction of the rows between 0 and 1" if name == "validation" else ""
+        raise TypeError(f"{name}: wanted a pair (texts, labels){share}; got a {type(given).__name__}") from None
     return texts, labels
 
 

@@ -12,7 +12,8 @@ Test rows are held out first and read only once, after training; the linear SVM 
 learns from all other rows.
 """
 
-from txcls.training.own_plan import plan_own, resumed_plan
+from txcls.training.own_plan import plan_own
+from txcls.training.own_resume import resumed_plan
 from txcls.training.own_run import train_own
 from txcls.training.own_types import OwnPlan, OwnProgress, OwnResult, Stage
 

@@ -39,6 +39,10 @@ class OwnDisplay:
         """The keyword arguments of `train_own` that report."""
         return {"on_progress": self._progress, "on_epoch": self._epoch}
 
+    def say(self, sentence: str) -> None:
+        """Print a sentence above the bar."""
+        self._bar.console.print(sentence, highlight=False, markup=False)
+
     def _progress(self, progress: OwnProgress) -> None:
         minutes, seconds = divmod(round(progress.seconds_left), 60)
         facts = []

@@ -26,16 +26,19 @@ class OwnPlan:
     Attributes:
         config: all settings; `config.name` is the checkpoint's default name, `config.title` says what it classifies.
         training, validation, test: the parts of the data; they share no text.
+        unused: training rows that do not fit into the budget, from which only the linear SVM learns; mostly none.
         training_rows, validation_rows, test_rows: which of the rows given these are, counted from 0; `test_rows` is
             empty where test rows were given separately.
         given_test: whether test rows were given separately.
         init: the pre-trained model to start from; None for random weights.
         minutes: the budget.
-        epochs, steps: of training with labels.
+        epochs: of training, in each of `config.train.runs` runs.
+        steps: of all runs.
         max_length: tokens that are read of a text.
         threads: processor threads, the fastest number that was measured.
         tokens_per_second: measured while training for a few steps on this machine.
         forecast: seconds from start to end, linear SVM included.
+        overhead: of these, the seconds after training: the linear SVM, measuring and saving.
         notes: plain sentences on what was chosen and why.
     """
 
@@ -43,6 +46,7 @@ class OwnPlan:
     training: LabelledTexts
     validation: LabelledTexts
     test: LabelledTexts
+    unused: LabelledTexts
     training_rows: Indices
     validation_rows: Indices
     test_rows: Indices
@@ -55,6 +59,7 @@ class OwnPlan:
     threads: int
     tokens_per_second: float
     forecast: float
+    overhead: float
     notes: tuple[str, ...]
 
     @property

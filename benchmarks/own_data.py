@@ -1,0 +1,101 @@
+"""Classifiers of one's own beside the usual baseline: `python -m txcls train FILE` on several files, as a table.
+
+    python -m benchmarks.own_data                                   # the published sets on this machine
+    python -m benchmarks.own_data snips mine.csv other.csv,test.csv --minutes 5
+    python -m benchmarks.own_data clinc150 --rows 1500              # on so many of the training rows
+
+Everything is chosen as by the command: nothing is tuned to a set. Published sets are measured on their own test rows,
+FILE,TEST on those of TEST, and FILE on a fifth of its rows. The baseline learns from all rows but these: TF-IDF of
+words and pairs, linear support vector machine. Minutes are from the rows in memory to the end of the comparison.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._side_by_side import machine
+from txcls.config import DataConfig
+from txcls.data.datasets import dataset_names, is_available, open_dataset
+from txcls.data.own_rows import read_own_rows
+from txcls.data.types import LabelledTexts
+from txcls.training.own import OwnResult, plan_own, train_own
+
+SETS = ("snips", "atis", "clinc150", "20news", "ag_news", "huffpost", "imdb")
+"""Published sets that are measured if nothing is named."""
+
+
+def rows_of(name: str) -> tuple[str, LabelledTexts, LabelledTexts | None]:
+    """What to call it, its rows, and its test rows if it has some of its own."""
+    if name in dataset_names():
+        dataset = open_dataset(DataConfig(dataset=name))
+        parts = [dataset.load("train"), *([dataset.load("validation")] if dataset.has_validation else [])]
+        rows = LabelledTexts(
+            [text for part in parts for text in part.texts],
+            [one for part in parts for one in part.labels],
+            dataset.classes,
+        )
+        return name, _without_empty(rows), dataset.load("test") if dataset.has_test else None
+    file, _, test = name.partition(",")
+    rows = read_own_rows(Path(file))[0].labelled
+    return Path(file).name, rows, read_own_rows(Path(test))[0].labelled if test else None
+
+
+def _without_empty(rows: LabelledTexts) -> LabelledTexts:
+    return rows.subset(row for row, text in enumerate(rows.texts) if text.strip())
+
+
+def part_of(rows: LabelledTexts, n: int, *, seed: int) -> LabelledTexts:
+    """n of the rows by chance, in their order, with only the classes that they have."""
+    chosen = rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]).tolist())
+    classes = tuple(rows.classes[label] for label in sorted(set(chosen.labels)))
+    place = {name: number for number, name in enumerate(classes)}
+    return LabelledTexts(chosen.texts, [place[rows.classes[label]] for label in chosen.labels], classes)
+
+
+def line(name: str, rows: LabelledTexts, result: OwnResult) -> str:
+    """One row of the table."""
+    found = result.comparison
+    difference = found.difference
+    cells = (
+        name,
+        f"{len(rows):,}",
+        f"{found.n:,}",
+        f"{len(rows.classes)}",
+        *(f"{100 * one.accuracy.value:.1f}" for one in (found.majority, found.linear)),
+        f"**{100 * found.transformer.accuracy.value:.1f}**",
+        f"{100 * difference.value:+.1f} ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})",
+        f"{100 * found.difference_f1.value:+.1f}",
+        f"{result.seconds / 60:.1f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+HEAD = (
+    "| set | rows | test rows | classes | majority | linear SVM | this | difference in accuracy (95 % interval) "
+    "| in macro-F1 | minutes |\n|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("sets", nargs="*", metavar="SET|FILE|FILE,TEST", help=", ".join(SETS))
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--rows", type=int, help="on so many of the rows, drawn by chance")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    print(machine())
+    print(HEAD, flush=True)
+    for name in options.sets or [one for one in SETS if is_available(one)]:
+        shown, rows, test = rows_of(name)
+        if options.rows is not None:
+            rows = part_of(rows, options.rows, seed=options.seed)
+        plan = plan_own(rows, test=test, minutes=options.minutes, seed=options.seed, source=shown)
+        print(line(shown, rows, train_own(plan, out=None)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
