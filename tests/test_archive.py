@@ -83,9 +83,7 @@ HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_archive_is_refused_in_a_sentence_and_leaves_nothing(
-    honest: Path, tmp_path: Path, kind: str
-) -> None:
+def test_a_hostile_archive_is_refused_in_a_sentence_and_leaves_nothing(honest: Path, tmp_path: Path, kind: str) -> None:
     change, message = HOSTILE[kind]
     root = tmp_path / "own"
     root.mkdir()
