@@ -98,7 +98,8 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
 
     comparison = Comparison.from_dict(found["comparison"])
     if found["stopped_early"]:
-        st.info("Stopped early, as you asked: this is what it had learned until then.")
+        why = "as you asked" if found["asked_to_stop"] else "since its time was used up on this busy server"
+        st.info(f"Stopped early, {why}: this is what it had learned until then.")
     st.markdown(f"**{layout.plain(found['verdict'])}**")
     players = [(NAMES[name], getattr(comparison, name)) for name in NAMES]
     left, right = st.columns([3, 2], gap="large")

@@ -196,7 +196,7 @@ def test_a_downloaded_classifier_opens_again_and_a_bad_one_is_refused(tmp_path: 
 
 def test_a_place_in_the_queue_is_shown_and_can_be_given_up() -> None:
     _, handle = desks.lane("train").take(most_waiting=5)
-    desk, app = read()
+    _, app = read()
     app.button(key="start_training").click().run()
     assert any("1 other is ahead of yours" in one.value for one in app.info)
     app.button(key="leave_queue").click().run()
