@@ -40,9 +40,8 @@ def test_near_duplicates_are_found_with_their_similarity_and_unlike_texts_are_no
 
 def test_scripts_without_spaces_are_compared_by_their_characters() -> None:
     text = "東京で新しい望遠鏡が公開されて多くの人が集まりました"
-    found = survey(
-        [text, text + "。", text[:-2] + "せん", "大阪の銀行は金利を引き上げると発表した"], ["a", "a", "b", "b"]
-    )
+    other = "大阪の銀行は金利を引き上げると発表した"
+    found = survey([text, text + "。", text[:-2] + "せん", other], ["a", "a", "b", "b"])
     assert found.near and found.near[0].rows == (0, 1, 2)
 
 
