@@ -1,4 +1,4 @@
-"""The page Train in a browser: a table becomes a classifier that only its visitor sees, leaves as a zip and comes back."""
+"""The page Train in a browser: a table becomes a classifier that its visitor alone sees, downloads and opens again."""
 
 import zipfile
 from collections.abc import Iterator
