@@ -22,6 +22,9 @@ ADDRESSES = {
     "What if": "whatif",
     "Neighbourhood": "neighbourhood",
     "Language model": "language",
+    "Train": "train",
+    "Report": "report",
+    "Batch": "batch",
     "Lessons": "lessons",
 }
 """Title in the menu, in its order, and address: links that people have saved lead there."""
