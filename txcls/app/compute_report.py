@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from txcls.data.types import LabelledTexts
     from txcls.report import Answers, PeerAnswers, Report, SuspectRow
 
-MOST_ROWS = 2_000
+MOST_ROWS = 1_000
 """Rows that the page answers at most, a random choice where there are more."""
 MOST_TRAINING_ROWS = 20_000
 """Training rows that the linear peer learns from at most."""

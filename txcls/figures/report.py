@@ -37,7 +37,7 @@ def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> g
     """
     n = len(classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
-    names = categories(classes, width=22 if n <= 40 else 30)
+    names = categories(classes, width=20 if n <= 60 else 14)
     axis = {"showgrid": False, "ticks": "", "type": "category"}
     size = {"tickfont": {"size": 13 if n <= 60 else 10}}
     figure = new_figure(
