@@ -79,6 +79,21 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
         return report_on(ready, few, rows_are=what, on_rows=on_rows), found.notes
 
 
+def why_no_rows(source: Source) -> str:
+    """Why there are no test rows here, and what is therefore not shown; "" if there are."""
+    from txcls.data.datasets import dataset_names, is_available
+
+    dataset = compute.summary(source.name).dataset
+    if compute.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
+        return ""
+    how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
+    return (
+        "The test texts of this classifier are not on this machine, and checkpoints do not contain them. Shown is "
+        "what was measured on them and saved. Mistakes, doubtful labels and the linear peer need the "
+        f"texts{how}, or a table of your own above."
+    )
+
+
 def training_rows(source: Source) -> "LabelledTexts":
     """The training rows of the checkpoint's data set, validation rows left out; DataError if they are not here."""
     from txcls.data.datasets import open_dataset

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import compute, compute_report, layout, lecture, pages, report_influence, report_rows, uploads
+from txcls.app import compute_report, layout, lecture, pages, report_influence, report_rows, uploads
 from txcls.app.limits import limits
 from txcls.errors import DataError, TxclsError
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
@@ -102,7 +102,7 @@ def _upload(opened: layout.Page, key: str) -> None:
 
 
 def _of_test_rows(opened: layout.Page) -> "Report | None":
-    if why := _missing(opened):
+    if why := compute_report.why_no_rows(opened.source):
         if not lecture.is_on():
             st.info(why)
         return None
@@ -117,21 +117,6 @@ def _of_test_rows(opened: layout.Page) -> "Report | None":
         found = None
     bar.empty()
     return found
-
-
-def _missing(opened: layout.Page) -> str:
-    """Why there are no test rows here, and what is therefore not shown; "" if there are."""
-    from txcls.data.datasets import dataset_names, is_available
-
-    dataset = compute.summary(opened.source.name).dataset
-    if compute.has_kept_rows(opened.source) or (dataset in dataset_names() and is_available(dataset)):
-        return ""
-    how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
-    return (
-        "The test texts of this classifier are not on this machine, and checkpoints do not contain them. Shown is "
-        "what was measured on them and saved. Mistakes, doubtful labels and the linear peer need the "
-        f"texts{how}, or a table of your own above."
-    )
 
 
 # Figures
