@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import Ridge
 
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.batches import TokenisedTexts, pad_batch
@@ -38,19 +39,14 @@ def test_effects_are_those_of_ridge_regression_on_gradients(classifier: Predicto
             np.zeros(one.numel()) if one.grad is None else one.grad.flatten().numpy() for one in model.parameters()
         ]
         model.zero_grad()
-        return np.concatenate(parts).astype(np.float64), 1 - float(p)
+        return np.concatenate(parts).astype(np.float64), 1 - float(p.detach())
 
     rows = [gradient(pad_batch(texts, [n])[0], int(texts.labels[n])) for n in range(len(texts))]
     features, missing = np.stack([one for one, _ in rows]), np.array([one for _, one in rows])
     wanted, _ = gradient(pad_batch(asked, [0])[0], 1)
     ridge = RIDGE * (features**2).sum() / len(texts)
-    # The primal form of ridge regression; the module solves the dual one.
-    weights, *_ = np.linalg.lstsq(
-        np.vstack([features, np.sqrt(ridge) * np.eye(features.shape[1])]),
-        np.vstack([np.diag(missing), np.zeros((features.shape[1], len(texts)))]),
-        rcond=None,
-    )
-    np.testing.assert_allclose(found, wanted @ weights, rtol=1e-3, atol=1e-6)
+    fitted = Ridge(alpha=ridge, fit_intercept=False).fit(features, np.diag(missing))
+    np.testing.assert_allclose(found, fitted.predict(wanted[None])[0], rtol=1e-3, atol=1e-6)
 
 
 def test_several_models_are_averaged_and_none_is_changed(classifier: Predictor) -> None:

@@ -32,9 +32,8 @@ def main() -> None:
     measured = of_table or (None if stored.figures else _of_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
-        _headline(report, classifier.checkpoint.metrics)
-    if len(report.history) > 1:
-        with lecture.slide():
+        _headline(report, classifier.checkpoint.metrics if of_table is None else {})
+        if len(report.history) > 1:
             _curves(opened, report)
     if report.figures:
         with lecture.slide(lecture.CLASSES):
@@ -136,7 +135,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         ("Log loss", f"{figures['log_loss']:.3f}", "Mean of minus the logarithm of the label's probability."),
     ):
         columns.metric(name, value, help=meaning, width="content")
-    comparison = metrics.get("comparison") or report.comparison
+    comparison = metrics.get("comparison")
     if comparison:
         from txcls.baseline import Comparison
 
