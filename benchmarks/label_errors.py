@@ -4,9 +4,9 @@
 
 The labels of a share of some random test rows are changed to another class at random, before anything reads them. Rows
 are then flagged as the Report page and `txcls report` do it (`txcls.report.suspect_rows`), from the shipped
-classifier's probabilities together with those of a linear model fitted to the other rows in five folds. Of as many rows
+classifier's probabilities together with those of linear models fitted to the other rows in five folds. Of as many rows
 as were planted, counted is how many were: those flagged first, or fewer if fewer were flagged. `sample` has no shipped
-classifier: the linear model alone judges. Data sets have wrong labels of their own, which count against it here.
+classifier: the linear models alone judge. Data sets have wrong labels of their own, which count against it here.
 """
 
 import argparse
@@ -21,8 +21,7 @@ from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.evaluation import in_classes_of
 from txcls.predictor import Predictor
-from txcls.report import answer_rows, out_of_fold_probabilities, some_rows, suspect_rows
-from txcls.report.labels import together
+from txcls.report import answer_rows, held_out_probabilities, some_rows, suspect_rows
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
 
@@ -30,7 +29,7 @@ SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
 def plant(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledTexts, set[int]]:
     """The rows with a share of labels changed to another class at random, and which rows these are."""
     random = np.random.default_rng(seed)
-    labels = np.asarray(rows.labels)
+    labels = np.array(rows.labels)
     chosen = random.choice(len(rows), round(share * len(rows)), replace=False)
     labels[chosen] = (labels[chosen] + random.integers(1, len(rows.classes), len(chosen))) % len(rows.classes)
     return LabelledTexts(rows.texts, labels.tolist(), rows.classes), set(chosen.tolist())
@@ -61,10 +60,9 @@ def measure(name: str, *, most: int, share: float, seeds: int) -> None:
     figures: dict[str, list[tuple[float, float, int]]] = {}
     for seed in range(seeds):
         rows, planted = plant(clean, share, seed=seed)
-        others = out_of_fold_probabilities(rows)
-        ways = {"linear model alone": others}
+        ways = {"linear models alone": held_out_probabilities(rows)}
         if own is not None:
-            ways = {"classifier alone": own, **ways, "both, as shown": together(own, others)}
+            ways = {"classifier alone": own, **ways, "all, as shown": held_out_probabilities(rows, own)}
         for way, probabilities in ways.items():
             figures.setdefault(way, []).append(found_first(rows, planted, probabilities))
     print(f"\n{name}: {len(clean):,} rows, {round(share * len(clean))} planted, {len(clean.classes)} classes")

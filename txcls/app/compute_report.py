@@ -113,15 +113,14 @@ def peer(source: Source) -> "PeerAnswers":
     return ask_peer(answers, training_rows(source), most=MOST_TRAINING_ROWS)
 
 
-def suspects(answers: "Answers", *, on_fold: OnRows) -> "list[SuspectRow]":
-    """The rows whose label looks wrong, by the classifier and by a linear model fitted to other folds of the rows.
+def suspects(answers: "Answers", *, has_learned: bool, on_fold: OnRows) -> "list[SuspectRow]":
+    """The rows whose label looks wrong; the classifier is not asked if it has learned from these rows.
 
     Raises:
         DataError: there are too few rows, or only one class.
     """
     with compute.my_turn():
-        from txcls.report import out_of_fold_probabilities, suspect_rows
-        from txcls.report.labels import together
+        from txcls.report import held_out_probabilities, suspect_rows
 
-        others = out_of_fold_probabilities(answers.rows, on_fold=on_fold)
-        return suspect_rows(answers.rows, together(answers.probabilities, others))
+        own = None if has_learned else answers.probabilities
+        return suspect_rows(answers.rows, held_out_probabilities(answers.rows, own, on_fold=on_fold))

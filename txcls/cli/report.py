@@ -84,8 +84,7 @@ def _more(
 ) -> "tuple[PeerAnswers | None, list[SuspectRow] | None]":
     from txcls.data.datasets import open_dataset
     from txcls.data.splits import training_and_validation
-    from txcls.report import ask_peer, out_of_fold_probabilities, suspect_rows
-    from txcls.report.labels import together
+    from txcls.report import ask_peer, held_out_probabilities, suspect_rows
 
     answers = found.answers
     assert answers is not None
@@ -98,11 +97,12 @@ def _more(
             peer = ask_peer(answers, training)
         if labels:
             try:
-                others = out_of_fold_probabilities(answers.rows)
+                learned = data is not None and data.name == classifier.checkpoint.metrics.get("data", {}).get("title")
+                found_out = held_out_probabilities(answers.rows, None if learned else answers.probabilities)
             except DataError as error:
                 note(str(error))
             else:
-                suspects = suspect_rows(answers.rows, together(answers.probabilities, others))
+                suspects = suspect_rows(answers.rows, found_out)
     return peer, suspects
 
 
