@@ -34,6 +34,7 @@ PAGES: dict[str, dict[str, str]] = {
     "whatif": {"changed": "the bank raised its rates again"},
     "neighbourhood": {},
     "language": {"part": "continue"},
+    "report": {},
 }
 """Paths, with what a link can bring besides the text."""
 Theme = Literal["light", "dark"]

@@ -2,13 +2,15 @@
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, charts_of, open_page, words_of
+from tests.app.test_charts import described
 from tests.app.tiny import MANY, PLAIN
-from tests.conftest import CLASSES, TEXTS
+from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app import compute, compute_influence, compute_report
 from txcls.data import datasets
 from txcls.data.datasets import Dataset
@@ -65,6 +67,17 @@ def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here
     assert not app.exception and app.text_area[0].value == expected[1].text
 
 
+def test_every_chart_says_what_it_draws(rows_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    make_checkpoint(tmp_path / "unmeasured")
+    app = open_page("report")
+    assert any("On 40 test rows" in one.value for one in app.subheader)
+    drawn = charts_of(app)
+    assert {one.key for one in drawn} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
+    for one in drawn:
+        described(one)
+
+
 def test_the_linear_peer_answers_when_asked(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_peer").click().run()
@@ -118,5 +131,6 @@ def test_training_again_shows_both_bars_and_the_control(rows_here: None, monkeyp
     app.button(key="report_train_again").click().run(timeout=120)
     assert not app.exception
     drawn = chart(app, "chart_taught")
+    described(drawn)
     names = [one["name"] for one in drawn.figure["data"]]
     assert names == ["all rows", "without these 20 rows", "without 20 random others of the class"]
