@@ -139,7 +139,13 @@ def test_inference_never_imports_training():
         for module, targets in imports(sources()).items()
         if part_or_entrance(module) != "training" and any(target.startswith("txcls.training") for target in targets)
     }
-    assert users == {"txcls.classifier", "txcls.cli.train", "txcls.cli.train_own", "txcls.app.jobs.train_model"}
+    assert users == {
+        "txcls.classifier",
+        "txcls.cli.train",
+        "txcls.cli.train_own",
+        "txcls.app.jobs.train_model",
+        "txcls.inspection.retraining",
+    }
 
 
 def test_only_the_app_imports_streamlit():

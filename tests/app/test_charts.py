@@ -232,6 +232,39 @@ def mask(figure: Figure) -> Iterator[str]:
     yield from (f"{len(allowed)} tokens", f"{int(allowed.sum()):,} of {allowed.size:,} query–key pairs unmasked")
 
 
+def confusion(figure: Figure) -> Iterator[str]:
+    (data,) = figure["data"]
+    counts, names = numbers(data["customdata"]), [shown(one) for one in data["y"]]
+    both = np.triu(counts + counts.T, k=1)
+    yield f"{len(names)} of {len(names)} classes"
+    if both.any():
+        first, second = (names[place] for place in np.unravel_index(int(both.argmax()), both.shape))
+        yield f"{both.max():,} rows"
+        assert first in names and second in names
+
+
+def reliability(figure: Figure) -> Iterator[str]:
+    _, _, line = figure["data"]
+    rows = numbers(line["customdata"])
+    largest = int(rows.argmax())
+    yield f"{len(rows)} bins"
+    for values in (line["x"], line["y"]):
+        yield f"{numbers(values)[largest]:.1%}"
+
+
+def groups(figure: Figure) -> Iterator[str]:
+    (bars,) = figure["data"]
+    for name, accuracy, rows in zip(bars["x"], numbers(bars["y"]), numbers(bars["customdata"]), strict=True):
+        yield f"{shown(name)} {accuracy:.1%} of {rows:,} rows"
+
+
+def taught(figure: Figure) -> Iterator[str]:
+    answer = int(numbers(figure["data"][0]["x"]).argmax())
+    yield shown(figure["data"][0]["y"][answer])
+    for one in figure["data"]:
+        yield f"{numbers(one['x'])[answer]:.1%}"
+
+
 def pattern(figure: Figure) -> Iterator[str]:
     yield from ("layer 2 of", "head 1 of", f"{len(cells(figure)[1])} tokens")
 
@@ -265,6 +298,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_classified": counts,
     "chart_compared": compared,
     "chart_comparison": intervals,
+    "chart_confusion": confusion,
     "chart_contribution_map": table("parts", ".2f"),
     "chart_contributions": contributions,
     "chart_curves": curves,
@@ -273,6 +307,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_effects": word_effects,
     "chart_entropy": board(2),
     "chart_fill": tokens,
+    "chart_groups": groups,
     "chart_grid": all_heads,
     "chart_lengths": table("states", ".1f"),
     "chart_lens": lens,
@@ -288,10 +323,12 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_positions": encoding,
     "chart_products": products,
     "chart_query_key": dimensions,
+    "chart_reliability": reliability,
     "chart_rollout": rollout,
     "chart_shift": shift,
     "chart_shuffles": shuffles,
     "chart_surprisal": surprisal,
+    "chart_taught": taught,
     "chart_texts": texts,
     "chart_training": training,
     "chart_versus": one_head,
@@ -314,6 +351,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "positions": {},
     "whatif": {"changed": "banks signed a treaty after the election"},
     "neighbourhood": {},
+    "report": {},
     "language": {"part": "fill"},
     "language, continued": {"part": "continue", "causal": SAYS_WORDS},
     "language, masks": {"part": "masks", "causal": SAYS_WORDS, "layer": "2"},
@@ -331,7 +369,7 @@ def described(one: Chart) -> None:
     for name, axis in layout.items():
         if re.fullmatch(r"[xy]axis\d*", name) and axis.get("showticklabels") is not False:
             names = axis.get("title", {}).get("text") or axis.get("ticktext") or axis.get("type") == "category"
-            names = names or (one.key == "chart_training" and [note["text"] for note in layout["annotations"]])
+            names = names or (one.key.startswith("chart_training") and [note["text"] for note in layout["annotations"]])
             assert names, f"{one.key}: {name} has neither a title nor names"
 
 

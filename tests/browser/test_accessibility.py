@@ -36,6 +36,7 @@ PAGES: dict[str, dict[str, str]] = {
     "language": {"part": "continue"},
     "train": {},
     "batch": {},
+    "report": {},
 }
 """Paths, with what a link can bring besides the text."""
 Theme = Literal["light", "dark"]

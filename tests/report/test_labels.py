@@ -2,14 +2,16 @@
 
 import csv
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.conftest import TEXTS, make_language_model
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.report import corrected_csv, out_of_fold_probabilities, suspect_rows
-from txcls.report.labels import together
+from txcls.report import corrected_csv, held_out_probabilities, out_of_fold_probabilities, suspect_rows
+from txcls.report.labels import encoder_vectors, together
 from txcls.scoring import as_plain_text
 
 SUBJECTS = {
@@ -89,8 +91,30 @@ def test_certain_agreement_flags_nothing() -> None:
 def test_two_sources_together_are_a_distribution() -> None:
     random = np.random.default_rng(0)
     one, other = (random.dirichlet(np.ones(4), 10) for _ in range(2))
-    assert np.allclose(together(one, other).sum(axis=1), 1)
-    assert np.allclose(together(one, one), one)
+    labels = one.argmax(axis=1)
+    assert np.allclose(together(labels, one, other).sum(axis=1), 1)
+    assert np.array_equal(together(labels, one), one)
+
+
+def test_a_source_that_knows_nothing_has_no_say() -> None:
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, 300)
+    good = np.full((300, 3), 0.1)
+    good[np.arange(300), np.where(random.random(300) < 0.8, labels, (labels + 1) % 3)] = 0.8
+    made = together(labels, good, random.dirichlet(np.ones(3), 300))
+    assert (made.argmax(axis=1) == good.argmax(axis=1)).mean() > 0.98
+
+
+def test_a_pre_trained_encoder_adds_its_vectors(tmp_path: Path) -> None:
+    model = make_language_model(tmp_path / "lm", objective="masked")
+    vectors = encoder_vectors(TEXTS, encoder=tmp_path / "lm")
+    assert vectors is not None and vectors.shape == (len(TEXTS), model.config.model.d_model)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 2)
+    assert encoder_vectors(TEXTS, encoder=tmp_path / "missing") is None
+    rows = made_rows(60)
+    seen: list[tuple[int, int]] = []
+    found = held_out_probabilities(rows, encoder=tmp_path / "lm", on_fold=lambda *one: seen.append(one))
+    assert np.allclose(found.sum(axis=1), 1) and seen[-1] == (10, 10)
 
 
 def test_corrected_rows_are_written_whole_and_safe() -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from txcls.data.types import LabelledTexts
     from txcls.report import Answers, PeerAnswers, Report, SuspectRow
 
-MOST_ROWS = 2_000
+MOST_ROWS = 1_000
 """Rows that the page answers at most, a random choice where there are more."""
 MOST_TRAINING_ROWS = 20_000
 """Training rows that the linear peer learns from at most."""
@@ -79,6 +79,21 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
         return report_on(ready, few, rows_are=what, on_rows=on_rows), found.notes
 
 
+def why_no_rows(source: Source) -> str:
+    """Why there are no test rows here, and what is therefore not shown; "" if there are."""
+    from txcls.data.datasets import dataset_names, is_available
+
+    dataset = compute.summary(source.name).dataset
+    if compute.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
+        return ""
+    how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
+    return (
+        "The test texts of this classifier are not on this machine, and checkpoints do not contain them. Shown is "
+        "what was measured on them and saved. Mistakes, doubtful labels and the linear peer need the "
+        f"texts{how}, or a table of your own above."
+    )
+
+
 def training_rows(source: Source) -> "LabelledTexts":
     """The training rows of the checkpoint's data set, validation rows left out; DataError if they are not here."""
     from txcls.data.datasets import open_dataset
@@ -98,15 +113,14 @@ def peer(source: Source) -> "PeerAnswers":
     return ask_peer(answers, training_rows(source), most=MOST_TRAINING_ROWS)
 
 
-def suspects(answers: "Answers", *, on_fold: OnRows) -> "list[SuspectRow]":
-    """The rows whose label looks wrong, by the classifier and by a linear model fitted to other folds of the rows.
+def suspects(answers: "Answers", *, has_learned: bool, on_fold: OnRows) -> "list[SuspectRow]":
+    """The rows whose label looks wrong; the classifier is not asked if it has learned from these rows.
 
     Raises:
         DataError: there are too few rows, or only one class.
     """
     with compute.my_turn():
-        from txcls.report import out_of_fold_probabilities, suspect_rows
-        from txcls.report.labels import together
+        from txcls.report import held_out_probabilities, suspect_rows
 
-        others = out_of_fold_probabilities(answers.rows, on_fold=on_fold)
-        return suspect_rows(answers.rows, together(answers.probabilities, others))
+        own = None if has_learned else answers.probabilities
+        return suspect_rows(answers.rows, held_out_probabilities(answers.rows, own, on_fold=on_fold))

@@ -160,17 +160,22 @@ def _labels(opened: layout.Page, answers: "Answers", *, of_table: bool) -> None:
     if found is None or found[0] is not answers.rows:
         st.markdown(
             "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubted where "
-            "models that have not learned from this row find another class likelier. Two are asked: this classifier, "
-            "and a linear model fitted to the other rows in five folds."
+            "models that have not learned from this row find another class likelier: linear models over the words and "
+            "over the shipped encoder's states, fitted to the other rows in five folds, and this classifier."
         )
-        if of_table:
-            st.caption("If the classifier was trained on these very rows, it has learned their labels and doubts few.")
+        has_learned = of_table and st.checkbox(
+            "This classifier was trained on these rows",
+            key="report_has_learned",
+            help="Then it has learned their labels, right or wrong, and is not asked.",
+        )
         if not st.button("Look for wrong labels", key="report_suspects"):
             return
         bar = st.progress(0.0, "fitting …")
         try:
             rows = compute_report.suspects(
-                answers, on_fold=lambda done, total: bar.progress(done / total, f"{done} of {total} folds")
+                answers,
+                has_learned=has_learned,
+                on_fold=lambda done, total: bar.progress(done / total, f"{done} of {total} folds"),
             )
         except TxclsError as error:
             bar.empty()

@@ -1,4 +1,4 @@
-"""The command line: train, pretrain, evaluate, calibrate, predict, inspect, sizes, generate, import, export, data,
+"""The command line: train, pretrain, evaluate, calibrate, report, predict, inspect, sizes, generate, import, export, data,
 lesson.
 
     python -m txcls train sample
@@ -19,6 +19,7 @@ from txcls.cli.inspect import inspect, sizes
 from txcls.cli.language import generate, import_weights
 from txcls.cli.output import note, process_number
 from txcls.cli.predict import predict
+from txcls.cli.report import report
 from txcls.cli.train import pretrain, train
 from txcls.errors import StoppedError, TxclsError, one_line
 
@@ -31,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (train, pretrain, evaluate, calibrate, predict, inspect, sizes, generate):
+for command in (train, pretrain, evaluate, calibrate, report, predict, inspect, sizes, generate):
     app.command()(command)
 app.command("import")(import_weights)
 app.add_typer(data.app, name="data")

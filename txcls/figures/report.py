@@ -12,10 +12,7 @@ from txcls.figures.style import (
     FRAME,
     OKABE_ITO,
     PROBABILITY,
-    TOKENS,
     categories,
-    few_columns,
-    few_rows,
     flat_colour_bar,
     label,
     legend_above,
@@ -25,6 +22,8 @@ from txcls.figures.style import (
 
 WRITTEN_CLASSES = 12
 """Up to so many classes the cells hold their numbers."""
+FLAT_CLASSES = 5
+"""Up to so many classes their names stand level below the map."""
 
 
 def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> go.Figure:
@@ -37,13 +36,18 @@ def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> g
     """
     n = len(classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
-    names = categories(classes, width=22 if n <= 40 else 30)
+    names = categories(classes, width=20 if n <= 60 else 14)
     axis = {"showgrid": False, "ticks": "", "type": "category"}
     size = {"tickfont": {"size": 13 if n <= 60 else 10}}
     figure = new_figure(
-        height=int(np.clip(190 + 24 * n, 330, 1000)),
-        x={"title": {"text": "predicted class", "standoff": 8}, **axis, **TOKENS, **few_columns(n), **size},
-        y={"title": {"text": "true class", "standoff": 12}, **axis, **few_rows(n), **size},
+        height=int(np.clip(200 + (40 if n <= WRITTEN_CLASSES else 24) * n, 330, 1000)),
+        x={
+            "title": {"text": "predicted class", "standoff": 8},
+            **axis,
+            "tickangle": 0 if n <= FLAT_CLASSES else -60,
+            **size,
+        },
+        y={"title": {"text": "true class", "standoff": 12}, **axis, "autorange": "reversed", **size},
         coloraxis={
             **share_colours(title="share of the true class"),
             "colorbar": flat_colour_bar(
@@ -59,7 +63,8 @@ def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> g
         coloraxis="coloraxis",
         xgap=int(n <= 24),
         ygap=int(n <= 24),
-        texttemplate="%{customdata:,}" if n <= WRITTEN_CLASSES else None,
+        text=[[f"{one:,}" for one in row] for row in counts] if n <= WRITTEN_CLASSES else None,
+        texttemplate="%{text}" if n <= WRITTEN_CLASSES else None,
         hovertemplate="<b>%{y}</b> predicted as <b>%{x}</b><br>%{customdata:,} rows, %{z:.1%} of the class"
         "<extra></extra>",
     )

@@ -5,7 +5,13 @@ python -m txcls report ag_news --data mine.csv --out report.html
 """
 
 from txcls.report.confusion import WorstPair, cluster_order, worst_pairs
-from txcls.report.labels import SuspectRow, corrected_csv, out_of_fold_probabilities, suspect_rows
+from txcls.report.labels import (
+    SuspectRow,
+    corrected_csv,
+    held_out_probabilities,
+    out_of_fold_probabilities,
+    suspect_rows,
+)
 from txcls.report.peer import PeerAnswers, ask_peer
 from txcls.report.rows import Answers, Report, RowAnswer, answer_rows, report_on, some_rows, stored_report
 
@@ -20,6 +26,7 @@ __all__ = [
     "ask_peer",
     "cluster_order",
     "corrected_csv",
+    "held_out_probabilities",
     "out_of_fold_probabilities",
     "report_on",
     "some_rows",

@@ -1,30 +1,37 @@
 """Rows whose label looks wrong: confident learning (Northcutt et al. 2021) over probabilities of rows held out.
 
-A probability tells something of a row's label only if its model has not learned from that label. So there are two
-sources: a linear model over TF-IDF, fitted to the other folds of the same rows; and, where the rows are none of its
-training rows, the classifier itself. Their geometric mean is used where both exist.
+A probability tells something of a row's label only if its model has not learned from that label. So there are three
+sources: linear models fitted to the other folds of the same rows, one over TF-IDF and one over the states of the
+shipped pre-trained encoder, which has seen no labels; and, where the rows are none of its training rows, the classifier
+itself. `together` makes one of them.
 """
 
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from txcls.baseline import word_features
+from txcls.checkpoint import load_checkpoint
+from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError
+from txcls.errors import CheckpointError, DataError
+from txcls.model import LanguageModel
 from txcls.pause import may_pause
+from txcls.text.vocabulary import PAD
 
 Floats = NDArray[np.float64]
 
 FOLDS = 5
 STRENGTH = 10.0
 """C of the logistic regression, the inverse strength of regularisation."""
-MOST_ROWS = 5_000
-"""Rows of which the app asks at once."""
+ENCODER = "encoder"
+"""The shipped pre-trained model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +55,21 @@ class SuspectRow:
 
 
 def out_of_fold_probabilities(
-    rows: LabelledTexts, *, folds: int = FOLDS, seed: int = 0, on_fold: Callable[[int, int], None] | None = None
+    rows: LabelledTexts,
+    *,
+    vectors: Floats | None = None,
+    folds: int = FOLDS,
+    seed: int = 0,
+    on_fold: Callable[[int, int], None] | None = None,
 ) -> Floats:
-    """Class probabilities (N, C) of each row by a model fitted to the other folds: logistic regression over TF-IDF.
+    """Class probabilities (N, C) of each row by a logistic regression fitted to the other folds.
 
     Classes with fewer rows than folds stay in the folds as chance has it; a class that a fold does not know gets the
     smallest probability there is.
 
     Args:
         rows: at least `folds` of them, of at least two classes.
+        vectors: what it reads, (N, D); None for TF-IDF of the texts.
         folds: number of folds.
         seed: of the folds.
         on_fold: called with folds done and folds in all.
@@ -83,21 +96,103 @@ def out_of_fold_probabilities(
         if len(present) < 2:
             found[asked, present[0]] = 1.0
             continue
-        model = make_pipeline(
-            word_features(token_pattern=r"(?u)\w+|[^\w\s]"), LogisticRegression(C=STRENGTH, max_iter=200)
-        )
-        model.fit(texts[known], labels[known])
-        found[np.ix_(asked, model.classes_)] = model.predict_proba(texts[asked])
+        if vectors is None:
+            words = word_features(token_pattern=r"(?u)\w+|[^\w\s]")
+            model = make_pipeline(words, LogisticRegression(C=STRENGTH, max_iter=200))
+            read: Any = texts
+        else:
+            model, read = LogisticRegression(max_iter=200), vectors
+        model.fit(read[known], labels[known])
+        found[np.ix_(asked, model.classes_)] = model.predict_proba(read[asked])
         if on_fold is not None:
             on_fold(done, folds)
     return found / found.sum(axis=1, keepdims=True)
 
 
-def together(first: Floats, second: Floats) -> Floats:
-    """The normalised geometric mean of two models' probabilities, (N, C)."""
-    product = np.sqrt(np.maximum(first, 1e-12) * np.maximum(second, 1e-12))
-    mean: Floats = product / product.sum(axis=1, keepdims=True)
+def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> Floats | None:
+    """One vector per text, (N, D), by a pre-trained model that has seen no labels; None where it is not there.
+
+    The mean of the last layer's states, each dimension standardised and each vector scaled to the norm 2.
+    """
+    import torch
+
+    try:
+        loaded = load_checkpoint(encoder)
+    except CheckpointError:
+        return None
+    if not isinstance(loaded.model, LanguageModel):
+        return None
+    tokens = TokenisedTexts.encode(loaded.encoder, LabelledTexts(texts, [0] * len(texts), ("any",)))
+    vectors = np.zeros((len(texts), loaded.config.model.d_model))
+    with torch.inference_mode():
+        for rows in batches_by_length(tokens.lengths, batch_size=64):
+            may_pause()
+            ids = torch.from_numpy(pad_batch(tokens, rows)[0])  # B T
+            real = (ids != PAD).unsqueeze(-1)  # B T 1
+            states = loaded.model.read(ids)[:, : ids.shape[1]]  # B T D
+            vectors[rows] = ((states * real).sum(1) / real.sum(1)).double().numpy()
+    vectors = (vectors - vectors.mean(axis=0)) / np.maximum(vectors.std(axis=0), 1e-9)
+    scaled: Floats = 2 * vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return scaled
+
+
+def together(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
+    """Several models' probabilities (N, C) as one: a weighted geometric mean, normalised.
+
+    The weights, at least 0, are those with which the labels are likeliest; with so few of them, wrong labels do not
+    matter.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import log_softmax
+
+    if len(sources) == 1:
+        return sources[0]
+    logs = np.log(np.maximum(np.stack(sources), 1e-9))  # S N C
+    rows, given = np.arange(logs.shape[1]), np.asarray(labels, dtype=np.int64)
+
+    def loss(weights: Floats) -> float:
+        return -float(log_softmax(np.tensordot(weights, logs, 1), axis=1)[rows, given].mean())
+
+    start = np.full(len(sources), 1 / len(sources))
+    weights = minimize(loss, start, method="L-BFGS-B", bounds=[(0.0, 3.0)] * len(sources)).x
+    mean: Floats = np.exp(log_softmax(np.tensordot(weights, logs, 1), axis=1))
     return mean
+
+
+def held_out_probabilities(
+    rows: LabelledTexts,
+    own: Floats | None = None,
+    *,
+    encoder: str | Path = ENCODER,
+    on_fold: Callable[[int, int], None] | None = None,
+) -> Floats:
+    """Class probabilities (N, C) of rows by models that have not learned from the row's own label, all together.
+
+    Args:
+        rows: labelled rows.
+        own: a classifier's probabilities, if these rows are none of its training rows.
+        encoder: a pre-trained model, by name or folder.
+        on_fold: called with folds done and folds in all.
+
+    Raises:
+        DataError: there are too few rows, or only one class.
+    """
+    vectors = encoder_vectors(rows.texts, encoder=encoder)
+    total = FOLDS * (1 if vectors is None else 2)
+    done = 0
+
+    def count(_: int, __: int) -> None:
+        nonlocal done
+        done += 1
+        if on_fold is not None:
+            on_fold(done, total)
+
+    sources = [out_of_fold_probabilities(rows, on_fold=count)]
+    if vectors is not None:
+        sources.append(out_of_fold_probabilities(rows, vectors=vectors, on_fold=count))
+    if own is not None:
+        sources.append(own)
+    return together(rows.labels, *sources)
 
 
 def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import compute, compute_report, layout, lecture, pages, report_influence, report_rows, uploads
+from txcls.app import compute_report, layout, lecture, pages, report_influence, report_rows, uploads
 from txcls.app.limits import limits
 from txcls.errors import DataError, TxclsError
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
@@ -18,7 +18,8 @@ TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
 ZOOM = 12
 """Classes that are shown around a chosen one."""
 WIDE = 14
-"""Up to so many classes the whole matrix is shown first."""
+"""With more classes one can zoom in."""
+SHORT_ORDER = {"words_shuffled": "words shuffled", "positions_removed": "no positions"}
 
 
 def main() -> None:
@@ -26,24 +27,26 @@ def main() -> None:
     opened = layout.open_page(pages.REPORT, asks=False)
     classifier = layout.load(opened)
     stored = compute_report.stored(opened.source)
-    measured = _rows(opened)
-    of_table = measured is not None and st.session_state.get(_table_key(opened)) is not None
-    report = measured if measured is not None and (of_table or not stored.figures) else stored
+    of_table = _own_table(opened)
+    # Test rows take seconds, so that they come last, unless nothing is stored.
+    measured = of_table or (None if stored.figures else _of_test_rows(opened))
+    report = measured or stored
     with lecture.slide(lecture.CLASSES):
-        _headline(report, classifier.checkpoint.metrics)
-    if len(report.history) > 1:
-        with lecture.slide():
+        _headline(report, classifier.checkpoint.metrics if of_table is None else {})
+        if len(report.history) > 1:
             _curves(opened, report)
     if report.figures:
         with lecture.slide(lecture.CLASSES):
-            _confusion(opened, report, measured)
+            _confusion(opened, report)
         _per_class(report)
         with lecture.slide(lecture.CLASSES):
             _reliability(opened, report)
         with lecture.slide(lecture.WORDS):
             _groups(opened, report)
+    if measured is None and stored.figures:
+        measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
-        report_rows.draw(opened, measured, of_table=of_table)
+        report_rows.draw(opened, measured, of_table=of_table is not None)
     report_influence.draw(opened, classifier)
     layout.close_page(opened, LINKS)
     report_rows.open_chosen()
@@ -56,12 +59,12 @@ def _table_key(opened: layout.Page) -> str:
     return f"report_table_{opened.source.name}_{opened.source.state}"
 
 
-def _rows(opened: layout.Page) -> "Report | None":
-    """The report with rows: of an uploaded table, else of the test rows; None where there is neither."""
+def _own_table(opened: layout.Page) -> "Report | None":
+    """The report on the table that this visitor has uploaded; None without one. Draws what uploads it."""
     key = _table_key(opened)
     found = st.session_state.get(key)
     if lecture.is_on():
-        return found[0] if found else _of_test_rows(opened)
+        return found[0] if found else None
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if found is not None:
             for note in found[1]:
@@ -71,11 +74,7 @@ def _rows(opened: layout.Page) -> "Report | None":
             st.info(why)
         else:
             _upload(opened, key)
-    found = st.session_state.get(key)
-    if found is not None:
-        report: Report = found[0]
-        return report
-    return _of_test_rows(opened)
+    return None if found is None else found[0]
 
 
 def _upload(opened: layout.Page, key: str) -> None:
@@ -102,7 +101,7 @@ def _upload(opened: layout.Page, key: str) -> None:
 
 
 def _of_test_rows(opened: layout.Page) -> "Report | None":
-    if why := _missing(opened):
+    if why := compute_report.why_no_rows(opened.source):
         if not lecture.is_on():
             st.info(why)
         return None
@@ -117,21 +116,6 @@ def _of_test_rows(opened: layout.Page) -> "Report | None":
         found = None
     bar.empty()
     return found
-
-
-def _missing(opened: layout.Page) -> str:
-    """Why there are no test rows here, and what is therefore not shown; "" if there are."""
-    from txcls.data.datasets import dataset_names, is_available
-
-    dataset = compute.summary(opened.source.name).dataset
-    if compute.has_kept_rows(opened.source) or (dataset in dataset_names() and is_available(dataset)):
-        return ""
-    how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
-    return (
-        "The test texts of this classifier are not on this machine, and checkpoints do not contain them. What follows "
-        f"is what was measured on them and saved. Mistakes, doubtful labels and the linear peer need the texts{how}, or a "
-        "table of your own above."
-    )
 
 
 # Figures
@@ -151,7 +135,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         ("Log loss", f"{figures['log_loss']:.3f}", "Mean of minus the logarithm of the label's probability."),
     ):
         columns.metric(name, value, help=meaning, width="content")
-    comparison = metrics.get("comparison") or report.comparison
+    comparison = metrics.get("comparison")
     if comparison:
         from txcls.baseline import Comparison
 
@@ -179,7 +163,7 @@ def _curves(opened: layout.Page, report: "Report") -> None:
     )
 
 
-def _confusion(opened: layout.Page, report: "Report", measured: "Report | None") -> None:
+def _confusion(opened: layout.Page, report: "Report") -> None:
     from txcls.report import cluster_order, worst_pairs
 
     counts = report.confusion
@@ -261,7 +245,7 @@ def _reliability(opened: layout.Page, report: "Report") -> None:
 
 
 def _groups(opened: layout.Page, report: "Report") -> None:
-    from txcls.model_card import ORDER, group_name
+    from txcls.model_card import group_name
 
     figures = report.figures
     parts = []
@@ -274,7 +258,7 @@ def _groups(opened: layout.Page, report: "Report") -> None:
             names = [group_name(one, form) for one in slices]
             parts.append((title, what, names, [one["accuracy"] for one in slices], [one["n"] for one in slices], field))
     if order := figures.get("order"):
-        names = ["unchanged", *(ORDER[name] for name in order)]
+        names = ["as typed", *(SHORT_ORDER.get(name, name) for name in order)]
         parts.append(
             (
                 "Without word order",

@@ -1,0 +1,93 @@
+"""Wrong labels are planted in real test rows: how many of the rows flagged first are planted ones?
+
+    python -m benchmarks.label_errors [ag_news huffpost clinc150 imdb who_won sample] [--rows 2000] [--share 0.05]
+
+The labels of a share of some random test rows are changed to another class at random, before anything reads them. Rows
+are then flagged as the Report page and `txcls report` do it (`txcls.report.suspect_rows`), from the shipped
+classifier's probabilities together with those of linear models fitted to the other rows in five folds. Of as many rows
+as were planted, counted is how many were: those flagged first, or fewer if fewer were flagged. `sample` has no shipped
+classifier: the linear models alone judge. Data sets have wrong labels of their own, which count against it here.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks._side_by_side import machine
+from txcls.config import load_preset
+from txcls.data.datasets import is_available, open_dataset
+from txcls.data.types import LabelledTexts
+from txcls.evaluation import in_classes_of
+from txcls.predictor import Predictor
+from txcls.report import answer_rows, held_out_probabilities, some_rows, suspect_rows
+
+SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
+
+
+def plant(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledTexts, set[int]]:
+    """The rows with a share of labels changed to another class at random, and which rows these are."""
+    random = np.random.default_rng(seed)
+    labels = np.array(rows.labels)
+    chosen = random.choice(len(rows), round(share * len(rows)), replace=False)
+    labels[chosen] = (labels[chosen] + random.integers(1, len(rows.classes), len(chosen))) % len(rows.classes)
+    return LabelledTexts(rows.texts, labels.tolist(), rows.classes), set(chosen.tolist())
+
+
+def found_first(rows: LabelledTexts, planted: set[int], probabilities: np.ndarray) -> tuple[float, float, int]:
+    """Shares of planted rows among those flagged first: as many as planted, half as many; and how many are flagged."""
+    flagged = [one.row for one in suspect_rows(rows, probabilities)]
+    shares = []
+    for n in (len(planted), len(planted) // 2):
+        first = flagged[:n]
+        shares.append(sum(row in planted for row in first) / max(len(first), 1))
+    return shares[0], shares[1], len(flagged)
+
+
+def measure(name: str, *, most: int, share: float, seeds: int) -> None:
+    """One set: means over some random plantings."""
+    dataset = open_dataset(load_preset(name).data)
+    clean = dataset.load("test")
+    classifier = None if name == "sample" else Predictor.load(name)
+    if classifier is not None:
+        clean = in_classes_of(clean, classifier.checkpoint)
+    else:
+        train = dataset.load("train")
+        clean = LabelledTexts([*train.texts, *clean.texts], [*train.labels, *clean.labels], clean.classes)
+    clean = some_rows(clean, most=most)
+    own = None if classifier is None else answer_rows(classifier, clean).probabilities
+    figures: dict[str, list[tuple[float, float, int]]] = {}
+    for seed in range(seeds):
+        rows, planted = plant(clean, share, seed=seed)
+        ways = {"linear models alone": held_out_probabilities(rows)}
+        if own is not None:
+            ways = {"classifier alone": own, **ways, "all, as shown": held_out_probabilities(rows, own)}
+        for way, probabilities in ways.items():
+            figures.setdefault(way, []).append(found_first(rows, planted, probabilities))
+    print(f"\n{name}: {len(clean):,} rows, {round(share * len(clean))} planted, {len(clean.classes)} classes")
+    for way, values in figures.items():
+        all_, half, n = np.mean(values, axis=0)
+        print(f"  {way}: {all_:.0%} of those flagged first are planted, {half:.0%} of the first half ({n:.0f} flagged)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(SETS))
+    parser.add_argument("--rows", type=int, default=2000, help="test rows at most")
+    parser.add_argument("--share", type=float, default=0.05, help="of wrong labels")
+    parser.add_argument("--seeds", type=int, default=3, help="plantings")
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.sets) - set(SETS)):
+        parser.error(f"no set {', '.join(unknown)}; there are {', '.join(SETS)}")
+    print(machine())
+    for name in options.sets or SETS:
+        if is_available(name):
+            measure(name, most=options.rows, share=options.share, seeds=options.seeds)
+        else:
+            print(f"\n{name} is not on this machine (`txcls data list`)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

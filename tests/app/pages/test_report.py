@@ -1,0 +1,136 @@
+"""The page Report."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import chart, charts_of, open_page, words_of
+from tests.app.test_charts import described
+from tests.app.tiny import MANY, PLAIN
+from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from txcls.app import compute, compute_influence, compute_report
+from txcls.data import datasets
+from txcls.data.datasets import Dataset
+from txcls.data.types import DatasetInfo, LabelledTexts
+from txcls.errors import DataError
+from txcls.inspection import retraining
+from txcls.report import answer_rows
+
+ROWS = LabelledTexts([f"{text} {n}" for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES)
+QUIET = {"on_rows": lambda done, total: None}
+
+
+@pytest.fixture
+def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ROWS` as the test rows and the training rows of every checkpoint."""
+    found = compute.TestTexts(Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",)), ROWS, ())
+    monkeypatch.setattr(compute, "test_texts", lambda source: found)
+    monkeypatch.setattr(compute_report, "training_rows", lambda source: ROWS)
+    monkeypatch.setattr(compute_report, "why_no_rows", lambda source: "")
+
+
+@pytest.fixture
+def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TXCLS_DATA", raising=False)
+    monkeypatch.setattr(datasets, "is_available", lambda name: False)
+
+
+def test_without_texts_stored_figures_are_shown_and_the_rest_is_explained(no_rows: None) -> None:
+    app = open_page("report", checkpoint=PLAIN)
+    assert [one.value for one in app.metric] == ["92.5 %", "0.920", "0.010", "0.300"]
+    assert {one.key for one in charts_of(app)} == {"chart_training_report", "chart_confusion"}
+    assert "not on this machine" in words_of(app)
+    assert not any("mistakes" in one.value for one in app.subheader)
+
+
+def test_many_classes_can_be_zoomed(no_rows: None) -> None:
+    app = open_page("report", checkpoint=MANY)
+    assert "150 of 150 classes" in chart(app, "chart_confusion").alt
+    app.selectbox(key=f"report_zoom_{MANY}").set_value("cooking").run()
+    assert "12 of 150 classes" in chart(app, "chart_confusion").alt
+
+
+def mistakes(app: AppTest) -> list[str]:
+    (found,) = (one.value for one in app.dataframe if "label's probability" in one.value)
+    return [str(one) for one in found["text"]]
+
+
+def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here: None) -> None:
+    app = open_page("report", checkpoint=PLAIN)
+    expected = answer_rows(compute.classifier(compute.source(PLAIN)), ROWS).mistakes()
+    assert mistakes(app) == [one.text for one in expected]
+    app.session_state["_report_open"] = expected[1].text  # what a click on the row puts there
+    app.run()
+    assert not app.exception and app.text_area[0].value == expected[1].text
+
+
+def test_every_chart_says_what_it_draws(rows_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    make_checkpoint(tmp_path / "unmeasured")
+    app = open_page("report")
+    assert any("On 40 test rows" in one.value for one in app.subheader)
+    drawn = charts_of(app)
+    assert {one.key for one in drawn} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
+    for one in drawn:
+        described(one)
+
+
+def test_the_linear_peer_answers_when_asked(rows_here: None) -> None:
+    app = open_page("report", checkpoint=PLAIN)
+    app.button(key="report_peer").click().run()
+    assert not app.exception
+    assert "TF-IDF with a linear SVM 100.0%" in words_of(app).replace("\\", "")  # the rows it learned from
+
+
+def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
+    app = open_page("report", checkpoint=PLAIN)
+    app.button(key="report_suspects").click().run()
+    assert not app.exception
+    found = compute_report.suspects(
+        compute_report.on_test_rows(compute.source(PLAIN), **QUIET).answers,
+        has_learned=False,
+        on_fold=lambda done, total: None,
+    )
+    said = words_of(app)
+    assert f"**{len(found):,}** of 40 labels look wrong" in said if found else "No label looks wrong" in said
+
+
+def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
+    table = io.StringIO()
+    csv.writer(table).writerows(
+        [("text", "label"), *((text, CLASSES[n % 4].lower()) for n, text in enumerate(TEXTS)), ("more", "Weather")]
+    )
+    found, notes = compute_report.on_own_table(compute.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
+    assert found.answers is not None and len(found.answers) == len(TEXTS)
+    assert found.rows_are == "8 rows of mine.csv"
+    assert any("Weather" in one for one in notes)
+
+
+def test_a_table_of_other_classes_is_refused_in_a_sentence() -> None:
+    data = b"text,label\nrain soon,wet\nsun now,dry\nrain again,wet\n"
+    with pytest.raises(DataError, match="none of its labels"):
+        compute_report.on_own_table(compute.source(PLAIN), "mine.csv", data, **QUIET)
+
+
+def test_nearest_training_rows_begin_with_the_text_itself(rows_here: None) -> None:
+    found, among, total = compute_influence.nearest(compute.source(PLAIN), ROWS.texts[3])
+    assert (among, total) == (40, 40)
+    assert found[0].cosine == pytest.approx(1, abs=1e-3)
+    assert found[0].text in (ROWS.texts[3], *ROWS.texts[3::8])  # numbers are unknown words to it
+
+
+def test_training_again_shows_both_bars_and_the_control(rows_here: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compute_influence, "N_TRAININGS", 1)
+    monkeypatch.setattr(retraining, "SETTINGS", (*retraining.SETTINGS[:-1], "train.epochs=1"))
+    app = open_page("report", checkpoint=PLAIN)
+    app.button(key="report_teach").click().run(timeout=120)
+    assert not app.exception
+    app.button(key="report_train_again").click().run(timeout=120)
+    assert not app.exception
+    drawn = chart(app, "chart_taught")
+    described(drawn)
+    names = [one["name"] for one in drawn.figure["data"]]
+    assert names == ["all rows", "without these 20 rows", "without 20 random others of the class"]

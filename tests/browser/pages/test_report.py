@@ -1,0 +1,82 @@
+"""The page Report in a browser."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.app.tiny import MANY, PLAIN
+from tests.browser.conftest import Server
+from tests.browser.visiting import cells, settle, text_box, visit
+from tests.conftest import CLASSES, TEXTS
+from txcls.data.types import LabelledTexts
+from txcls.predictor import Predictor
+from txcls.report import report_on
+
+ROWS = LabelledTexts(
+    [f"{text} {n}" for n in range(6) for text in TEXTS],
+    [(n + k) % 4 for n in range(6) for k in range(len(TEXTS))],
+    CLASSES,
+)
+FILE = "\n".join(
+    ["text,label", *(f'"{text}",{CLASSES[label]}' for text, label in zip(ROWS.texts, ROWS.labels, strict=True))]
+)
+STRANGE = b"text,label\nrain soon,wet\nsun now,dry\nrain again,wet\n"
+
+
+def upload(page: Page) -> None:
+    page.get_by_text("Use a table of your own instead").click()
+    page.locator('[data-testid="stFileUploaderDropzoneInput"], input[type="file"]').first.set_input_files(
+        {"name": "mine.csv", "mimeType": "text/csv", "buffer": FILE.encode()}
+    )
+    expect(page.get_by_text("On 48 rows of mine.csv")).to_be_visible()
+    settle(page)
+
+
+@pytest.mark.smoke
+def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, server: Server) -> None:
+    visit(page, server, "report", checkpoint=PLAIN)
+    upload(page)
+    found = report_on(Predictor.load(server.log.parent / "checkpoints" / PLAIN), ROWS, rows_are="")
+    assert found.confusion is not None and found.answers is not None
+    drawn = cells(page, "chart_confusion")
+    assert drawn.shape == (4, 4)
+    assert sorted(drawn.sum(axis=1).round(3)) == [1, 1, 1, 1]
+    table = page.locator(".st-key-report_mistakes [data-testid=stDataFrameResizable]")
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 15, box["y"] + 55)  # the mark of the first row
+    expect(page.locator("h1")).to_have_text("Which class does this text belong to?")
+    settle(page)
+    assert text_box(page).input_value() == found.answers.mistakes()[0].text
+
+
+def test_doubtful_labels_can_be_downloaded_with_corrections(page: Page, server: Server) -> None:
+    visit(page, server, "report", checkpoint=PLAIN)
+    upload(page)
+    page.get_by_role("button", name="Look for wrong labels").click()
+    save = page.get_by_role("button", name="Download all 48 rows")
+    expect(save).to_be_visible()
+    settle(page)
+    with page.expect_download() as download:
+        save.click()
+    lines = download.value.path().read_text("utf-8").splitlines()
+    assert lines[0] == '"text","label"' and len(lines) == 49
+
+
+def test_the_matrix_of_many_classes_can_be_zoomed(page: Page, server: Server) -> None:
+    visit(page, server, "report", checkpoint=MANY)
+    assert cells(page, "chart_confusion").shape == (150, 150)
+    page.locator(f".st-key-report_zoom_{MANY} input").fill("cooking")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "document.querySelector('.st-key-chart_confusion .js-plotly-plot')?._fullData?.[0].z.length === 12"
+    )
+
+
+def test_a_table_without_known_labels_is_answered_with_a_sentence(page: Page, server: Server) -> None:
+    visit(page, server, "report", checkpoint=PLAIN)
+    page.get_by_text("Use a table of your own instead").click()
+    page.locator('input[type="file"]').first.set_input_files(
+        {"name": "other.csv", "mimeType": "text/csv", "buffer": STRANGE}
+    )
+    expect(page.get_by_text("none of its labels")).to_be_visible()

@@ -1,0 +1,46 @@
+"""Figures of reports."""
+
+import numpy as np
+
+from txcls.figures import confusion_map, group_bars, influence_bars, reliability_diagram
+
+
+def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes() -> None:
+    counts = np.array([[8, 2], [0, 0]])
+    (drawn,) = confusion_map(("a", "b"), counts).data
+    np.testing.assert_allclose(drawn.z, [[0.8, 0.2], [0, 0]])
+    assert np.asarray(drawn.text).tolist() == [["8", "2"], ["0", "0"]]
+    many = confusion_map([f"class {n}" for n in range(150)], np.eye(150, dtype=int))
+    assert many.data[0].texttemplate is None and many.layout.height <= 1000
+    assert len(set(many.data[0].x)) == 150
+
+
+def test_classes_whose_names_are_cut_alike_stay_apart() -> None:
+    names = [f"{'what can i ask you about '}{n}" for n in range(30)]
+    assert len(set(confusion_map(names, np.eye(30, dtype=int)).data[0].x)) == 30
+
+
+def test_markup_in_class_names_is_escaped() -> None:
+    figure = confusion_map(("<b>x</b>", "y"), np.eye(2, dtype=int))
+    assert "<b>" not in figure.data[0].x[0]
+    assert "<i>" not in influence_bars(("<i>a</i>", "b"), [0.5, 0.5], {"less": [0.4, 0.6]}).data[0].y[0]
+
+
+def test_the_reliability_diagram_leaves_out_empty_bins() -> None:
+    bins = [
+        {"low": 0.0, "high": 0.5, "n": 0, "confidence": 0.0, "accuracy": 0.0},
+        {"low": 0.5, "high": 1.0, "n": 4, "confidence": 0.9, "accuracy": 0.75},
+    ]
+    shares, _, line = reliability_diagram(bins).data
+    assert list(line.x) == [0.9] and list(line.y) == [0.75] and list(shares.y) == [1.0]
+
+
+def test_groups_have_their_accuracy_written_above() -> None:
+    (bars,) = group_bars(("short", "long"), (0.5, 1.0), (10, 20), what="tokens").data
+    assert list(bars.text) == ["50.0 %", "100.0 %"] and list(bars.customdata) == [10, 20]
+
+
+def test_each_way_of_training_has_its_bars() -> None:
+    figure = influence_bars(("a", "b"), [0.9, 0.1], {"without these": [0.4, 0.6], "without others": [0.8, 0.2]})
+    assert [one.name for one in figure.data] == ["all rows", "without these", "without others"]
+    assert [list(one.x) for one in figure.data] == [[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]
