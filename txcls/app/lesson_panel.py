@@ -1,6 +1,7 @@
 """The panel of a lesson beside a page, and its slides in lecture mode: narration, question, answer, where one is."""
 
 import html
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def draw() -> None:
         question = solved.step.question
         with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(place) is None):
             st.subheader(solved.step.title, anchor=False)
-            st.markdown(solved.narration)
+            st.markdown(_with_formulas(solved.narration))
             if question is not None:
                 _question(place, solved, words)
             elif solved.step.room:
@@ -44,7 +45,7 @@ def draw() -> None:
     with st.container(key="lesson_panel"):
         _progress(place, words)
         st.subheader(solved.step.title, anchor=False)
-        st.markdown(solved.narration)
+        st.markdown(_with_formulas(solved.narration))
         if solved.step.question is not None:
             _question(place, solved, words)
         if solved.step.room and (solved.step.question is None or lesson.answer_of(place) is not None):
@@ -167,7 +168,9 @@ def _said(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) 
     """The right answer and why, after whether what was given is right."""
     right = None if given is None else given.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
-    text = f"**{lead}** {solved.answer}\n\n{solved.why}"
+    text = _with_formulas(
+        f"**{lead}** {solved.why}" if solved.is_said else f"**{lead}** {solved.answer}\n\n{solved.why}"
+    )
     if right is None:
         st.info(text)
     elif right:
@@ -221,6 +224,11 @@ def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
                     kwargs={"language": language},
                 )  # fmt: skip
         st.button(words["leave"], key="lesson_leave", type="tertiary", on_click=lesson.leave)
+
+
+def _with_formulas(text: str) -> str:
+    """Formulas between $$ as blocks of their own, wherever they stand in a paragraph."""
+    return re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n$$\n\1\n$$\n\n", text, flags=re.DOTALL)
 
 
 def _plain(text: str) -> str:
