@@ -22,6 +22,8 @@ LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Españo
 
 def draw() -> None:
     """The panel of the step that is on; in lecture mode a slide with its narration and question."""
+    if note := lesson.take_note():
+        st.warning(_plain(note))
     place = lesson.now()
     if place is None:
         return
