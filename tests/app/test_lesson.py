@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import go_to, open_page, words_of
+from txcls.address import OPEN
 from txcls.app import share
 from txcls.app.pages import LESSONS
 from txcls.lessons import find_lesson, lesson_names, make_code
@@ -84,7 +85,8 @@ def test_what_is_changed_is_kept_aside() -> None:
 
 def test_a_parameter_that_the_visitor_takes_away_stays_away() -> None:
     app = begin("attention", 3, layer="", head="2")
-    assert app.query_params["layer"] and app.query_params["lesson"] == "attention"
+    assert app.query_params["layer"] == "" and app.session_state["_view"].layer == OPEN
+    assert "head" not in app.query_params  # as in the step
 
 
 def test_the_step_of_step_by_step_has_a_name_of_its_own_in_a_lesson() -> None:
@@ -126,7 +128,7 @@ def test_the_language_is_changed_within_the_lesson() -> None:
 def test_lecture_mode_shows_the_question_one_slide_and_the_answer() -> None:
     app = begin("attention", 1, mode="lecture")
     slides = app.session_state["_slides"]
-    assert [("lesson" in one) for one in slides][0] and "lesson" in slides[-1]
+    assert "lesson" in slides[0] and "lesson" in slides[-1] and len(slides) >= 3
     assert slides[0]["hides_answer"]
     assert app.query_params["mode"] == "lecture"
 
@@ -137,9 +139,8 @@ def test_the_page_lessons_offers_every_lesson_in_every_language() -> None:
     for name in lesson_names():
         for language in ("en", "de"):
             assert f"lesson={name}&step=1&lang={language}" in links
-    assert [one.value.partition(" · ")[0] for one in app.subheader] == [
-        find_lesson(name).title for name in lesson_names()
-    ]
+    titles = [one.value.partition(" · ")[0] for one in app.subheader]
+    assert titles == [find_lesson(name).title for name in lesson_names()]
 
 
 def test_a_lesson_of_ones_own_that_is_wrong_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
