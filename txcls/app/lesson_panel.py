@@ -34,6 +34,8 @@ def draw() -> None:
         return
     words = words_in(place.language)
     st.html(STYLE_SHEET)
+    if st.context.is_embedded:  # there is no menu above the panel
+        st.html("<style>.st-key-lesson_panel {top: 0 !important;}</style>")
     if lecture.is_on():
         question = solved.step.question
         with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(place) is None):
