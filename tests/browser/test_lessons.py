@@ -294,6 +294,7 @@ def choose(panel: Locator, kind: str, *, right: bool) -> None:
 
 
 WATCHED = [("attention", 1), ("tokens", 2), ("attention", 5), ("positions", 4), ("course", 21)]
+"""Steps whose page is hidden at first, with a question of each kind; the last one of a long lesson."""
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -310,6 +311,7 @@ def test_axe_finds_nothing_serious_in_a_lesson(
             page.evaluate(Axe().axe_script)
             assert findings(page) == [], (name, step)
             press_next(page)
+            expect(page.locator(".st-key-lesson_cover")).to_have_count(0)
             settle(page)
             assert findings(page) == [], (name, step, "answered")
         page.goto(f"{shipped.address}/lessons")
