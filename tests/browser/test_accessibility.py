@@ -138,9 +138,8 @@ def test_every_chart_is_described(themed: Page) -> None:
 def test_focus_is_seen_wherever_it_goes(themed: Page) -> None:
     themed.set_viewport_size({"width": WIDTHS[0], "height": 900})
     # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
-    expect(themed.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(
-        len(PAGES) + 1
-    )  # and Lessons: test_lessons.py
+    n_links = len(PAGES) + 1  # the page Lessons is looked at in test_lessons.py
+    expect(themed.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(n_links)
     themed.wait_for_timeout(500)
     themed.locator('[data-testid="stSkipToContent"]').focus()
     themed.evaluate("() => { window.txclsLeft = null }")

@@ -192,6 +192,7 @@ def test_a_lesson_fits_a_phone(visitor: Page, shipped: Server) -> None:
         assert width <= 390
         visitor.locator(".st-key-lesson_next button").click()
         at_step(visitor, 3)
+        expect(visitor.locator(f"{PANEL} [role=progressbar]")).to_be_in_viewport()
     finally:
         visitor.set_viewport_size({"width": 1280, "height": 800})
 

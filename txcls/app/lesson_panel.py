@@ -164,6 +164,8 @@ def _check(place: lesson.Place, solved: Solved) -> None:
         given = rows[1:] if question.groups else rows[0]
         if question.groups and (len(rows) < 2 or rows[0]):
             given = None  # not every word is in a group yet
+    if isinstance(question, Heads) and not given and question.look:  # those that are switched on the page
+        given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
     if given is not None and given != []:
         lesson.answer(given)
 
