@@ -90,7 +90,6 @@ def _shared(
         @wraps(function)
         def ask(*args: Asked.args, **named: Asked.kwargs) -> Found:
             def make() -> Found:
-                import_what_computes()
                 if not heavy:
                     return function(*args, **named)
                 with _my_turn():
@@ -601,7 +600,6 @@ def compare(source: Source, before: str, after: str) -> "Comparison":
 
 def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
     """The search for the smallest change that flips the class, batch by batch; not cached."""
-    import_what_computes()
     from txcls.inspection.counterfactuals import search_flips
 
     search = search_flips(classifier(source), text)

@@ -100,7 +100,7 @@ def offer_where_heads_matter(
     """
     if classifier.name == HEADS_MATTER or HEADS_MATTER not in compute.names():
         return
-    idle = [place for place in shown if is_idle(classifier, *place)]
+    idle = idle_heads(classifier, shown)
     if not idle:
         return
     if len(idle) > 1:
@@ -116,10 +116,12 @@ def offer_where_heads_matter(
     )
 
 
-def is_idle(classifier: "Predictor", layer: int, head: int) -> bool:
-    """Whether the head was measured, and costs next to no accuracy when its weights are even (or it is off)."""
+def idle_heads(classifier: "Predictor", shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those that were measured, and cost next to no accuracy when their weights are even (or they are off)."""
     from txcls.inspection.ablation import AccuracyEffects
     from txcls.inspection.stories.measured import IDLE
 
-    measured = atlas_of(classifier) is not None or AccuracyEffects.of(classifier) is not None
-    return measured and float(worth_of_heads(classifier)[layer, head]) < IDLE
+    if atlas_of(classifier) is None and AccuracyEffects.of(classifier) is None:
+        return []
+    worth = worth_of_heads(classifier)
+    return [place for place in shown if worth[place] < IDLE]

@@ -192,6 +192,8 @@ def _ask(
     strip = st.container(key="lecture_strip", horizontal=True) if lecture.is_on() else st
     strip.text_area(
         "Text",
+        # A browser that draws the box only after a second run gets the text from its default alone.
+        value=st.session_state[text_box],
         key=text_box,
         height=box_height,
         placeholder="Type or paste a text here …",

@@ -1,7 +1,7 @@
 """A matrix as a heat map with one cell framed, or a vector as bars with one marked: the numbers of a step."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,7 +11,10 @@ from txcls.figures.style import (
     BAR,
     FRAME,
     TOKENS,
+    Quantity,
     categories,
+    colour_limit,
+    drawable,
     few_columns,
     label,
     new_figure,
@@ -31,7 +34,7 @@ def number_map(
     columns: Sequence[str] | None = None,
     row_title: str = "token",
     column_title: str = "dimension",
-    quantity: Literal["value", "weight", "probability"] = "value",
+    quantity: Quantity = "value",
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
@@ -48,18 +51,19 @@ def number_map(
         chosen: (row, column) to frame.
     """
     n_rows, n_columns = values.shape
-    finite = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
+    finite = drawable(values)
     row_names = categories(rows)
     column_names = None if columns is None else categories(columns)
     written = n_columns <= WRITTEN_COLUMNS and n_rows * n_columns <= WRITTEN_CELLS
-    limit = bound or float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
     axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
     across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {**TOKENS, **few_columns(n_columns)}
     figure = new_figure(
         height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
         y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
-        coloraxis=signed_colours(limit, title="value") if quantity == "value" else share_colours(title=quantity),
+        coloraxis=signed_colours(colour_limit(finite, bound), title="value")
+        if quantity == "value"
+        else share_colours(title=quantity),
     )
     gap = 1 if n_columns <= 24 else 0  # on a phone cells get narrow
     across = "%{x}" if columns is not None else f"{column_title} %{{x}}"
@@ -97,7 +101,7 @@ def number_bars(
     *,
     names: Sequence[str] | None = None,
     what: str = "dimension",
-    quantity: Literal["value", "weight", "probability"] = "value",
+    quantity: Quantity = "value",
     chosen: int,
     ranked: bool = False,
     most: int = MOST_BARS,
@@ -117,7 +121,7 @@ def number_bars(
     if ranked and len(order) > most:
         kept = order[:most]
         order = kept if chosen in kept else np.append(kept[:-1], chosen)
-    finite = np.where(np.isfinite(values), values, np.nan).astype(np.float32)[order]
+    finite = drawable(values)[order]
     given = [str(n) for n in order] if names is None else [names[n] for n in order]
     places = categories(given, width=30 if ranked else 14) if names is not None else order.tolist()
     colours = [FRAME if n == chosen else BAR for n in order]

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, label, new_figure
+from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Quantity, colour_limit, drawable, label, new_figure
 
 Used = Literal["row", "column", "cell"]
 MOST_NAMES = 12
@@ -31,7 +31,7 @@ def operands_map(
     columns: Sequence[str] | None = None,
     row_title: str = "token",
     column_title: str = "dimension",
-    quantity: Literal["value", "weight", "probability"] = "value",
+    quantity: Quantity = "value",
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
@@ -136,12 +136,12 @@ def _heat_map(
     x: str,
     y: str,
     *,
-    quantity: Literal["value", "weight", "probability"] = "value",
+    quantity: Quantity = "value",
     bound: float | None = None,
     bar: dict[str, Any] | None = None,
 ) -> go.Heatmap:
-    finite = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
-    limit = bound or float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
+    finite = drawable(values)
+    limit = colour_limit(finite, bound)
     colours = (
         {"colorscale": DIVERGING, "zmin": -limit, "zmax": limit}
         if quantity == "value"

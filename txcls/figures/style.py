@@ -2,9 +2,11 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
@@ -20,6 +22,8 @@ DIVERGING = (
 )  # fmt: skip
 """Blue, light grey at zero, orange: distinct in every common form of colour blindness."""
 FONT_SIZE = 14
+Quantity = Literal["value", "weight", "probability"]
+"""What the numbers of a matrix are: weights and probabilities have colours from 0 to 1, values signed ones."""
 Settings = Mapping[str, Any]
 """A part of a figure's layout, with plotly's names."""
 PROBABILITY: Settings = {
@@ -84,6 +88,16 @@ def few_columns(n: int) -> Settings:
 def few_rows(n: int) -> Settings:
     """Settings of a category axis of n rows from the top: room for `FEWEST`."""
     return {"range": [FEWEST - 0.5, -0.5]} if n < FEWEST else {"autorange": "reversed"}
+
+
+def drawable(values: NDArray[np.floating]) -> NDArray[np.float32]:
+    """The numbers in single precision; what is not finite is left blank."""
+    return np.where(np.isfinite(values), values, np.nan).astype(np.float32)
+
+
+def colour_limit(values: NDArray[np.floating], bound: float | None) -> float:
+    """Where signed colours end: the bound, or the largest magnitude; 1 where all are zero or blank."""
+    return bound or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
 def percent(probability: float) -> str:

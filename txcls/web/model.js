@@ -6,7 +6,7 @@
 // Each part is a generator that yields between pieces of work, so that a long text can be read in time slices, and
 // given up when the next key is pressed; `run` reads it in one go.
 
-import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
+import {inDouble, multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 /** The settings of txcls/config.py's ModelConfig that a page supports (txcls/web/page.py refuses the others).
@@ -222,7 +222,7 @@ export function linear(model, name, x) {
   const bias = model.weights.get(`${name}.bias`); // N
   const [N, K] = weight.shape;
   const out = zeros(x.shape[0], N);
-  multiply(x.data, weight.data, bias ? bias.data : null, out.data, x.shape[0], K, N);
+  multiply(x.data, inDouble(weight.data), bias ? bias.data : null, out.data, x.shape[0], K, N);
   return out;
 }
 

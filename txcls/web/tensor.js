@@ -19,51 +19,65 @@ export function part(tensor, index) {
 
 /** y = x w^T + b, for x (T, K), w (N, K) and y (T, N), all row-major; sums are in double precision.
  *
- * Blocks of 3 rows of x and 4 of w: their 12 sums stay in registers, and each number loaded is used 3 or 4 times.
- * @param {Float32Array} x @param {Float32Array} w @param {Float32Array | null} b @param {Float32Array} y
+ * Blocks of 4 rows of w and 3 of x: their 12 sums stay in registers, and each number loaded is used 3 or 4 times. Both are
+ * read in double precision: converting a number wherever it is used takes longer than the sums.
+ * @param {Float32Array} x @param {Float32Array | Float64Array} w @param {Float32Array | null} b @param {Float32Array} y
  * @param {number} T @param {number} K @param {number} N */
 export function multiply(x, w, b, y, T, K, N) {
+  const left = copied(0, x, Math.ceil(T / 3) * 3 * K), right = w instanceof Float64Array ? w : copied(1, w, w.length);
   const whole = N - (N % 4);
-  let t = 0;
-  for (; t + 3 <= T; t += 3) {
-    const x0 = t * K, x1 = x0 + K, x2 = x1 + K;
-    for (let n = 0; n < whole; n += 4) {
-      const w0 = n * K, w1 = w0 + K, w2 = w1 + K, w3 = w2 + K;
+  for (let n = 0; n < whole; n += 4) {
+    const w0 = n * K, w1 = w0 + K, w2 = w1 + K, w3 = w2 + K;
+    for (let t = 0; t < T; t += 3) {
+      const x0 = t * K, x1 = x0 + K, x2 = x1 + K;
       let a0 = 0, a1 = 0, a2 = 0, a3 = 0;
       if (b) { a0 = b[n]; a1 = b[n + 1]; a2 = b[n + 2]; a3 = b[n + 3]; }
       let b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3;
       for (let k = 0; k < K; k++) {
-        const p = x[x0 + k], q = x[x1 + k], r = x[x2 + k];
-        let v = w[w0 + k];
+        const p = left[x0 + k], q = left[x1 + k], r = left[x2 + k];
+        let v = right[w0 + k];
         a0 += p * v; b0 += q * v; c0 += r * v;
-        v = w[w1 + k];
+        v = right[w1 + k];
         a1 += p * v; b1 += q * v; c1 += r * v;
-        v = w[w2 + k];
+        v = right[w2 + k];
         a2 += p * v; b2 += q * v; c2 += r * v;
-        v = w[w3 + k];
+        v = right[w3 + k];
         a3 += p * v; b3 += q * v; c3 += r * v;
       }
-      let o = t * N + n;
+      const o = t * N + n;
       y[o] = a0; y[o + 1] = a1; y[o + 2] = a2; y[o + 3] = a3;
-      o += N;
-      y[o] = b0; y[o + 1] = b1; y[o + 2] = b2; y[o + 3] = b3;
-      o += N;
-      y[o] = c0; y[o + 1] = c1; y[o + 2] = c2; y[o + 3] = c3;
+      if (t + 1 >= T) continue;
+      y[o + N] = b0; y[o + N + 1] = b1; y[o + N + 2] = b2; y[o + N + 3] = b3;
+      if (t + 2 >= T) continue;
+      y[o + 2 * N] = c0; y[o + 2 * N + 1] = c1; y[o + 2 * N + 2] = c2; y[o + 2 * N + 3] = c3;
     }
   }
-  multiplyRest(x, w, b, y, t, T, 0, whole, K, N); // the last rows
-  multiplyRest(x, w, b, y, 0, T, whole, N, K, N); // the last columns
-}
-
-/** The part of `multiply` that fills no block. */
-function multiplyRest(x, w, b, y, fromT, T, fromN, toN, K, N) {
-  for (let t = fromT; t < T; t++) {
-    for (let n = fromN; n < toN; n++) {
+  for (let n = whole; n < N; n++) { // the last columns
+    for (let t = 0; t < T; t++) {
       let sum = b ? b[n] : 0;
-      for (let k = 0, i = t * K, j = n * K; k < K; k++, i++, j++) sum += x[i] * w[j];
+      for (let k = 0, i = t * K, j = n * K; k < K; k++, i++, j++) sum += left[i] * right[j];
       y[t * N + n] = sum;
     }
   }
+}
+
+const memory = [new Float64Array(0), new Float64Array(0)];
+
+/** The numbers in double precision, then zeros up to `length`; valid until the next call for this place. */
+function copied(place, numbers, length) {
+  if (memory[place].length < length) memory[place] = new Float64Array(length);
+  memory[place].set(numbers);
+  return memory[place].fill(0, numbers.length, length);
+}
+
+/** @type {WeakMap<Float32Array, Float64Array>} */
+const doubles = new WeakMap();
+
+/** Weights in double precision, converted once. @param {Float32Array} weights */
+export function inDouble(weights) {
+  let found = doubles.get(weights);
+  if (!found) doubles.set(weights, found = new Float64Array(weights));
+  return found;
 }
 
 /** The transpose (N, M) of a matrix (M, N).

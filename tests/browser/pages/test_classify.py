@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, WebSocket, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocket, expect
 
 from tests.app.reports import REPORT, atlas
 from tests.app.tiny import MANY
@@ -100,6 +100,18 @@ def test_what_is_typed_right_after_loading_follows_the_text(page: Page, server: 
     expect(page.locator(".txcls-text")).to_have_text("the bank raised its rates again and again")
     settle(page)
     expect(text_box(page)).to_have_value("the bank raised its rates again and again")
+
+
+def test_a_text_box_that_the_browser_draws_late_holds_the_text_of_the_link(page: Page, server: Server) -> None:
+    """The picture's arrival brings another run, which Streamlit would have the box begin empty with."""
+    held: list[Route] = []
+    page.route(re.compile("/TextArea[^/]*js$"), lambda route: held.append(route))
+    page.goto(f"{server.address}/?text=the+bank+raised+its+rates")
+    page.wait_for_selector(PICTURE)
+    settle(page)
+    assert len(held) == 1 and not text_box(page).count()
+    held[0].continue_()
+    expect(text_box(page)).to_have_value("the bank raised its rates")
 
 
 def test_the_picture_follows_the_text_box_before_the_server_does(

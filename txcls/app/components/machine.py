@@ -10,24 +10,18 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from txcls.app.components.register import read
 from txcls.web.page import MODULES, script
 
 _WEB = Path(__file__).parent.parent.parent / "web"
-_HERE = Path(__file__).parent
-
-
-def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
-
-
 _script = script((*MODULES, "reader", "dom", "figures", "scene", "machine"))
 _machine = st.components.v2.component(
     "txcls_machine",
     html='<div class="picture"></div>',
-    js=f"{_script}\n{_read('machine.js')}",
-    css=(_WEB / "machine.css").read_text(encoding="utf-8") + _read("machine.css"),
+    js=f"{_script}\n{read('machine.js')}",
+    css=(_WEB / "machine.css").read_text(encoding="utf-8") + read("machine.css"),
 )
-_weights = st.components.v2.component("txcls_weights", js=_read("weights.js"))
+_weights = st.components.v2.component("txcls_weights", js=read("weights.js"))
 
 
 def machine(

@@ -10,8 +10,10 @@ _FOLDER = Path(__file__).parent
 
 def register(name: str, **parts: str) -> Any:
     """A component made of files of this folder, by kind (js, html, css); several of a kind are joined."""
-    sources: dict[str, Any] = {
-        kind: "".join((_FOLDER / file).read_text(encoding="utf-8") for file in files.split())
-        for kind, files in parts.items()
-    }
+    sources: dict[str, Any] = {kind: "".join(map(read, files.split())) for kind, files in parts.items()}
     return st.components.v2.component(f"txcls_{name}", **sources)
+
+
+def read(file: str) -> str:
+    """A file of this folder."""
+    return (_FOLDER / file).read_text(encoding="utf-8")
