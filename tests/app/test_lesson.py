@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import go_to, open_page, words_of
+from tests.conftest import make_checkpoint
 from txcls.address import OPEN
 from txcls.app import share
 from txcls.app.pages import LESSONS
@@ -118,6 +119,16 @@ def test_a_lesson_that_there_is_not_is_said_and_the_page_opens() -> None:
         assert not begin("attention", 3, at="x").exception
         app = open_page("attention", lesson="attention", step=step)
         assert not app.exception and 1 <= int(app.query_params["step"]) <= 6
+
+
+def test_a_lesson_whose_checkpoint_is_missing_says_so_and_can_be_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    make_checkpoint(tmp_path / "other")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    app = open_page("classify", lesson="attention", step="1")
+    assert "who_won" in app.error[0].value.replace("\\", "") and app.text_area
+    assert "lesson_next" not in keys(press(app, "lesson_leave")) and not app.error
 
 
 def test_the_language_is_changed_within_the_lesson() -> None:

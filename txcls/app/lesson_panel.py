@@ -31,6 +31,7 @@ def draw() -> None:
         solved = lesson.solved(place)
     except TxclsError as error:
         st.error(_plain(str(error)))
+        st.button(words_in(place.language)["leave"], key="lesson_leave", on_click=lesson.leave)
         return
     words = words_in(place.language)
     st.html(STYLE_SHEET)
@@ -82,6 +83,10 @@ def covers(view: state.View) -> bool:
     place = lesson.now()
     if place is None or not lesson.is_covered():
         return False
+    try:
+        lesson.solved(place)
+    except TxclsError:
+        return False  # nothing can be asked; `draw` has said why
     words = words_in(place.language)
     with st.container(key="lesson_cover"):
         text = html.escape(view.text)
