@@ -46,7 +46,8 @@ def solve(step: Step, load: Load, *, language: str = "en") -> Solved:
     facts = {name: _measure(one, step, load, f"facts.{name}") for name, one in step.facts.items()}
     written = {name: said(value, language) for name, value in facts.items()}
     right: Any = None
-    answer, offered = "", ()
+    answer = ""
+    offered: tuple[str, ...] = ()
     if step.question is not None:
         right, answer, offered = _answer(step.question, step, load, language)
         written["answer"] = answer
