@@ -97,7 +97,8 @@ def test_torch_is_pinned_exactly_and_everything_has_an_upper_bound():
 def test_requirements_name_every_library_that_the_package_imports():
     code = [ROOT / "streamlit_app.py", *(ROOT / "txcls").rglob("*.py")]
     roots = {name.partition(".")[0] for path in code for name in imported_names(path.read_text("utf-8"))}
-    imported = {"scikit-learn" if name == "sklearn" else name for name in roots - sys.stdlib_module_names - {"txcls"}}
+    projects = {"sklearn": "scikit-learn", "yaml": "PyYAML", "markdown_it": "markdown-it-py"}
+    imported = {projects.get(name, name) for name in roots - sys.stdlib_module_names - {"txcls"}}
     required = set(re.findall(r"^[\w-]+", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE))
     assert imported <= required
 

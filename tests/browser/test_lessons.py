@@ -8,18 +8,23 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.exported import Open
 from tests.browser.server import serve
+from tests.browser.test_accessibility import findings
 from tests.browser.visiting import query, settle
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import find_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.wording import words_in
 from txcls.predictor import Predictor
+from txcls.web.lesson import export_lesson
 
 PANEL = ".st-key-lesson_panel"
 ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]
@@ -187,6 +192,7 @@ def test_a_lesson_fits_a_phone(visitor: Page, shipped: Server) -> None:
         assert width <= 390
         visitor.locator(".st-key-lesson_next button").click()
         at_step(visitor, 3)
+        expect(visitor.locator(f"{PANEL} [role=progressbar]")).to_be_in_viewport()
     finally:
         visitor.set_viewport_size({"width": 1280, "height": 800})
 
@@ -217,7 +223,7 @@ def test_a_charts_numbers_are_saved_as_csv(visitor: Page, shipped: Server) -> No
             assert read[asking, key] == pytest.approx(float(weight), abs=1e-5)
 
 
-@pytest.mark.parametrize("path", ["?lesson=attention&step=3&embed=true", "attention?checkpoint=who_won&embed=true"])
+@pytest.mark.parametrize("path", ["?lesson=attention&step=4&embed=true", "attention?checkpoint=who_won&embed=true"])
 def test_a_page_works_in_a_frame_of_another_origin(
     browser: Browser, shipped: Server, path: str, tmp_path: Path
 ) -> None:
@@ -240,8 +246,89 @@ def test_a_page_works_in_a_frame_of_another_origin(
         expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)
         if "lesson" in path:
             inside.locator(".st-key-lesson_next button").click()
-            expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "4")
+            expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "5")
+            expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)  # on another page
     finally:
         context.close()
         platform.shutdown()
         platform.server_close()
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of a lesson as one file on the disk."""
+    return export_lesson(find_lesson("attention", "de"), tmp_path_factory.mktemp("x") / "p", single_file=True).as_uri()
+
+
+def test_an_exported_lesson_asks_and_answers_offline(exported: str, open_page: Open) -> None:
+    page = open_page(exported, offline=True)
+    lesson = find_lesson("attention", "de")
+    panel = page.locator("#lesson")
+    words = words_in("de")
+    given = [True, False, None, True, None]
+    asked = 0
+    for number, step in enumerate(lesson.steps, 1):
+        expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", str(number))
+        expect(panel).to_contain_text(step.title)
+        if step.question is not None:
+            expect(page.locator("main")).to_be_visible(visible=step.question.look)
+            answer = given[asked]
+            asked += 1
+            if answer is None:
+                panel.get_by_role("button", name=words["show"]).click()
+            else:
+                choose(panel, step.question.kind, right=answer)
+                panel.get_by_role("button", name=words["check"]).click()
+                expect(panel).to_contain_text(words["right"] if answer else words["wrong"])
+        expect(page.locator("main")).to_be_visible()
+        expect(page.locator("#text")).to_have_value(step.text)
+        page.keyboard.press("PageDown")
+    assert read_code(panel.locator(".lesson-code").inner_text()).answers == tuple(given)
+    assert panel.get_attribute("lang") == "de"
+
+
+def choose(panel: Locator, kind: str, *, right: bool) -> None:
+    """Answer a question of the exported lesson: which option or heads are right is known from the lesson's checks."""
+    if kind == "heads":
+        panel.get_by_label("1.2" if right else "1.1", exact=True).check()
+    else:
+        panel.get_by_role("radio").nth(1 if right else 0).check()
+
+
+WATCHED = [("attention", 1), ("tokens", 2), ("attention", 5), ("positions", 4), ("course", 21)]
+"""Steps whose page is hidden at first, with a question of each kind; the last one of a long lesson."""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_serious_in_a_lesson(
+    browser: Browser, shipped: Server, theme: Literal["light", "dark"], width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    try:
+        for name, step in WATCHED:
+            begin(page, shipped, name, step)
+            page.evaluate(Axe().axe_script)
+            assert findings(page) == [], (name, step)
+            press_next(page)
+            expect(page.locator(".st-key-lesson_cover")).to_have_count(0)
+            settle(page)
+            assert findings(page) == [], (name, step, "answered")
+        page.goto(f"{shipped.address}/lessons")
+        page.locator(".st-key-lesson_card_6").wait_for()
+        settle(page)
+        page.evaluate(Axe().axe_script)
+        assert findings(page) == []
+    finally:
+        context.close()
+
+
+def test_axe_finds_nothing_serious_in_an_exported_lesson(exported: str, open_page: Open) -> None:
+    page = open_page(exported)
+    page.evaluate(Axe().axe_script)
+    assert findings(page) == []
+    page.keyboard.press("PageDown")
+    expect(page.locator(".lesson-told")).to_be_visible()
+    assert findings(page) == []

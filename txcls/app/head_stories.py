@@ -83,7 +83,7 @@ def draw_chips(classifier: "Predictor") -> None:
     most = MOST_CHIPS_OF_A_SLIDE if lecture.is_on() else MOST_CHIPS
     best = sorted(atlas.heads, key=lambda one: -one.worth["uniform"])[:most]
     chips = "".join(chip_html(record, named=True) for record in best)
-    st.html(f'<div class="txcls-stories">{chips}</div>')
+    st.html(f'<div class="txcls-stories several">{chips}</div>')
     if len(best) < len(atlas.heads):
         st.caption(f"The {most} heads that are worth most, of {len(atlas.heads)}.")
 
@@ -112,7 +112,7 @@ def offer_where_heads_matter(
     st.page_link(
         there.path,
         label=f"{which}: {means} hardly changes the accuracy. In {HEADS_MATTER} heads decide the answer →",
-        query_params=state.params_from_view(state.View(checkpoint=HEADS_MATTER, text=REPORTS[0].text)),
+        query_params=state.link_params(state.View(checkpoint=HEADS_MATTER, text=REPORTS[0].text)),
     )
 
 

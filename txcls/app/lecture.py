@@ -124,7 +124,7 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
             "page": f"{info.name} {place.name} {place.at}{' covered' * lesson.is_covered()}",
             "slides": [] if is_broken else _slides_of_step(place),
             "at": None,
-            "lesson": {"language": place.language, "at": place.at, "of": n},
+            "lesson": {"language": place.language, "title": place.lesson.title, "at": place.at, "of": n},
             "first": place.at == 0,
             "last": place.at == n - 1 and not lesson.is_covered(),
         }

@@ -15,7 +15,8 @@ from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.format import Step
 
-_ON, _GO, _LEFT, _ANSWERS, _ASIDE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_answers", "_lesson_aside"
+_ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
+_ANSWERS, _ASIDE = "_lesson_answers", "_lesson_aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,12 @@ def now() -> Place | None:
     return place
 
 
+def take_note() -> str:
+    """Why the lesson of a link cannot be shown; "" if there is nothing to say. It is returned once."""
+    note: str = st.session_state.pop(_NOTE, "")
+    return note
+
+
 def arrive(here: pages.PageInfo) -> None:
     """Begin, change or end the lesson as the address says; goes to the page of a step that was turned to."""
     params = st.query_params.to_dict()
@@ -95,7 +102,7 @@ def _asked(params: dict[str, str]) -> Place | None:
         at = int(number) - 1 if number.isdecimal() and len(number) < 5 else 0
         place = Place(lesson.name, lesson.language, max(0, min(at, len(lesson.steps) - 1)))
     except TxclsError as error:
-        st.session_state["_notes"] = [str(error)]
+        st.session_state[_NOTE] = str(error)
         end()
         return None
     return place

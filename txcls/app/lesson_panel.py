@@ -1,6 +1,7 @@
 """The panel of a lesson beside a page, and its slides in lecture mode: narration, question, answer, where one is."""
 
 import html
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Españo
 
 def draw() -> None:
     """The panel of the step that is on; in lecture mode a slide with its narration and question."""
+    if note := lesson.take_note():
+        st.warning(_plain(note))
     place = lesson.now()
     if place is None:
         return
@@ -28,14 +31,17 @@ def draw() -> None:
         solved = lesson.solved(place)
     except TxclsError as error:
         st.error(_plain(str(error)))
+        st.button(words_in(place.language)["leave"], key="lesson_leave", on_click=lesson.leave)
         return
     words = words_in(place.language)
     st.html(STYLE_SHEET)
+    if st.context.is_embedded:  # there is no menu above the panel
+        st.html("<style>.st-key-lesson_panel {top: 0 !important;}</style>")
     if lecture.is_on():
         question = solved.step.question
         with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(place) is None):
             st.subheader(solved.step.title, anchor=False)
-            st.markdown(solved.narration)
+            st.markdown(_with_formulas(solved.narration))
             if question is not None:
                 _question(place, solved, words)
             elif solved.step.room:
@@ -44,7 +50,7 @@ def draw() -> None:
     with st.container(key="lesson_panel"):
         _progress(place, words)
         st.subheader(solved.step.title, anchor=False)
-        st.markdown(solved.narration)
+        st.markdown(_with_formulas(solved.narration))
         if solved.step.question is not None:
             _question(place, solved, words)
         if solved.step.room and (solved.step.question is None or lesson.answer_of(place) is not None):
@@ -77,6 +83,10 @@ def covers(view: state.View) -> bool:
     place = lesson.now()
     if place is None or not lesson.is_covered():
         return False
+    try:
+        lesson.solved(place)
+    except TxclsError:
+        return False  # nothing can be asked; `draw` has said why
     words = words_in(place.language)
     with st.container(key="lesson_cover"):
         text = html.escape(view.text)
@@ -159,6 +169,8 @@ def _check(place: lesson.Place, solved: Solved) -> None:
         given = rows[1:] if question.groups else rows[0]
         if question.groups and (len(rows) < 2 or rows[0]):
             given = None  # not every word is in a group yet
+    if isinstance(question, Heads) and not given and question.look:  # those that are switched on the page
+        given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
     if given is not None and given != []:
         lesson.answer(given)
 
@@ -167,7 +179,9 @@ def _said(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) 
     """The right answer and why, after whether what was given is right."""
     right = None if given is None else given.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
-    text = f"**{lead}** {solved.answer}\n\n{solved.why}"
+    text = _with_formulas(
+        f"**{lead}** {solved.why}" if solved.is_said else f"**{lead}** {solved.answer}\n\n{solved.why}"
+    )
     if right is None:
         st.info(text)
     elif right:
@@ -221,6 +235,11 @@ def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
                     kwargs={"language": language},
                 )  # fmt: skip
         st.button(words["leave"], key="lesson_leave", type="tertiary", on_click=lesson.leave)
+
+
+def _with_formulas(text: str) -> str:
+    """Formulas between $$ as blocks of their own, wherever they stand in a paragraph."""
+    return re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n$$\n\1\n$$\n\n", text, flags=re.DOTALL)
 
 
 def _plain(text: str) -> str:

@@ -1,5 +1,5 @@
-"""The command line: train, pretrain, evaluate, calibrate, report, predict, inspect, sizes, generate, import, export, data,
-lesson.
+"""The command line: train, pretrain, evaluate, calibrate, report, predict, inspect, sizes, generate, import, export,
+data, lesson.
 
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"

@@ -133,7 +133,10 @@ class Heads(Asked):
 
     kind: Literal["heads"]
     answer: Measure
-    """What is measured: a head, or several (`heads_that_flip`, `strongest_head`)."""
+    """What is measured: a head, or several (`heads_that_flip`, `strongest_head`).
+
+    With `look`, heads that are switched on the Switchboard count as chosen.
+    """
     expected: list[str] | None = None
     """The heads that the author expects, each "layer.head" from 1."""
 

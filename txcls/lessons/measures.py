@@ -14,6 +14,7 @@ from txcls.errors import TxclsError
 if TYPE_CHECKING:
     from txcls.inspection.ablation import Change, How
     from txcls.predictor import Predictor
+    from txcls.snapshots import SnapshotRow
 
 Load = Callable[[str], "Predictor"]
 """Gives the classifier of a name."""
@@ -315,7 +316,7 @@ class FilmAccuracy(Measured):
         rows = {row.step: row for row in _snapshots(classifier)}
         if self.step not in rows:
             raise MeasureError(f"no state of step {self.step} was kept; there are {', '.join(map(str, rows))}")
-        return 100 * rows[self.step].validation_accuracy
+        return 100 * float(rows[self.step].validation_accuracy)
 
 
 class FilmClass(Measured):
@@ -445,7 +446,7 @@ def _effects(classifier: "Predictor", text: str, how: "How") -> list[list[float]
     return [[float(one) for one in row] for row in found.heads]
 
 
-def _snapshots(classifier: "Predictor") -> Any:
+def _snapshots(classifier: "Predictor") -> "tuple[SnapshotRow, ...]":
     if classifier.checkpoint.snapshots is None:
         raise MeasureError(f"{classifier.name} was trained without keeping states, so it has no training film")
     return classifier.checkpoint.snapshots.rows

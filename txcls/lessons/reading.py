@@ -70,13 +70,13 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
     for key in keys:
         if not isinstance(key, str):
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a word", node.start_mark)
         if keys.count(key) > 1:
             raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands here twice", node.start_mark)
-    values = [loader.construct_object(value, deep=True) for _, value in node.value]  # type: ignore[no-untyped-call]
+    values = [loader.construct_object(value, deep=True) for _, value in node.value]
     return dict(zip(keys, values, strict=True))
 
 

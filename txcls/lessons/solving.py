@@ -22,6 +22,7 @@ class Solved:
     Attributes:
         narration, why: with the facts in their places; `why` is "" without a question.
         answer: the right answer as text; "" without a question.
+        is_said: whether `why` says the answer itself.
         right: what `is_right` compares with: an option's number, a number, a list of words, lists of words, heads.
         offered: what is offered: options, words in another order, or the heads of the model.
     """
@@ -30,6 +31,7 @@ class Solved:
     narration: str
     why: str
     answer: str
+    is_said: bool
     right: Any
     offered: tuple[str, ...]
 
@@ -44,15 +46,21 @@ def solve(step: Step, load: Load, *, language: str = "en") -> Solved:
     facts = {name: _measure(one, step, load, f"facts.{name}") for name, one in step.facts.items()}
     written = {name: said(value, language) for name, value in facts.items()}
     right: Any = None
-    answer, offered = "", ()
+    answer = ""
+    offered: tuple[str, ...] = ()
     if step.question is not None:
         right, answer, offered = _answer(step.question, step, load, language)
         written["answer"] = answer
     why = (step.question.why or "") if step.question is not None else ""
     return Solved(
-        step, _filled(step.narration, written, "narration"), _filled(why, written, "question.why"), answer, right,
-        offered,
-    )  # fmt: skip
+        step=step,
+        narration=_filled(step.narration, written, "narration"),
+        why=_filled(why, written, "question.why"),
+        answer=answer,
+        is_said="[[answer]]" in why,
+        right=right,
+        offered=offered,
+    )
 
 
 def is_right(solved: Solved, given: Any) -> bool:

@@ -20,4 +20,5 @@ def _words(language: str) -> Mapping[str, str]:
     english: dict[str, str] = yaml.safe_load((FOLDER / "en.yaml").read_text(encoding="utf-8"))
     if not file.is_file():
         return english
-    return english | yaml.safe_load(file.read_text(encoding="utf-8"))
+    own: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return english | own

@@ -105,7 +105,7 @@ def _answered(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:
     assert step.question is not None
     parts = [
         f"<h2>{number + 1}. {html.escape(step.title)}</h2>",
-        f"<div><b>{inline(solved.answer)}</b></div>",
+        "" if solved.is_said else f"<div><b>{inline(solved.answer)}</b></div>",
         to_html(solved.why) if solved.why else "",
     ]
     if not step.question.look:

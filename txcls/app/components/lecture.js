@@ -12,7 +12,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
   style.id = "txcls-slide"
   const last = data.slides.length - 1
   const asked = new URL(location.href).searchParams.get("slide")
-  document.querySelector(".st-key-lesson_panel")?.setAttribute("lang", data.lesson?.language ?? "en")
+  const panel = document.querySelector(".st-key-lesson_panel")
+  for (const [name, value] of Object.entries({ lang: data.lesson?.language ?? "en", role: "region", "aria-label": data.lesson?.title ?? "" })) {
+    panel?.setAttribute(name, value)
+  }
+  const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
+  if (step && lecture.step && step !== lecture.step) {
+    for (const one of [panel, document.querySelector('[data-testid="stMain"]')]) one?.scrollTo(0, 0) // on a phone Next stands below
+  }
+  lecture.step = step
   if (lecture.page !== data.page || lecture.on !== data.on) {
     lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
     Object.assign(lecture, { page: data.page, on: data.on, asked: null })

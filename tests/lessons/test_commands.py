@@ -1,0 +1,45 @@
+"""`txcls lesson` and `txcls export lesson`."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from txcls.cli import app
+from txcls.lessons import LessonError, make_code
+
+
+def run(*args: str) -> str:
+    result = CliRunner().invoke(app, list(args), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_a_new_lesson_passes_its_check_and_is_printed(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    run("lesson", "new", str(file))
+    assert "3 steps, 3 questions" in run("lesson", "check", str(file))
+    run("lesson", "worksheet", str(file), "--out", str(tmp_path / "sheet.html"))
+    assert "Who won, and how does the model know?" in (tmp_path / "sheet.html").read_text("utf-8")
+
+
+def test_a_lesson_that_is_wrong_ends_with_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    run("lesson", "new", str(file))
+    file.write_text(file.read_text("utf-8").replace("expected: Rangers", "expected: Albion"), "utf-8")
+    with pytest.raises(LessonError, match=r"step 1 \(Guess first\): question\.expected: states Albion"):
+        run("lesson", "check", str(file))
+    with pytest.raises(LessonError, match=r"ends in \.yaml"):
+        run("lesson", "new", str(tmp_path / "mine.txt"))
+
+
+def test_lessons_measures_and_codes_are_listed() -> None:
+    assert "attention" in run("lesson", "list") and "predicted_class" in run("lesson", "measures")
+    said = run("lesson", "code", make_code("attention", [True, False, None]))
+    assert "1 right, 2 wrong, 3 –" in " ".join(said.split()) or "attention" in said
+
+
+def test_a_lesson_becomes_a_page_with_the_models_of_its_steps(tmp_path: Path) -> None:
+    run("export", "lesson", "attention", "--single-file", "--out", str(tmp_path / "page"))
+    page = (tmp_path / "page" / "index.html").read_text("utf-8")
+    assert "<title>Attention in ten minutes</title>" in page and 'id="weights-0"' in page
