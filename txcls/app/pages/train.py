@@ -216,7 +216,7 @@ def _forecast(spec: dict[str, Any]) -> bool:
     """
     wanted = {**spec, "only_plan": True}
     plan = own.job("plan")
-    if dict(plan.spec) != wanted:
+    if dict(plan.spec) != wanted or plan.status == "cancelled":
         if plan.is_active:
             waiting.cancel("plan")
         else:
