@@ -296,7 +296,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_training": training,
     "chart_versus": one_head,
     "chart_words": words,
-    "chart_texts_by_length": histogram,
+    "chart_rows_by_length": histogram,
 }
 """What the description of a chart must say, by the start of the chart's key."""
 VIEWS: dict[str, dict[str, str]] = {

@@ -78,7 +78,7 @@ def test_without_a_table_it_offers_samples_and_no_token_is_made() -> None:
 def test_a_table_is_looked_through_before_training() -> None:
     _, app = read(TABLE + CONFLICT)
     until(app, lambda app: bool(charts_of(app)))
-    for key in ("chart_classes", "chart_texts_by_length"):
+    for key in ("chart_classes", "chart_rows_by_length"):
         described(chart(app, key))
     assert app.selectbox(key="text_column_box").value == "message"
     assert app.selectbox(key="label_column_box").value == "kind"
