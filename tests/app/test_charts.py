@@ -331,7 +331,9 @@ def described(one: Chart) -> None:
     for name, axis in layout.items():
         if re.fullmatch(r"[xy]axis\d*", name) and axis.get("showticklabels") is not False:
             names = axis.get("title", {}).get("text") or axis.get("ticktext") or axis.get("type") == "category"
-            names = names or (one.key in ("chart_training", "chart_live") and [note["text"] for note in layout["annotations"]])
+            names = names or (
+                one.key in ("chart_training", "chart_live") and [note["text"] for note in layout["annotations"]]
+            )
             assert names, f"{one.key}: {name} has neither a title nor names"
 
 

@@ -160,8 +160,8 @@ def _columns_changed(spec: Mapping[str, Any]) -> None:
 
 def _another() -> None:
     for kind in ("read", "plan"):
-        waiting.cancel(kind)  # type: ignore[arg-type]
-        waiting.forget(kind)  # type: ignore[arg-type]
+        waiting.cancel(kind)
+        waiting.forget(kind)
 
 
 def _rows_file() -> bytes:
