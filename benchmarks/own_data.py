@@ -93,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.rows is not None:
             rows = part_of(rows, options.rows, seed=options.seed)
         plan = plan_own(rows, test=test, minutes=options.minutes, seed=options.seed, source=shown)
+        print(f"{shown}: {' '.join(plan.notes)}", file=sys.stderr, flush=True)
         print(line(shown, rows, train_own(plan, out=None)), flush=True)
     return 0
 

@@ -390,7 +390,7 @@ def test_labels_and_names_cannot_command_the_terminal(run, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_data_are_read_ends_with_130_and_one_word(tmp_path: Path) -> None:
+def test_ctrl_c_while_data_are_read_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
@@ -413,4 +413,4 @@ def test_ctrl_c_while_data_are_read_ends_with_130_and_one_word(tmp_path: Path) -
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, problem = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in problem and problem.split()[-1] == "stopped"
+    assert process.returncode == 130 and "Traceback" not in problem and problem.splitlines()[-1] == cli.STOPPED

@@ -95,10 +95,17 @@ class Comparison:
         def contestant(one: Mapping[str, Any]) -> Contestant:
             return Contestant(Measured(**one["accuracy"]), Measured(**one["macro_f1"]), one.get("seconds"))
 
-        players = {name: contestant(values[name]) for name in ("majority", "linear", "transformer")}
-        differences = {name: Measured(**values[name]) for name in ("difference", "difference_f1")}
-        counts = {name: values[name] for name in ("n", "n_training", "only_transformer", "only_linear")}
-        return cls(**players, **differences, **counts)
+        return cls(
+            n=values["n"],
+            n_training=values["n_training"],
+            majority=contestant(values["majority"]),
+            linear=contestant(values["linear"]),
+            transformer=contestant(values["transformer"]),
+            difference=Measured(**values["difference"]),
+            difference_f1=Measured(**values["difference_f1"]),
+            only_transformer=values["only_transformer"],
+            only_linear=values["only_linear"],
+        )
 
 
 def word_features(**changes: Any) -> Any:

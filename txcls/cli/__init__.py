@@ -37,6 +37,9 @@ app.add_typer(data.app, name="data")
 app.add_typer(export.app, name="export")
 
 
+STOPPED = "stopped by Ctrl-C before it was finished; nothing unfinished was kept"
+
+
 def main() -> NoReturn:
     """Run the command line; errors become one line on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -53,7 +56,7 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort) as error:
         if isinstance(error.__cause__ or error.__context__, EOFError):  # typer turns both into Abort
             _fail("the input ended unexpectedly; make or fetch the file again")
-        note("stopped")
+        note(STOPPED)
         sys.exit(130)
     except MemoryError:
         _fail("out of memory; process less at once, or use a machine with more")
@@ -61,7 +64,7 @@ def main() -> NoReturn:
         sys.stdout = None
         sys.exit(0)
     if code == 130:  # Ctrl-C, as typer reports it
-        note("stopped")
+        note(STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
