@@ -333,7 +333,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_training": training,
     "chart_versus": one_head,
     "chart_words": words,
-    "chart_texts_by_length": histogram,
+    "chart_rows_by_length": histogram,
 }
 """What the description of a chart must say, by the start of the chart's key."""
 VIEWS: dict[str, dict[str, str]] = {
@@ -369,7 +369,9 @@ def described(one: Chart) -> None:
     for name, axis in layout.items():
         if re.fullmatch(r"[xy]axis\d*", name) and axis.get("showticklabels") is not False:
             names = axis.get("title", {}).get("text") or axis.get("ticktext") or axis.get("type") == "category"
-            names = names or (one.key.startswith("chart_training") and [note["text"] for note in layout["annotations"]])
+            names = names or (
+                one.key.startswith(("chart_training", "chart_live")) and [note["text"] for note in layout["annotations"]]
+            )
             assert names, f"{one.key}: {name} has neither a title nor names"
 
 

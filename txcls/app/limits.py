@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from txcls.errors import ConfigError
 
@@ -67,9 +68,10 @@ def limits() -> Limits:
         ConfigError: a variable is not a whole number of at least 1, or a switch neither on nor off.
     """
     given = {field: name for field, name in NAMES.items() if os.environ.get(name)}
-    return Limits(
-        **{field: _switch(name) if field in ("uploads", "training") else _whole(name) for field, name in given.items()}
-    )
+    values: dict[str, Any] = {
+        field: _switch(name) if field in ("uploads", "training") else _whole(name) for field, name in given.items()
+    }
+    return Limits(**values)
 
 
 def _whole(name: str) -> int:

@@ -143,8 +143,8 @@ def mine(opened: layout.Opened) -> None:
         score = "" if known.accuracy is None else f" · {known.accuracy:.1%} right on its test rows".replace("%", " %")
         st.markdown(f"**{layout.plain(name)}** · {known.n_classes:,} classes{score}")
         first = next(iter(compute.examples(name)), None)
-        view = {"checkpoint": name, "mode": opened.view.mode, "text": first.text if first else opened.view.text}
-        params = state.params_from_view(state.View(**view))
+        text = first.text if first else opened.view.text
+        params = state.params_from_view(state.View(checkpoint=name, mode=opened.view.mode, text=text))
         with st.container(horizontal=True, gap="small"):
             for page in LINKS:
                 st.page_link(page.path, label=f"{page.title} →", query_params=params)

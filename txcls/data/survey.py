@@ -120,7 +120,8 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
     whole = [row for row, text in enumerate(given) if text]
     usable = [row for row in whole if names[row]]
     same = _same_texts(given, usable)
-    of_one, of_several = [], []
+    of_one: list[Group] = []
+    of_several: list[Group] = []
     for rows in same:
         (of_one if len({names[row] for row in rows}) == 1 else of_several).append(_group(rows, names))
     near = list(_near(given, names, usable, {row for rows in same for row in rows[1:]}))

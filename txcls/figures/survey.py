@@ -153,9 +153,9 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, wha
     names = [name for name, *_ in rows]
     figure = new_figure(
         height=90 + 46 * len(rows),
-        x={"title": what, "range": [left, 1.04], "tickformat": ".0%", "nticks": 6},
+        x={"title": what, "range": [left, 1.06], "tickformat": ".0%", "nticks": 6},
         y={"range": [len(rows) - 0.4, -0.6], "tickvals": list(range(len(rows))), "ticktext": names},
-        right=16,
+        right=24,
     )
     for place, (name, value, low, high) in enumerate(rows):
         figure.add_scatter(
@@ -164,6 +164,7 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, wha
             mode="markers+text",
             text=[f"{value:.1%}".replace("%", " %")],
             textposition="top center",
+            cliponaxis=False,
             marker={"size": 13, "color": OKABE_ITO[0] if place == len(rows) - 1 else BAR_OTHER},
             error_x={"type": "data", "array": [high - value], "arrayminus": [value - low], "thickness": 3, "width": 7},
             customdata=[name],

@@ -78,7 +78,7 @@ def test_without_a_table_it_offers_samples_and_no_token_is_made() -> None:
 def test_a_table_is_looked_through_before_training() -> None:
     _, app = read(TABLE + CONFLICT)
     until(app, lambda app: bool(charts_of(app)))
-    for key in ("chart_classes", "chart_texts_by_length"):
+    for key in ("chart_classes", "chart_rows_by_length"):
         described(chart(app, key))
     assert app.selectbox(key="text_column_box").value == "message"
     assert app.selectbox(key="label_column_box").value == "kind"
@@ -110,7 +110,8 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     assert "TF-IDF + linear SVM" in html_of(app) and "Majority guess" in html_of(app)
     own = "yours · my_table"
     mine = open_page("classify", job=desk.token, checkpoint=own)
-    assert mine.query_params["checkpoint"] == own and "parcel" in html_of(mine) + mine.text_area[0].value
+    assert mine.query_params["checkpoint"] == own and "my_table" in html_of(mine)
+    assert str(mine.text_area[0].value) in TABLE, "a held-out row of its own to try"
     others = open_page("classify", checkpoint=own)
     assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in words_of(others)
     assert own not in str(others.selectbox(key="checkpoint_box").options)
@@ -141,7 +142,7 @@ def test_a_desk_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
         ("", "empty"),
         ("a,b\n1,2\n", "looks like"),
         ('a,b\n"x,1\n', "table"),
-        ("text,label\n" + "x,y\n" * 30, "all 30 rows have the label"),
+        ("text,label\n" + "".join(f"row {n} of a table,same\n" for n in range(30)), "no column looks like labels"),
         ("text,label\n" + "".join(f"x{n} y,l{n}\n" for n in range(20)), "hardly any repeats"),
     ],
 )
@@ -173,7 +174,7 @@ def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatc
 def test_markup_in_a_table_reaches_the_page_as_text() -> None:
     bad = "<script>alert(1)</script> <img src=x onerror=alert(2)>"
     desk = Desk.new()
-    rows = f'"{bad} a",{bad}\n"{bad} a","[x](http://example.com)"\n' * 8
+    rows = "".join(f'"{bad} {n}",{bad}\n"{bad} {n}","[x](http://example.com)"\n' for n in range(8))
     running.start(desk, "read", put(desk, "table.csv", f"text,{bad}\n{rows}"))
     app = open_page("train", job=desk.token)
     until(app, lambda app: bool(charts_of(app)))

@@ -118,7 +118,7 @@ def _as_text(kind: Any, sheet: Any, value: str) -> Any:
 def _summary(target: Path, text_column: str) -> dict[str, Any]:
     """How many rows have each label, and the first rows."""
     counts: Counter[str] = Counter()
-    preview = []
+    preview: list[dict[str, Any]] = []
     for row in TableStream(target).rows():
         counts[str(row[LABEL])] += 1
         if len(preview) < PREVIEW_ROWS:

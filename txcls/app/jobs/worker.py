@@ -138,7 +138,7 @@ def _leave(job: Job, error: Mapping[str, Any]) -> None:
 def _without_paths(message: str, job: Job) -> str:
     """The message with the visitor's name of a file in place of where it lies here."""
     for path, name in job.spec.get("names", {}).items():
-        message = message.replace(str(job.desk / path), str(name))
+        message = message.replace(str(job.desk / path), Path(path).name).replace(Path(path).name, str(name))
     for path in (job.folder, job.desk):
         message = message.replace(f"{path}{os.sep}", "").replace(str(path), "this server")
     return message

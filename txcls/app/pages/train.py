@@ -160,8 +160,8 @@ def _columns_changed(spec: Mapping[str, Any]) -> None:
 
 def _another() -> None:
     for kind in ("read", "plan"):
-        waiting.cancel(kind)  # type: ignore[arg-type]
-        waiting.forget(kind)  # type: ignore[arg-type]
+        waiting.cancel(kind)
+        waiting.forget(kind)
 
 
 def _rows_file() -> bytes:
@@ -216,7 +216,7 @@ def _forecast(spec: dict[str, Any]) -> bool:
     """
     wanted = {**spec, "only_plan": True}
     plan = own.job("plan")
-    if dict(plan.spec) != wanted:
+    if dict(plan.spec) != wanted or plan.status == "cancelled":
         if plan.is_active:
             waiting.cancel("plan")
         else:
