@@ -42,7 +42,7 @@ def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> g
     figure = new_figure(
         height=int(np.clip(200 + (40 if n <= WRITTEN_CLASSES else 24) * n, 330, 1000)),
         x={
-            "title": {"text": "predicted class", "standoff": 8},
+            "title": "predicted class",
             **axis,
             "tickangle": 0 if n <= FLAT_CLASSES else -60,
             **size,
