@@ -24,7 +24,7 @@ MOST_ROWS = 1_000
 """Training rows among which the nearest are sought."""
 PAUSE_SECONDS = 0.3
 """Between two updates of the progress."""
-OnStep = Callable[[float], None]
+OnStep = Callable[[float], object]
 
 
 @dataclass(frozen=True, slots=True)
