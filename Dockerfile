@@ -25,6 +25,6 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8501/_stcore/health', timeout=4)"]
 
 # A Space shows the app inside a frame of another site. Its websocket works there with the cross-site check on, as
-# .streamlit/config.toml has it; only uploads would need --server.xsrfCookieSameSite=none, and there are none.
+# .streamlit/config.toml has it; uploads in a frame need --server.xsrfCookieSameSite=none besides.
 CMD ["python", "-m", "streamlit", "run", "streamlit_app.py", "--server.address=0.0.0.0", "--server.port=8501", \
      "--server.headless=true"]

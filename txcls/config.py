@@ -232,6 +232,9 @@ class TrainConfig(Section):
     """Validations per epoch, evenly spaced."""
     patience: int = Field(0, ge=0)
     """Stop after this many validations without improvement; 0 for no early stopping."""
+    runs: int = Field(1, ge=1, le=100)
+    """Classifiers: train so many times from the same initial weights, with other orders and dropout, and keep the mean
+    of the weights (Wortsman et al. 2022); of use where they are pre-trained."""
     monitor: Literal["accuracy", "loss", "last"] = "accuracy"
     """Which validation's weights are kept: highest accuracy, lowest loss, or the last."""
     precision: Precision = "auto"
@@ -259,6 +262,12 @@ class TrainConfig(Section):
     def _validations_are_few(self) -> Self:
         if (n := self.epochs * self.validations_per_epoch) > 100_000:
             raise ValueError(f"validations_per_epoch: {n:,} validations in all epochs; wanted at most 100,000")
+        return self
+
+    @model_validator(mode="after")
+    def _snapshots_are_of_one_run(self) -> Self:
+        if self.runs > 1 and self.snapshots:
+            raise ValueError(f"snapshots: only of a single run, got runs = {self.runs}")
         return self
 
     @model_validator(mode="after")

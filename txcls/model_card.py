@@ -409,6 +409,7 @@ _HOW = (
     ("training time in seconds", "seconds"),
     ("epochs run", "epochs"),
     ("best validation in epoch", "best_epoch"),
+    ("runs from the same start, of whose weights this is the mean; epochs and steps are of each", "runs"),
     ("machine", "machine"),
     ("software", "software"),
 )

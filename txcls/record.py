@@ -340,6 +340,7 @@ class _Training(_Part):
     epochs: Count = 0
     steps: Count = 0
     best_epoch: Count = 0
+    runs: Count = 1
     machine: Text = ""
     software: Text = ""
 

@@ -269,13 +269,36 @@ def pattern(figure: Figure) -> Iterator[str]:
     yield from ("layer 2 of", "head 1 of", f"{len(cells(figure)[1])} tokens")
 
 
+def counts(figure: Figure) -> Iterator[str]:
+    name, value = next(iter(bars(figure)))
+    yield from (name, f"{value:,}")
+
+
+def histogram(figure: Figure) -> Iterator[str]:
+    yield f"{int(numbers(figure['data'][0]['y']).sum()):,} texts"
+
+
+def live(figure: Figure) -> Iterator[str]:
+    done = [one for one in figure["data"] if one["name"] == "training rows"]
+    yield from (f"{done[0]['y'][-1]:.3f}", f"{done[1]['y'][-1]:.1%}", f"{done[0]['x'][-1]:,} of")
+
+
+def intervals(figure: Figure) -> Iterator[str]:
+    for one in figure["data"]:
+        low, high = one["x"][0] - one["error_x"]["arrayminus"][0], one["x"][0] + one["error_x"]["array"][0]
+        yield f"{one['name']} {one['x'][0]:.1%} ({low:.1%} to {high:.1%})"
+
+
 WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_arcs": arcs,
     "chart_bars": probabilities,
     "chart_board": effects,
     "chart_accuracy": board(2),
+    "chart_classes": counts,
+    "chart_classified": counts,
     "chart_compared": compared,
     "chart_confusion": confusion,
+    "chart_comparison": intervals,
     "chart_contribution_map": table("parts", ".2f"),
     "chart_contributions": contributions,
     "chart_curves": curves,
@@ -288,6 +311,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_grid": all_heads,
     "chart_lengths": table("states", ".1f"),
     "chart_lens": lens,
+    "chart_live": live,
     "chart_map": one_head,
     "chart_mask": mask,
     "chart_moved": moved,
@@ -309,6 +333,7 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_training": training,
     "chart_versus": one_head,
     "chart_words": words,
+    "chart_texts_by_length": histogram,
 }
 """What the description of a chart must say, by the start of the chart's key."""
 VIEWS: dict[str, dict[str, str]] = {

@@ -8,7 +8,7 @@ from tests.app.drawn import charts_of, each_bad_text, open_page
 from tests.conftest import make_checkpoint, slow_but
 from txcls.app.pages import PAGES
 
-CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name not in ("language", "atlas")]
+CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name not in ("language", "atlas", "train", "batch")]
 """The pages that read a text with a classifier."""
 ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank raised its rates again " * 30}
 

@@ -22,6 +22,8 @@ ADDRESSES = {
     "What if": "whatif",
     "Neighbourhood": "neighbourhood",
     "Language model": "language",
+    "Train": "train",
+    "Batch": "batch",
 }
 """Title in the menu, in its order, and address: links that people have saved lead there."""
 

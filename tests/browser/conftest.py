@@ -88,7 +88,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     train_with_snapshots(folder / "checkpoints" / FILMED)
     save_reports_model(folder / "checkpoints" / "reports")
     log = folder / "server.log"
-    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
+    places = {"TXCLS_CHECKPOINTS": str(folder / "checkpoints"), "TXCLS_JOBS": str(folder / "jobs")}
+    with serve(log, environment=places) as address:
         yield Server(address, log)
 
 

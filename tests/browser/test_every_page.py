@@ -11,13 +11,17 @@ from txcls.app.pages import PAGES
 from txcls.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
+WITHOUT_CHART = ("tokens", "steps", "atlas", "film", "language", "train", "batch")
+"""Pages that show something else than a chart, or only show one for what else the link brings."""
 VIEWS: list[View] = [
-    *((page.name, CHART, {}) for page in PAGES if page.name not in ("tokens", "steps", "atlas", "film", "language")),
+    *((page.name, CHART, {}) for page in PAGES if page.name not in WITHOUT_CHART),
     ("atlas", CHART, {"checkpoint": "reports"}),
     ("film", ".film canvas", {"checkpoint": FILMED, "training_step": 3}),
     ("tokens", ".txcls-merges", {"checkpoint": PLAIN}),
     ("steps", "pre", {"step": "softmax"}),
     ("language", CHART, {"part": "fill"}),
+    ("train", '[data-testid="stFileUploader"]', {}),
+    ("batch", '[data-testid="stFileUploader"]', {}),
 ]
 """One of each page: its name, what to wait for, and what the link brings."""
 MORE: list[View] = [

@@ -82,8 +82,10 @@ def test_what_the_app_has_no_use_for_is_refused_before_it(site: Deployed) -> Non
     with Visitor(site.address, headers=cookie("app1"), patience=60) as visitor:
         visitor.open("", text="the bank raised its rates")
         upload = f"/_stcore/upload_file/{visitor.session}/file"
-        assert ask(site.address, upload, method="PUT", body=b"x" * 1000, **cookie("app1"))[0] == 405
-        assert ask(site.address, upload, method="OPTIONS", **cookie("app1"))[0] == 403
+        assert ask(site.address, upload, method="PUT", body=b"x" * 1000, **cookie("app1"))[0] == 403, "no token"
+        assert ask(site.address, upload, method="POST", body=b"x", **cookie("app1"))[0] == 405
+        assert ask(site.address, upload, method="PUT", body=b"x" * 23_000_000, **cookie("app1"))[0] == 413
+    assert ask(site.address, "/", method="PUT", body=b"x")[0] == 405
     assert ask(site.address, "/", method="POST", body=b"x")[0] == 405
     assert ask(site.address, "/", body=b"x" * 70_000)[0] == 413
     assert ask(site.address, "/_stcore/metrics")[0] == 403

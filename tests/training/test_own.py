@@ -50,7 +50,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def planned(**changes: object) -> OwnPlan:
     """A plan of two epochs on 150 rows, the same however fast the machine is."""
     plan = plan_own(rows(150), minutes=1, name="mine", source="mine.csv", columns=("text", "label"))
-    config = plan.config.with_settings(["train.epochs=2"])
+    config = plan.config.with_settings(["train.epochs=2", "train.runs=1"])
     return replace(plan, **{"config": config, "epochs": 2, **changes})  # type: ignore[arg-type]
 
 
@@ -119,7 +119,8 @@ def test_more_time_gives_more_epochs_and_the_forecast_stays_within_it() -> None:
     data = rows(600)
     plans = [plan_own(data, minutes=minutes) for minutes in (0.05, 5)]
     assert plans[0].epochs < plans[1].epochs and plans[1].forecast <= 300
-    assert plans[1].steps == plans[1].epochs * -(-plans[1].n_training // plans[1].config.train.batch_size)
+    train = plans[1].config.train
+    assert plans[1].steps == train.runs * train.epochs * -(-plans[1].n_training // train.batch_size)
 
 
 def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> recipe.Recipe:

@@ -43,7 +43,7 @@ def charts(found: Mapping[str, Any]) -> None:
         st.subheader("Lengths", anchor=False)
         layout.chart(
             length_histogram(lengths),
-            key="chart_words",
+            key="chart_texts_by_length",
             alt=_about_lengths(lengths),
             file_name="lengths",
         )

@@ -9,11 +9,14 @@ STYLE = """
 <style>
 .txcls-table {border-collapse: collapse; width: 100%; font-size: 0.95rem; line-height: 1.45;}
 .txcls-table :is(th, td) {text-align: left; vertical-align: top; padding: 0.3rem 0.9rem 0.3rem 0;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: anywhere;}
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); overflow-wrap: break-word;}
 .txcls-table th {font-weight: 650; white-space: nowrap;}
 .txcls-table td.txcls-number {font-variant-numeric: tabular-nums; white-space: nowrap;}
 .txcls-table td.txcls-named {white-space: nowrap; overflow: hidden; text-overflow: ellipsis; max-width: 14rem;}
 .txcls-wide {overflow-x: auto;}
+.txcls-figures {display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: 0.4rem 1.5rem;
+  max-width: 60rem; font-size: 0.95rem;}
+.txcls-figures b {display: block; font-size: 1.6rem; font-weight: 600; font-variant-numeric: tabular-nums;}
 </style>
 """
 

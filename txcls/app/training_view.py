@@ -1,5 +1,6 @@
 """A training as the page Train shows it: while it runs, and what came of it."""
 
+import html
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -73,14 +74,14 @@ def _figures(progress: Mapping[str, Any], points: list[dict[str, Any]]) -> None:
     loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
     speed = progress.get("tokens_per_second")
     epoch = f"{progress.get('epoch') or '–'} of {progress.get('epochs') or '–'}"
-    with st.container(horizontal=True, gap="large", key="training_figures"):
-        for name, value in (
-            ("epoch", epoch),
-            ("training loss", "–" if loss is None else f"{loss:.3f}"),
-            ("training accuracy", "–" if accuracy is None else f"{accuracy:.1%}".replace("%", " %")),
-            ("tokens per second", "–" if speed is None else f"{speed:,.0f}"),
-        ):
-            st.metric(name, value, width=170)
+    figures = (
+        ("epoch", epoch),
+        ("training loss", "–" if loss is None else f"{loss:.3f}"),
+        ("training accuracy", "–" if accuracy is None else f"{accuracy:.1%}".replace("%", " %")),
+        ("tokens per second", "–" if speed is None else f"{speed:,.0f}"),
+    )
+    cells = "".join(f"<div>{name}<b>{html.escape(value)}</b></div>" for name, value in figures)
+    st.html(f'<div class="txcls-figures">{cells}</div>')
 
 
 def _about_curves(points: list[dict[str, Any]], validations: list[dict[str, Any]], steps: int) -> str:
@@ -98,7 +99,8 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
 
     comparison = Comparison.from_dict(found["comparison"])
     if found["stopped_early"]:
-        st.info("Stopped early, as you asked: this is what it had learned until then.")
+        why = "as you asked" if found["asked_to_stop"] else "since its time was used up on this busy server"
+        st.info(f"Stopped early, {why}: this is what it had learned until then.")
     st.markdown(f"**{layout.plain(found['verdict'])}**")
     players = [(NAMES[name], getattr(comparison, name)) for name in NAMES]
     left, right = st.columns([3, 2], gap="large")

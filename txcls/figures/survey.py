@@ -113,8 +113,8 @@ def live_curves(
             ("validation rows", validations, OKABE_ITO[0], "lines+markers"),
         ):
             figure.add_scatter(
-                x=[row["step"] for row in rows],
-                y=[row[what] for row in rows],
+                x=[row["step"] for row in rows] or [None],  # a line without any point would not be in the legend
+                y=[row[what] for row in rows] or [None],
                 mode=mode,
                 name=name,
                 legendgroup=name,

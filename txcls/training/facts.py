@@ -44,6 +44,7 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
         "epochs": result.history[-1].epoch,
         "steps": result.history[-1].step,
         "best_epoch": result.best.epoch,
+        **({"runs": config.train.runs} if config.train.runs > 1 else {}),
         "machine": f"{processor}, {torch.get_num_threads()} threads" + (f", {size} processes" if size > 1 else ""),
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }

@@ -465,7 +465,7 @@ class _Fit:
         shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
         for what, came, wanted in (
             ("format", state.get("version"), STATE_VERSION),
-            ("training settings", state.get("config"), self.config.model_dump_json()),
+            ("training settings", _settings(state.get("config")), self.config),
             ("model shapes", state.get("shapes"), shapes),
             ("row counts", tuple(state.get("rows", ())), self.rows),
         ):
@@ -480,3 +480,11 @@ class _Fit:
 def _validation_points(batches: int, validations: int) -> set[int]:
     """The batches of an epoch (from 1) after which to validate: evenly spaced, including the last."""
     return {max(1, round(batches * (n + 1) / validations)) for n in range(validations)}
+
+
+def _settings(saved: object) -> TrainConfig | None:
+    """The settings that a state was saved with; those added since have their defaults. None if they are damaged."""
+    try:
+        return TrainConfig.model_validate_json(str(saved))
+    except ValueError:
+        return None

@@ -80,6 +80,7 @@ def plan_own(
         words=sum(map(_words, (rows, test or parts.test))),
         tokens_per_second=speed.tokens_per_second,
         minutes=minutes,
+        pretrained=start is not None,
     )
     config = config.with_settings(recipe.settings)
     learned = _within(parts, recipe, seed=seed)
@@ -96,11 +97,12 @@ def plan_own(
         init=start,
         minutes=minutes,
         epochs=recipe.epochs,
-        steps=recipe.epochs * math.ceil(len(learned) / config.train.batch_size),
+        steps=recipe.runs * recipe.epochs * math.ceil(len(learned) / config.train.batch_size),
         max_length=recipe.max_length,
         threads=speed.threads,
         tokens_per_second=speed.tokens_per_second,
         forecast=recipe.seconds + recipe.overhead,
+        overhead=recipe.overhead,
         notes=(*parts.notes, *_notes(start, lengths, speed, recipe, len(parts.training), minutes)),
     )
 
@@ -184,5 +186,7 @@ def _notes(
             "time to learn all."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
+    if recipe.runs > 1:
+        epochs = f"{recipe.runs} runs of {epochs}, of whose weights the mean is kept"
     seconds = recipe.seconds + recipe.overhead
-    yield f"{epochs} of training; forecast for everything: {seconds / 60:.1f} of {minutes:g} minutes."
+    yield f"{epochs}; forecast for everything: {seconds / 60:.1f} of {minutes:g} minutes."

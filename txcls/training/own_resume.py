@@ -11,7 +11,7 @@ from txcls.folders import reason
 from txcls.training.own_types import OwnPlan
 from txcls.training.run_folder import plan_file
 
-_RESUMED = ("epochs", "steps", "max_length", "threads", "tokens_per_second", "forecast", "minutes")
+_RESUMED = ("epochs", "steps", "max_length", "threads", "tokens_per_second", "forecast", "overhead", "minutes")
 
 
 def write_plan(plan: OwnPlan, out: Path) -> None:

@@ -1,8 +1,8 @@
 """What `train_own` does: fit, compare with the linear SVM on the test rows, save."""
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from txcls.model import TextClassifier
 from txcls.training.loop import HistoryRow, Progress
 from txcls.training.own_resume import write_plan
 from txcls.training.own_types import OwnPlan, OwnProgress, OwnResult, Stage
-from txcls.training.run_folder import check_writable, plan_file, refuse_saved_state, state_file
+from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
 from txcls.training.supervised import train
 
 
@@ -28,24 +28,26 @@ class _Reporter:
     def __init__(self, plan: OwnPlan, on_progress: Callable[[OwnProgress], None] | None) -> None:
         self.plan, self.on_progress = plan, on_progress
         self.started = time.monotonic()
-        self.after = min(0.2 * plan.forecast, 10.0)
+        self.share = 0.0
 
     def stage(self, stage: Stage, share: float, message: str) -> None:
         """A stage without steps begins."""
+        self.share = max(self.share, share)
         if self.on_progress is not None:
-            left = max(self.plan.forecast * (1 - share), 0.0)
-            self.on_progress(OwnProgress(stage, share, left, message=message))
+            left = self.plan.overhead * (stage == "compare") + self.plan.forecast * (stage == "prepare")
+            self.on_progress(OwnProgress(stage, self.share, left, message=message))
 
     def step(self, progress: Progress) -> None:
         """A step of training is done."""
         if self.on_progress is None:
             return
-        left = progress.seconds_left + self.after
+        left = progress.seconds_left + self.plan.overhead
         spent = time.monotonic() - self.started
+        self.share = max(self.share, spent / max(spent + left, 1e-9))
         self.on_progress(
             OwnProgress(
                 "learn",
-                share=spent / max(spent + left, 1e-9),
+                share=self.share,
                 seconds_left=left,
                 epoch=progress.epoch,
                 epochs=progress.epochs,
@@ -98,41 +100,55 @@ def train_own(
             write_plan(plan, out)
     reporter = _Reporter(plan, on_progress)
     reporter.stage("prepare", 0.0, "turning texts into tokens")
-    before = torch.get_num_threads()
-    torch.set_num_threads(plan.threads)
-    stopped = False
-
-    def asked_to_stop() -> bool:
-        nonlocal stopped
-        stopped = stopped or (should_stop is not None and should_stop())
-        return stopped
-
+    stopper = _Stopper(should_stop)
     try:
-        checkpoint = train(
-            plan.config,
-            out=out,
-            dataset=given_dataset(plan.training, plan.validation, source=plan.config.title),
-            init=plan.init,
-            command=command,
-            device="cpu",
-            resume=resume,
-            overwrite=overwrite,
-            on_stage=on_stage,
-            on_step=reporter.step,
-            on_validation=on_epoch,
-            should_stop=asked_to_stop,
-        )
-        reporter.stage("compare", 0.95, "comparing with a linear SVM on the test rows")
-        result = _compared(plan, checkpoint)
+        with _threads(plan.threads):
+            checkpoint = train(
+                plan.config,
+                out=out,
+                dataset=given_dataset(plan.training, plan.validation, source=plan.config.title),
+                init=plan.init,
+                command=command,
+                device="cpu",
+                resume=resume,
+                overwrite=overwrite,
+                on_stage=on_stage,
+                on_step=reporter.step,
+                on_validation=on_epoch,
+                should_stop=stopper,
+            )
+            reporter.stage("compare", reporter.share, "comparing with a linear SVM on the test rows")
+            result = _compared(plan, checkpoint)
     finally:
-        torch.set_num_threads(before)
-        if out is not None and not state_file(out).is_file():
+        if out is not None and not is_interrupted(out):
             _discard_plan(out)
     if out is not None:
-        reporter.stage("save", 0.99, "saving")
+        reporter.stage("save", reporter.share, "saving")
         save_checkpoint(result.checkpoint)
     reporter.stage("save", 1.0, "done")
-    return replace(result, seconds=time.monotonic() - started, stopped_early=stopped)
+    return replace(result, seconds=time.monotonic() - started, stopped_early=stopper.stopped)
+
+
+class _Stopper:
+    """Asks whether to stop until it is told so once."""
+
+    def __init__(self, should_stop: Callable[[], bool] | None) -> None:
+        self.should_stop, self.stopped = should_stop, False
+
+    def __call__(self) -> bool:
+        self.stopped = self.stopped or (self.should_stop is not None and self.should_stop())
+        return self.stopped
+
+
+@contextmanager
+def _threads(n: int) -> Iterator[None]:
+    """Inside the block, torch uses n processor threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _discard_plan(out: Path) -> None:

@@ -32,11 +32,13 @@ class OwnPlan:
         given_test: whether test rows were given separately.
         init: the pre-trained model to start from; None for random weights.
         minutes: the budget.
-        epochs, steps: of training with labels.
+        epochs: of training, in each of `config.train.runs` runs.
+        steps: of all runs.
         max_length: tokens that are read of a text.
         threads: processor threads, the fastest number that was measured.
         tokens_per_second: measured while training for a few steps on this machine.
         forecast: seconds from start to end, linear SVM included.
+        overhead: of these, the seconds after training: the linear SVM, measuring and saving.
         notes: plain sentences on what was chosen and why.
     """
 
@@ -57,6 +59,7 @@ class OwnPlan:
     threads: int
     tokens_per_second: float
     forecast: float
+    overhead: float
     notes: tuple[str, ...]
 
     @property

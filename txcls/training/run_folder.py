@@ -73,6 +73,17 @@ def plan_file(out: Path) -> Path:
     return state_file(out).with_name("plan.json")
 
 
+def runs_file(state: Path) -> Path:
+    """Where the mean of finished runs is kept, for a run whose state is in this file."""
+    return state.with_name("runs.pt")
+
+
+def is_interrupted(out: Path) -> bool:
+    """Whether an interrupted run left something to resume from."""
+    state = state_file(out)
+    return state.is_file() or runs_file(state).is_file()
+
+
 def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
     """Fail if an interrupted run left its state beside `out` and is neither continued nor discarded.
 
@@ -80,7 +91,7 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
         TrainingError: so it is.
     """
     state = state_file(out)
-    if state.is_file() and not resume and not overwrite:
+    if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(
             f"{state} holds the state of an interrupted run: continue it with --resume, discard it with "
             "--overwrite, or choose another folder with --out DIR"

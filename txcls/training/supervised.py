@@ -23,8 +23,9 @@ from txcls.record import labels_problem
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from
-from txcls.training.loop import HistoryRow, Progress, fit
+from txcls.training.loop import HistoryRow, Progress
 from txcls.training.prepare import Prepared, prepare
+from txcls.training.repeated import fit_repeatedly
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 from txcls.training.speed import measure_speed, processors
 from txcls.weights import round_as_stored
@@ -101,7 +102,7 @@ def train(
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     if measure_threads and chosen.type == "cpu" and here().size == 1:
         _use_fastest_threads(run, config, tell)
-    result = fit(
+    result = fit_repeatedly(
         model,
         run.texts,
         held_out,

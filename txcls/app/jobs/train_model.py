@@ -1,6 +1,7 @@
 """Plan a training on a visitor's rows, and train: the classifier lands among the visitor's own."""
 
 import shutil
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +55,18 @@ def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
 
     out = job.desk / "own" / str(job.spec["as"])
     teller = _Teller(job)
+    end = time.monotonic() + 60 * plan.minutes  # a busy server is slower than it was when measured
+
+    def is_over() -> bool:
+        return job.is_stopped or time.monotonic() > end
+
     try:
         result = train_own(
             plan,
             out=out,
             on_progress=teller.progress,
             on_epoch=teller.epoch,
-            should_stop=lambda: job.is_stopped,
+            should_stop=is_over,
             overwrite=True,
             command="the page Train of the app",
         )
@@ -76,6 +82,7 @@ def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
         "verdict": result.comparison.verdict,
         "seconds": result.seconds,
         "stopped_early": result.stopped_early,
+        "asked_to_stop": job.is_stopped,
     }
 
 

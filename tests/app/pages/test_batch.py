@@ -1,0 +1,137 @@
+"""The page Batch: a file in, the same file out."""
+
+import csv
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import openpyxl
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import chart, charts_of, html_of, open_page
+from tests.app.jobs.conftest import finish, put
+from tests.app.pages.test_train import has_button, limited, until
+from tests.app.test_charts import described
+from tests.app.tiny import PLAIN
+from tests.conftest import TEXTS
+from txcls.app import limits
+from txcls.app.jobs import desks, running
+from txcls.app.jobs.desks import Desk
+from txcls.predictor import Predictor
+
+ROWS = [*TEXTS, "=HYPERLINK(1) the bank", "!!"]
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TXCLS_JOBS", os.fspath(tmp_path / "jobs"))
+    limits.limits.cache_clear()
+    yield
+    for folder in (tmp_path / "jobs" / "desks").glob("*/jobs/*"):
+        (folder / "cancel").touch()
+    limits.limits.cache_clear()
+
+
+def table() -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows([("id", "body"), *enumerate(ROWS)])
+    return out.getvalue()
+
+
+def with_file(name: str = "in.csv", content: str | bytes = "") -> tuple[Desk, AppTest]:
+    desk = Desk.new()
+    running.start(desk, "peek", {**put(desk, name, content or table()), "only_columns": True})
+    app = open_page("batch", job=desk.token)
+    return desk, until(app, lambda app: has_button("start_batch")(app) or bool(app.error))
+
+
+def rows_of(desk: Desk) -> list[dict[str, str]]:
+    with (desk.job("batch") / "scored.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> None:
+    desk, app = with_file()
+    assert app.selectbox(key="batch_column").value == "body"
+    app.button(key="start_batch").click().run()
+    until(app, lambda app: any(one.key == "chart_classified" for one in charts_of(app)))
+    described(chart(app, "chart_classified"))
+    rows = rows_of(desk)
+    predictions = Predictor.load(PLAIN).predict(ROWS, top_k=3)
+    assert len(rows) == len(ROWS) and list(rows[0])[:4] == ["id", "body", "predicted_label", "probability"]
+    for row, prediction in zip(rows[:-2], predictions[:-2], strict=True):
+        assert row["predicted_label"] == prediction.label
+        for rank, score in enumerate(prediction.ranked, start=1):
+            suffix = "" if rank == 1 else f"_{rank}"
+            assert row[f"predicted_label{suffix}"] == score.label
+            assert float(row[f"probability{suffix}"]) == pytest.approx(score.probability, abs=1e-5)
+    assert rows[-2]["body"].startswith("'=HYPERLINK"), "nothing that a spreadsheet would run"
+    assert rows[-1]["predicted_label"] == "" and "(no words)" in html_of(app)
+
+
+def test_formulas_may_be_kept_on_purpose() -> None:
+    desk, app = with_file()
+    app.checkbox(key="batch_safe").uncheck().run()
+    app.button(key="start_batch").click().run()
+    until(app, lambda app: any(one.key == "chart_classified" for one in charts_of(app)))
+    assert rows_of(desk)[-2]["body"].startswith("=HYPERLINK")
+
+
+def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in (("id", "body"), (1, "the bank raised its rates"), (2, "'=1+1 a probe")):
+        book.active.append(row)
+    book.active["B3"].value, book.active["B3"].data_type = "=1+1 a probe", "s"
+    book.save(tmp_path / "in.xlsx")
+    desk = Desk.new()
+    spec = put(desk, "in.xlsx", (tmp_path / "in.xlsx").read_bytes())
+    asked = {"text_column": "body", "top_k": 2, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
+    now = finish(desk, "batch", {**spec, **asked})
+    assert now.status == "done", now.message
+    sheet = openpyxl.load_workbook(desk.job("batch") / str(now.result["file"])).active
+    assert sheet is not None
+    cells = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    assert cells[0][:4] == ["id", "body", "predicted_label", "probability"] and cells[1][1].startswith("the bank")
+    assert isinstance(cells[1][3], float) and "=1+1 a probe" in cells[2][1]
+    assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
+
+
+def test_another_encoding_is_read_too() -> None:
+    desk = Desk.new()
+    spec = put(desk, "in.csv", "body\ncafé müde\nbank\n".encode("cp1252"))
+    asked = {"text_column": "body", "top_k": 1, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
+    now = finish(desk, "batch", {**spec, **asked})
+    assert now.status == "done" and rows_of(desk)[0]["body"] == "café müde"
+
+
+def test_too_many_rows_are_refused_by_the_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_MAX_ROWS="5")
+    _, app = with_file()
+    assert "10 rows, and this server takes 5 at most (TXCLS_MAX_ROWS)" in app.error[0].value.replace("\\", "")
+
+
+def test_a_damaged_file_is_answered_with_a_sentence(tmp_path: Path) -> None:
+    for name, content in (("in.parquet", b"PAR1 no"), ("in.xlsx", b"PK no"), ("in.json", b"{"), ("in.csv", b"\0" * 50)):
+        _, app = with_file(name, content)
+        (said,) = [one.value.replace("\\", "") for one in app.error]
+        assert str(tmp_path) not in said and "inside the program" not in said, said
+
+
+def test_it_is_cancelled_and_leaves_nothing() -> None:
+    _, handle = desks.lane("batch").take(most_waiting=5)
+    desk, app = with_file()
+    app.button(key="start_batch").click().run()
+    assert any("1 other is ahead of yours" in one.value for one in app.info)
+    app.button(key="cancel_batch").click().run()
+    until(app, lambda app: has_button("start_batch")(app))
+    assert not (desk.job("batch") / "scored.csv").exists()
+    os.close(handle)
+
+
+def test_uploads_may_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_UPLOADS="off")
+    app = open_page("batch")
+    assert any("TXCLS_UPLOADS=off" in one.value for one in app.info) and not app.get("file_uploader")

@@ -1,0 +1,212 @@
+"""The page Train, with its workers, as one session after another sees it."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import chart, charts_of, html_of, open_page, words_of
+from tests.app.jobs.conftest import put
+from tests.app.test_charts import described
+from tests.app.tiny import PLAIN
+from tests.conftest import make_checkpoint
+from txcls.app import limits
+from txcls.app.jobs import desks, running
+from txcls.app.jobs.desks import Desk
+from txcls.archive import pack
+
+TABLE = "id,message,kind\n" + "".join(
+    f"{n},please refund bill {n % 7},money\n{n},parcel {n % 5} is still late,post\n" for n in range(25)
+)
+CONFLICT = "90,where is my parcel,post\n91,where is my parcel,money\n92,,money\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TXCLS_JOBS", os.fspath(tmp_path / "jobs"))
+    limits.limits.cache_clear()
+    yield
+    for folder in (tmp_path / "jobs" / "desks").glob("*/jobs/*"):
+        (folder / "cancel").touch()
+    limits.limits.cache_clear()
+
+
+def limited(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    limits.limits.cache_clear()
+
+
+def until(app: AppTest, wanted: Callable[[AppTest], bool], *, seconds: float = 90) -> AppTest:
+    """Run the page, as the browser does every second, until it shows what is wanted."""
+    end = time.monotonic() + seconds
+    while not wanted(app):
+        assert time.monotonic() < end, words_of(app)
+        time.sleep(0.1)
+        app.run()
+        assert not app.exception, app.exception
+    return app
+
+
+def has_button(key: str) -> Callable[[AppTest], bool]:
+    return lambda app: any(one.key == key for one in app.button)
+
+
+def table_on_a_desk(text: str = TABLE) -> Desk:
+    """A desk with a table that is being read."""
+    desk = Desk.new()
+    running.start(desk, "read", put(desk, "table.csv", text))
+    return desk
+
+
+def read(text: str = TABLE) -> tuple[Desk, AppTest]:
+    desk = table_on_a_desk(text)
+    app = open_page("train", job=desk.token)
+    return desk, until(app, lambda app: has_button("another_table")(app))
+
+
+def test_without_a_table_it_offers_samples_and_no_token_is_made() -> None:
+    app = open_page("train", text="banks signed a deal")
+    assert has_button("try_sample")(app) and has_button("try_who_won")(app)
+    assert "job" not in app.query_params and not app.error
+    assert "removed an hour after your last visit" in words_of(app)
+
+
+def test_a_table_is_looked_through_before_training() -> None:
+    _, app = read(TABLE + CONFLICT)
+    until(app, lambda app: bool(charts_of(app)))
+    for key in ("chart_classes", "chart_texts_by_length"):
+        described(chart(app, key))
+    assert app.selectbox(key="text_column_box").value == "message"
+    assert app.selectbox(key="label_column_box").value == "kind"
+    assert "Same text, different labels" in str(app.segmented_control[0].options)
+    shown = html_of(app)
+    assert "52, 53" in shown and "post / money" in shown, "the lines of the file"
+
+
+def test_columns_can_be_corrected() -> None:
+    _, app = read()
+    app.selectbox(key="label_column_box").set_value("id").run()
+    until(app, lambda app: bool(charts_of(app)))
+    assert app.selectbox(key="label_column_box").value == "id" and "25 classes" in [s.value for s in app.subheader]
+
+
+@pytest.mark.slow
+def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone() -> None:
+    desk, app = read()
+    app.button(key="start_training").click().run()
+    until(app, lambda app: any(one.key.startswith("chart_live") for one in charts_of(app)))
+    until(app, lambda app: len([t for t in chart(app, "chart_live").figure["data"] if len(t["x"]) > 1]) > 0)
+    described(chart(app, "chart_live"))
+    again = open_page("train", job=desk.token)  # a reload, or another tab
+    assert any(one.key.startswith("chart_live") for one in charts_of(again)) or has_button("another_table")(again)
+    if has_button("stop_training")(app):
+        app.button(key="stop_training").click().run()
+    until(app, lambda app: any(one.key == "chart_comparison" for one in charts_of(app)), seconds=150)
+    described(chart(app, "chart_comparison"))
+    assert "TF-IDF + linear SVM" in html_of(app) and "Majority guess" in html_of(app)
+    own = "yours · my_table"
+    mine = open_page("classify", job=desk.token, checkpoint=own)
+    assert mine.query_params["checkpoint"] == own and "parcel" in html_of(mine) + mine.text_area[0].value
+    others = open_page("classify", checkpoint=own)
+    assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in words_of(others)
+    assert own not in str(others.selectbox(key="checkpoint_box").options)
+    mine.switch_page("txcls/app/pages/train.py").run()
+    mine.button(key="forget").click().run()
+    assert not desk.folder.exists() and "job" not in mine.query_params
+
+
+def test_a_token_that_opens_nothing_any_more_is_told_in_a_sentence() -> None:
+    desk = Desk.new()
+    desk.remove()
+    for token in (desk.token, "x", "../../etc", "<b>" * 20):
+        app = open_page("train", job=token)
+        assert any("no longer here" in one.value for one in app.warning)
+        assert has_button("try_sample")(app) and not app.error
+
+
+def test_a_desk_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
+    desk, app = read()
+    desk.remove()
+    app.run()
+    assert has_button("try_sample")(app) and not app.exception
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "empty"),
+        ("a,b\n1,2\n", "looks like"),
+        ('a,b\n"x,1\n', "table"),
+        ("text,label\n" + "x,y\n" * 30, "all 30 rows have the label"),
+        ("text,label\n" + "".join(f"x{n} y,l{n}\n" for n in range(20)), "hardly any repeats"),
+    ],
+)
+def test_a_table_that_cannot_be_trained_on_is_answered_with_a_sentence(text: str, message: str, tmp_path: Path) -> None:
+    app = open_page("train", job=table_on_a_desk(text).token)
+    until(app, lambda app: any(message in one.value.replace("\\", "") for one in app.error))
+    said = " ".join(one.value for one in app.error)
+    assert str(tmp_path) not in said.replace("\\", "") and "Traceback" not in said
+    assert not [one for one in app.button if one.key == "start_training" and not one.disabled]
+
+
+def test_a_table_with_too_many_rows_is_refused_by_the_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_MAX_ROWS="30")
+    app = open_page("train", job=table_on_a_desk().token)
+    until(app, lambda app: bool(app.error))
+    said = app.error[0].value.replace("\\", "")
+    assert "50 rows, and this server takes 30 at most (TXCLS_MAX_ROWS)" in said and "my table.csv" in said
+
+
+def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_UPLOADS="off", TXCLS_TRAINING="off", TXCLS_MAX_MINUTES="3")
+    app = open_page("train")
+    assert any("TXCLS_UPLOADS=off" in one.value for one in app.info) and not app.get("file_uploader")
+    app.button(key="try_sample").click().run()
+    until(app, lambda app: any("TXCLS_TRAINING=off" in one.value for one in app.info))
+    assert not has_button("start_training")(app)
+
+
+def test_markup_in_a_table_reaches_the_page_as_text() -> None:
+    bad = "<script>alert(1)</script> <img src=x onerror=alert(2)>"
+    desk = Desk.new()
+    rows = f'"{bad} a",{bad}\n"{bad} a","[x](http://example.com)"\n' * 8
+    running.start(desk, "read", put(desk, "table.csv", f"text,{bad}\n{rows}"))
+    app = open_page("train", job=desk.token)
+    until(app, lambda app: bool(charts_of(app)))
+    assert "<script>" not in html_of(app) and "<img" not in html_of(app)
+    assert not [one for one in app.markdown if "<script>" in one.value]
+
+
+def test_a_downloaded_classifier_opens_again_and_a_bad_one_is_refused(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "spam").path
+    assert made is not None
+    desk = Desk.new()
+    running.start(desk, "open", {**put(desk, "model.zip", pack(made)), "as": "spam"})
+    app = open_page("train", job=desk.token)
+    until(app, lambda app: any("Opened as yours · spam" in one.value for one in app.success))
+    running.start(desk, "open", {**put(desk, "bad.zip", b"PK no"), "as": "bad"})
+    until(app.run(), lambda app: any("not a readable zip archive" in one.value for one in app.error))
+    assert "my bad" in app.error[0].value.replace("\\", "") and (desk.own / "spam").is_dir()
+    assert not (desk.own / "bad").exists()
+
+
+def test_a_place_in_the_queue_is_shown_and_can_be_given_up() -> None:
+    _, handle = desks.lane("train").take(most_waiting=5)
+    _, app = read()
+    app.button(key="start_training").click().run()
+    assert any("1 other is ahead of yours" in one.value for one in app.info)
+    app.button(key="leave_queue").click().run()
+    until(app, lambda app: has_button("start_training")(app))
+    assert any("Cancelled" in one.value for one in app.info)
+    os.close(handle)
+
+
+def test_lecture_mode_shows_each_part_as_a_slide() -> None:
+    desk = table_on_a_desk()
+    app = open_page("train", job=desk.token, mode="lecture")
+    until(app, lambda app: len(app.session_state["_slides"]) >= 3)
+    assert [one.value[:1] for one in app.subheader if one.value[1:3] == " ·"] == ["1", "2", "3"]

@@ -1,0 +1,154 @@
+"""The page Train in a browser: a table becomes a classifier that its visitor alone sees, downloads and opens again."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.visiting import query, settle
+from txcls.predictor import Predictor
+
+ROWS = [
+    ("please refund the bill that i paid twice", "money"),
+    ("the invoice shows a wrong amount", "money"),
+    ("my parcel did not arrive on friday", "post"),
+    ("the courier left the box in the rain", "post"),
+]
+SECRET = "zanzibarquote"
+"""A word that stands in one visitor's table alone."""
+
+pytestmark = pytest.mark.timeout(400)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    lines = [f"{number},{text} {SECRET} {number % 9},{label}" for number in range(20) for text, label in ROWS]
+    lines += ["80,who sent me this,money", "81,who sent me this,post", "82,,post"]
+    path = tmp_path / "Letters to us.csv"
+    path.write_text("\n".join(["id,message,kind", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def other(browser: Browser, server: Server) -> Iterator[Page]:
+    """Another visitor, side by side with the first."""
+    context: BrowserContext = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
+    watch = Watch()
+    context.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
+    yield context.new_page()
+    context.close()
+    assert not watch.problems
+
+
+def open_train(page: Page, server: Server) -> None:
+    page.goto(f"{server.address}/train")
+    page.wait_for_selector('[data-testid="stFileUploader"]')
+    settle(page)
+
+
+def upload(page: Page, path: Path, *, at: int = 0) -> None:
+    page.locator('input[type="file"]').nth(at).set_input_files(str(path))
+
+
+def train(page: Page, server: Server, table: Path) -> None:
+    """Upload a table and start training on it."""
+    open_train(page, server)
+    upload(page, table)
+    expect(page.get_by_role("heading", name="Rows that need a look")).to_be_visible()
+    expect(page.get_by_text("lines in your file")).to_be_visible()
+    expect(page.locator(".txcls-table").filter(has_text="82, 83")).to_be_visible()
+    page.locator(".st-key-start_training button:not([disabled])").first.click()
+    expect(page.locator(".st-key-chart_live .js-plotly-plot")).to_be_visible()
+
+
+def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded_and_opened_again(
+    page: Page, other: Page, server: Server, table: Path, tmp_path: Path
+) -> None:
+    train(page, server, table)
+    address = page.url
+    assert len(query(page)["job"]) == 32
+    page.reload()  # in the middle
+    done = page.locator(".st-key-chart_comparison .js-plotly-plot")
+    expect(page.locator(".st-key-chart_live .js-plotly-plot").or_(done).first).to_be_visible()
+    stop = page.locator(".st-key-stop_training button:visible").first
+    if stop.is_visible():
+        page.wait_for_timeout(2000)
+        stop.click()
+    expect(done).to_be_visible(timeout=240_000)
+    expect(page.locator(".txcls-table").filter(has_text="TF-IDF + linear SVM")).to_be_visible()
+
+    # Another visitor sees nothing of it: no name, no text, no classifier, whatever link they are sent.
+    open_train(other, server)
+    assert SECRET not in other.content() and "letters_to_us" not in other.content()
+    assert "job" not in query(other)
+    links = page.locator('a[href*="checkpoint=yours"]').evaluate_all("(all) => all.map((one) => one.href)")
+    assert links and all("job=" not in link for link in links)
+    other.goto(links[0])
+    other.wait_for_selector(".js-plotly-plot")
+    settle(other)
+    expect(other.get_by_text("There is no checkpoint")).to_be_visible()
+    assert SECRET not in other.locator('[data-testid="stMain"]').inner_text()
+
+    # It opens in the other pages for its visitor.
+    page.get_by_role("link", name="Classify →").first.click()
+    expect(page.locator(".txcls-answer")).to_contain_text("%")
+    assert query(page)["checkpoint"] == "yours · letters_to_us" and query(page)["job"]
+    expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value(query(page)["text"])
+
+    # Downloaded, it is a checkpoint like others, and opens again here.
+    page.goto(address)
+    settle(page)
+    with page.expect_download() as downloading:
+        page.locator(".st-key-zip_letters_to_us button:visible").first.click()
+    kept = tmp_path / "mine.zip"
+    downloading.value.save_as(kept)
+    with zipfile.ZipFile(kept) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    assert Predictor.load(tmp_path / "unpacked" / "letters_to_us").classes == ("money", "post")
+    open_train(other, server)
+    other.get_by_text("Open a model that you downloaded here").click()
+    upload(other, kept, at=1)
+    expect(other.get_by_text("Opened as yours · mine")).to_be_visible()
+    assert query(other)["job"] != query(page)["job"]
+
+    # Removed, it is gone, also for whoever has the address.
+    page.locator(".st-key-forget button:visible").first.click()
+    expect(page.locator('[data-testid="stFileUploader"]').first).to_be_visible()
+    assert "job" not in query(page)
+    page.goto(address)
+    expect(page.get_by_text("no longer here")).to_be_visible()
+    assert SECRET not in server.log.read_text(errors="replace"), "nothing of a table is logged"
+
+
+def test_a_training_is_cancelled_and_the_other_visitor_is_told_of_the_queue(
+    page: Page, other: Page, server: Server, table: Path
+) -> None:
+    train(page, server, table)
+    open_train(other, server)
+    other.locator(".st-key-try_sample button:visible").first.click()
+    other.locator(".st-key-start_training button:not([disabled])").first.click()
+    expect(other.get_by_text("1 other is ahead of yours on this server")).to_be_visible()
+    assert SECRET not in other.content()
+    page.locator(".st-key-cancel_training button:visible").first.click()
+    expect(page.get_by_text("Cancelled; nothing of it was kept")).to_be_visible()
+    expect(other.get_by_text("1 other is ahead of yours on this server")).to_have_count(0)
+    other.locator(".st-key-forget button:visible").first.click()
+    page.locator(".st-key-forget button:visible").first.click()
+    settle(page)
+    settle(other)
+
+
+def test_a_bad_file_is_answered_with_a_sentence(page: Page, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "bad.xlsx").write_bytes(b"PK\x03\x04 no workbook")
+    open_train(page, server)
+    upload(page, tmp_path / "bad.xlsx")
+    expect(page.get_by_text("not a readable Excel file")).to_be_visible()
+    (tmp_path / "bad.zip").write_bytes(b"PK\x05\x06" + b"\0" * 18)
+    page.get_by_text("Open a model that you downloaded here").click()
+    upload(page, tmp_path / "bad.zip", at=1)
+    expect(page.get_by_text("no checkpoint, since it lacks")).to_be_visible()

@@ -1,0 +1,52 @@
+"""Processor threads are chosen by measuring, and what was set before is set again."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+from tests.training.test_loop import TRAIN, config, model
+from txcls.config import load_preset
+from txcls.training import speed, supervised, train
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, rates: dict[int, float]) -> speed.Speed:
+    """What is chosen where so many threads give so many tokens per second."""
+    monkeypatch.setattr(speed, "processors", lambda: max(rates))
+    monkeypatch.setattr(speed, "_tokens_per_second", lambda *_: rates[torch.get_num_threads()])
+    return speed.measure_speed(model(), TRAIN, config())
+
+
+def test_threads_that_do_not_help_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert measured(monkeypatch, {1: 1000.0, 2: 55.0}).threads == 1
+    assert measured(monkeypatch, {1: 1000.0, 2: 1050.0}).threads == 1
+    found = measured(monkeypatch, {1: 1000.0, 2: 1700.0})
+    assert (found.threads, found.tokens_per_second) == (2, 1700.0)
+    assert found.sentence == "2 processor threads, as measured (tokens per second: 1,000 with 1, 1,700 with 2)."
+
+
+def test_a_measurement_leaves_threads_and_gives_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "SECONDS", 0.02)
+    before = torch.get_num_threads()
+    found = speed.measure_speed(deepcopy(model()), TRAIN, config())
+    assert found.tokens_per_second > 0 and found.threads in dict(found.by_threads)
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("asked, most", [("1", 1), ("", 10_000), ("0", 10_000), ("many", 10_000)])
+def test_the_environment_limits_the_threads(monkeypatch: pytest.MonkeyPatch, asked: str, most: int) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert 1 <= speed.processors() <= most
+
+
+def test_measuring_changes_nothing_but_the_threads_and_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load_preset("sample").with_settings(["train.epochs=1", "model.n_layers=1"])
+    plain = train(config, out=None, max_steps=5)
+    monkeypatch.setattr(supervised, "processors", lambda: 2)
+    monkeypatch.setattr(speed, "processors", lambda: 1)
+    monkeypatch.setattr(speed, "SECONDS", 0.02)
+    said: list[str] = []
+    measured = train(config, out=None, max_steps=5, measure_threads=True, on_stage=said.append)
+    assert any(message.startswith("1 processor thread, as measured") for message in said)
+    for name, tensor in plain.model.state_dict().items():
+        assert torch.equal(tensor, measured.model.state_dict()[name]), name

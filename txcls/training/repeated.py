@@ -1,0 +1,178 @@
+"""Fit a model several times from the same initial weights, and keep the mean of the weights.
+
+Runs that start from the same pre-trained weights end in the same basin, so that the mean of their weights errs less
+than each of them, at the cost of one model (Wortsman et al. 2022, "Model soups"). They differ in order of rows and in
+dropout.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from txcls.config import TrainConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.errors import TrainingError
+from txcls.model import Encoder
+from txcls.training.distributed import here
+from txcls.training.loop import FitResult, HistoryRow, Progress, fit
+from txcls.training.objectives import Objective
+from txcls.training.run_folder import runs_file
+
+SEEDS_APART = 1000
+"""Between the seeds of two runs."""
+
+
+@dataclass
+class _Finished:
+    """The runs that are finished: the sum of their weights, and the first one's history."""
+
+    runs: int = 0
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    history: list[HistoryRow] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, weights: dict[str, Tensor], result: FitResult) -> None:
+        """Add a finished run."""
+        for name, tensor in weights.items():
+            before = self.weights.get(name)
+            self.weights[name] = tensor.detach().clone() if before is None else before + tensor
+        self.history = self.history or list(result.history)
+        self.runs, self.seconds = self.runs + 1, self.seconds + result.seconds
+
+    def save(self, file: Path) -> None:
+        """Write it, so that an interrupted run need not repeat finished ones."""
+        history = json.dumps([asdict(row) for row in self.history])
+        temporary = file.with_suffix(".tmp")
+        try:
+            torch.save({**vars(self), "history": history}, temporary)
+            temporary.replace(file)
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise TrainingError(f"cannot save finished runs to {file} ({error!s:.200}); free some space") from error
+
+    @classmethod
+    def load(cls, file: Path) -> "_Finished":
+        """What was saved, or nothing if there is no file."""
+        if not file.is_file():
+            return cls()
+        try:
+            values: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+            return cls(**{**values, "history": [HistoryRow(**row) for row in json.loads(values["history"])]})
+        except Exception as error:  # torch.load raises many types for a damaged file
+            raise TrainingError(f"{file} is damaged ({error!s:.200}); start without --resume") from error
+
+
+def fit_repeatedly(
+    model: Encoder,
+    train: TokenisedTexts,
+    validation: TokenisedTexts,
+    config: TrainConfig,
+    *,
+    objective: Objective,
+    device: torch.device | str,
+    state_path: Path | None,
+    resume: bool,
+    on_step: Callable[[Progress], None] | None,
+    on_validation: Callable[[HistoryRow], None] | None,
+    max_steps: int | None,
+    should_stop: Callable[[], bool] | None,
+) -> FitResult:
+    """`fit` as often as `config.runs` says; leaves `model` with the mean of the runs' weights.
+
+    Arguments and errors are those of `fit`. The history is the first run's, the seconds are of all. Asked to stop, it
+    keeps the mean of the runs finished before, or the first one as far as it came.
+    """
+    if config.runs == 1:
+        return fit(
+            model,
+            train,
+            validation,
+            config,
+            objective=objective,
+            device=device,
+            state_path=state_path,
+            resume=resume,
+            on_step=on_step,
+            on_validation=on_validation,
+            max_steps=max_steps,
+            should_stop=should_stop,
+        )
+    kept = None if state_path is None else runs_file(state_path)
+    finished = _Finished.load(kept) if resume and kept is not None else _Finished()
+    if kept is not None and not resume and not here().rank:
+        kept.unlink(missing_ok=True)
+    start = deepcopy(model.state_dict())
+    stopped = False
+    while finished.runs < config.runs and not stopped:
+        model.load_state_dict(start)
+        own = config.model_copy(update={"seed": config.seed + SEEDS_APART * finished.runs})
+        result = fit(
+            model,
+            train,
+            validation,
+            own,
+            objective=objective,
+            device=device,
+            state_path=state_path,
+            resume=resume and _is_of(state_path, own),
+            on_step=_counted(on_step, finished.runs, config.runs),
+            on_validation=_shifted(on_validation, finished.runs),
+            max_steps=max_steps,
+            should_stop=should_stop,
+        )
+        stopped = result.stopped_early
+        if not stopped or not finished.runs:
+            finished.add(model.state_dict(), result)
+        if state_path is not None and kept is not None and finished.runs < config.runs and not here().rank:
+            finished.save(kept)
+            state_path.unlink(missing_ok=True)
+    model.load_state_dict({name: tensor / finished.runs for name, tensor in finished.weights.items()})
+    model.eval()
+    best = [row for row in finished.history if row.best][-1]
+    return FitResult(tuple(finished.history), best, finished.seconds, stopped)
+
+
+def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
+    """Whether there is a saved state and it is of the run with these settings, not of a finished one."""
+    if state_path is None or not state_path.is_file():
+        return False
+    try:
+        state: dict[str, Any] = torch.load(state_path, map_location="cpu", weights_only=True)
+        seed: int = json.loads(state["config"])["seed"]
+    except Exception:  # noqa: BLE001  # torch.load raises many types; `fit` says what is wrong with the file
+        return True
+    return seed == config.seed or (seed - config.seed) % SEEDS_APART != 0
+
+
+def _counted(on_step: Callable[[Progress], None] | None, before: int, runs: int) -> Callable[[Progress], None] | None:
+    """The callback, told of the progress over all runs."""
+    if on_step is None:
+        return None
+
+    def told(progress: Progress) -> None:
+        per_step = progress.seconds_left / max(progress.total_steps - progress.step, 1)
+        on_step(
+            replace(
+                progress,
+                epoch=progress.epoch + before * progress.epochs,
+                epochs=progress.epochs * runs,
+                step=progress.step + before * progress.total_steps,
+                total_steps=progress.total_steps * runs,
+                seconds_left=progress.seconds_left + per_step * (runs - 1 - before) * progress.total_steps,
+            )
+        )
+
+    return told
+
+
+def _shifted(on_validation: Callable[[HistoryRow], None] | None, before: int) -> Callable[[HistoryRow], None] | None:
+    """The callback, for the first run alone, whose history is kept."""
+    return on_validation if not before else None
