@@ -26,16 +26,21 @@ FLAT_CLASSES = 5
 """Up to so many classes their names stand level below the map."""
 
 
-def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> go.Figure:
+def confusion_map(
+    classes: Sequence[str], counts: NDArray[np.integer[Any]], *, support: Sequence[int] | None = None
+) -> go.Figure:
     """A confusion matrix: colours are shares of the true class's rows, numbers are rows.
 
     Args:
         classes: names of the C classes drawn, in the order of the axes.
-        counts: (C, C), rows of true class i predicted as j; where only some classes are drawn, the last row and column
-            may stand for all others.
+        counts: (C, C), rows of true class i predicted as j.
+        support: all rows of each class, where some were predicted as classes that are not drawn; None for the sums of
+            `counts`.
     """
     n = len(classes)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
+    rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
+    shares = counts / np.maximum(rows, 1)[:, None]  # C C
+    flat = n <= FLAT_CLASSES
     names = categories(classes, width=20 if n <= 60 else 14)
     axis = {"showgrid": False, "ticks": "", "type": "category"}
     size = {"tickfont": {"size": 13 if n <= 60 else 10}}
@@ -44,7 +49,8 @@ def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> g
         x={
             "title": "predicted class",
             **axis,
-            "tickangle": 0 if n <= FLAT_CLASSES else -60,
+            "tickangle": 0 if flat else -60,
+            "automargin": not flat,
             **size,
         },
         y={"title": {"text": "true class", "standoff": 12}, **axis, "autorange": "reversed", **size},
@@ -55,6 +61,8 @@ def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> g
             ),
         },
     )
+    if flat:
+        figure.update_layout(margin_b=56)  # with automargin plotly draws the axis title over the names
     figure.add_heatmap(
         z=shares.astype(np.float32),
         x=names,

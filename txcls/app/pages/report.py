@@ -195,7 +195,7 @@ def _confusion(opened: layout.Page, report: "Report") -> None:
         f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows" if worst else "no row is confused"
     )
     layout.chart(
-        confusion_map(names, shown),
+        confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
         file_name=f"{opened.view.checkpoint}-confusion",
