@@ -23,6 +23,7 @@ ADDRESSES = {
     "Neighbourhood": "neighbourhood",
     "Language model": "language",
     "Train": "train",
+    "Report": "report",
     "Batch": "batch",
 }
 """Title in the menu, in its order, and address: links that people have saved lead there."""

@@ -47,7 +47,7 @@ def confusion_map(
     figure = new_figure(
         height=int(np.clip(200 + (40 if n <= WRITTEN_CLASSES else 24) * n, 330, 1000)),
         x={
-            "title": "predicted class",
+            "title": None if flat else "predicted class",
             **axis,
             "tickangle": 0 if flat else -60,
             "automargin": not flat,
@@ -62,7 +62,10 @@ def confusion_map(
         },
     )
     if flat:
-        figure.update_layout(margin_b=56)  # with automargin plotly draws the axis title over the names
+        # Plotly draws an axis title over names that lie level, so that it is a note below them.
+        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -44, "showarrow": False}
+        figure.update_layout(margin_b=60)
+        figure.add_annotation(text="predicted class", yanchor="top", **below)
     figure.add_heatmap(
         z=shares.astype(np.float32),
         x=names,
