@@ -63,8 +63,8 @@ def confusion_map(
     )
     if flat:
         # Plotly draws an axis title over names that lie level, so that it is a note below them.
-        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -44, "showarrow": False}
-        figure.update_layout(margin_b=60)
+        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -34, "showarrow": False}
+        figure.update_layout(margin_b=70)
         figure.add_annotation(text="predicted class", yanchor="top", **below)
     figure.add_heatmap(
         z=shares.astype(np.float32),
