@@ -54,7 +54,7 @@ def test_every_page_is_slides_with_large_type_and_nothing_else(name: str) -> Non
         app = open_page(page, mode="lecture", checkpoint=name, text=TEXT)
         assert app.query_params["mode"] == "lecture"
         assert not app.title and not any(box.key == "checkpoint_box" for box in app.selectbox), page
-        assert page in ("atlas", "train", "batch") or app.text_area[0].value == TEXT
+        assert page in ("atlas", "train", "batch", "report") or app.text_area[0].value == TEXT
         assert bool(slides(app)) == (page not in WITHOUT_SLIDES), page
         for chart in charts_of(app):
             assert min(fonts(chart.figure)) >= LEAST_FONT_PX, (page, chart.key)

@@ -8,8 +8,10 @@ from txcls.figures import confusion_map, group_bars, influence_bars, reliability
 def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes() -> None:
     counts = np.array([[8, 2], [0, 0]])
     (drawn,) = confusion_map(("a", "b"), counts).data
-    np.testing.assert_allclose(drawn.z, [[0.8, 0.2], [0, 0]])
+    np.testing.assert_allclose(drawn.z, np.array([[0.8, 0.2], [0.0, 0.0]]), atol=1e-7)
     assert np.asarray(drawn.text).tolist() == [["8", "2"], ["0", "0"]]
+    (zoomed,) = confusion_map(("a", "b"), counts, support=(20, 5)).data
+    np.testing.assert_allclose(zoomed.z, np.array([[0.4, 0.1], [0.0, 0.0]]), atol=1e-7)
     many = confusion_map([f"class {n}" for n in range(150)], np.eye(150, dtype=int))
     assert many.data[0].texttemplate is None and many.layout.height <= 1000
     assert len(set(many.data[0].x)) == 150

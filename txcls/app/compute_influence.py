@@ -1,5 +1,6 @@
 """What the Report page computes of training rows: nearest ones, influential ones, and training again without them."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +22,9 @@ N_ROWS = 20
 """Rows named, and left out; as many as the check left out."""
 MOST_ROWS = 1_000
 """Training rows among which the nearest are sought."""
-OnStep = Callable[[float], None]
+PAUSE_SECONDS = 0.3
+"""Between two updates of the progress."""
+OnStep = Callable[[float], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,13 @@ def is_taught() -> bool:
 
 
 def _learned(lesson: "Lesson", without: tuple[int, ...], *, on_share: OnStep) -> "tuple[TextClassifier, ...]":
+    shown = 0.0
+
     def step(seed: int, done: int, total: int) -> None:
-        on_share((seed + done / total) / N_TRAININGS)
+        nonlocal shown
+        if time.monotonic() - shown > PAUSE_SECONDS:  # each line sent to the browser takes time
+            shown = time.monotonic()
+            on_share((seed + done / total) / N_TRAININGS)
 
     return tuple(
         lesson.learn(seed, without=without, on_step=lambda done, total, seed=seed: step(seed, done, total))  # type: ignore[misc]

@@ -18,7 +18,7 @@ MOST_ROWS = 1_000
 """Rows that the page answers at most, a random choice where there are more."""
 MOST_TRAINING_ROWS = 20_000
 """Training rows that the linear peer learns from at most."""
-OnRows = Callable[[int, int], None]
+OnRows = Callable[[int, int], object]
 
 
 def _size_of_report(found: "Report") -> int:

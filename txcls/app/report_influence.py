@@ -6,7 +6,7 @@ import streamlit as st
 
 from txcls.app import compute, compute_influence, layout, lecture, report_rows
 from txcls.errors import TxclsError
-from txcls.figures import influence_bars, visible
+from txcls.figures import influence_bars, minus, visible
 
 if TYPE_CHECKING:
     from txcls.app.compute_influence import TaughtAnswer
@@ -101,14 +101,15 @@ def _say_check(check: "object") -> None:
         if check.passes
         else "So **the rows named do not clearly carry answers more than others do**; take the list as a guess."
     )
+    named, control, apart, low, high = (
+        minus(f"{value:+.2f}") for value in (check.named, check.control, check.difference, check.low, check.high)
+    )
     st.caption(
-        f"Rows are named from gradients, averaged over trainings (after [Park et al. "
-        f"2023](https://arxiv.org/abs/2303.14186)). Checked by training again: for {check.n_answers} test texts, the "
-        f"log "
-        f"odds of the answer changed by {check.named:+.2f} without the {check.n_rows} rows named, and by "
-        f"{check.control:+.2f} without {check.n_rows} random others of the same class; difference "
-        f"{check.difference:+.2f}, "
-        f"95 % interval {check.low:+.2f} to {check.high:+.2f}, larger for {check.larger} of {check.n_answers} texts "
+        "Rows are named from gradients, averaged over trainings (after [Park et al. "
+        "2023](https://arxiv.org/abs/2303.14186)). Checked by training again: "
+        f"for {check.n_answers} test texts, the log odds of the answer changed by {named} without the {check.n_rows} "
+        f"rows named, and by {control} without {check.n_rows} random others of the same class; difference {apart}, "
+        f"95 % interval {low} to {high}, larger for {check.larger} of {check.n_answers} texts "
         f"(`python -m benchmarks.influence`). {verdict}"
     )
 
@@ -152,6 +153,5 @@ def _answer(found: "TaughtAnswer", text: str) -> None:
     )
     st.caption(
         f"Means of {compute_influence.N_TRAININGS} trainings each. The random rows are the control: leaving out any "
-        f"rows "
-        "of a class makes it less likely."
+        "rows changes an answer a little."
     )

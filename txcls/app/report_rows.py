@@ -31,7 +31,7 @@ def table(
         key=f"report_{key}",
         hide_index=True,
         column_config=columns,
-        height=min(38 + 35 * max(len(shown), 1), 320),
+        height=min(42 + 35 * max(len(shown), 1), 320),
     )
     _download(head, lines, key=key)
 
@@ -66,7 +66,7 @@ def rows_table(rows: "Sequence[RowAnswer]", *, key: str, more: tuple[str, Sequen
         pd.DataFrame(shown, columns=head),
         key=f"report_{key}",
         hide_index=True,
-        height=min(38 + 35 * max(len(shown), 1), 360),
+        height=min(42 + 35 * max(len(shown), 1), 360),
         on_select=lambda: _choose(f"report_{key}", [one.text for one in rows[:MOST_SHOWN]]),
         selection_mode="single-row",
         column_config={
@@ -89,7 +89,7 @@ def open_chosen() -> None:
     text = st.session_state.pop(_OPEN, None)
     if text is not None:
         state.change_view(text=text)
-        st.switch_page(pages.CLASSIFY.path, query_params=state.params_from_view(state.shown_view()))
+        st.switch_page(pages.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
 
 
 def draw(opened: layout.Page, report: "Report", *, of_table: bool) -> None:
@@ -109,12 +109,12 @@ def _mistakes(answers: "Answers", rows_are: str) -> None:
     st.subheader("The most confident mistakes", anchor=False)
     mistakes = answers.mistakes()
     if not mistakes:
-        st.markdown(f"Not one of the {layout.plain(rows_are)} is answered otherwise than its label.")
+        st.markdown(f"No answer differs from the label ({layout.plain(rows_are)}).")
         return
     shown = f" Listed are the first {MOST_SHOWN}." if len(mistakes) > MOST_SHOWN else ""
     st.markdown(
-        f"{len(mistakes):,} of the {layout.plain(rows_are)} are answered otherwise than their label, here the surest "
-        f"answers first. **Mark a row to open it in Classify.**{shown}"
+        f"**{len(mistakes):,}** answers differ from the label ({layout.plain(rows_are)}), the surest first. **Mark a "
+        f"row to open it in Classify.**{shown}"
     )
     rows_table(mistakes, key="mistakes")
 
@@ -212,7 +212,7 @@ def _correct(answers: "Answers", suspects: "Sequence[SuspectRow]") -> None:
         key="report_correct",
         hide_index=True,
         disabled=["text", "label", "suggested", "label's probability"],
-        height=min(38 + 35 * len(shown), 400),
+        height=min(42 + 35 * len(shown), 400),
         column_config={
             "text": st.column_config.TextColumn("text", width="large"),
             "label's probability": st.column_config.NumberColumn(format="percent"),

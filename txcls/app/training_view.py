@@ -144,7 +144,7 @@ def mine(opened: layout.Opened) -> None:
         st.markdown(f"**{layout.plain(name)}** · {known.n_classes:,} classes{score}")
         first = next(iter(compute.examples(name)), None)
         text = first.text if first else opened.view.text
-        params = state.params_from_view(state.View(checkpoint=name, mode=opened.view.mode, text=text))
+        params = state.link_params(state.View(checkpoint=name, mode=opened.view.mode, text=text))
         with st.container(horizontal=True, gap="small"):
             for page in LINKS:
                 st.page_link(page.path, label=f"{page.title} →", query_params=params)

@@ -26,25 +26,31 @@ FLAT_CLASSES = 5
 """Up to so many classes their names stand level below the map."""
 
 
-def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> go.Figure:
+def confusion_map(
+    classes: Sequence[str], counts: NDArray[np.integer[Any]], *, support: Sequence[int] | None = None
+) -> go.Figure:
     """A confusion matrix: colours are shares of the true class's rows, numbers are rows.
 
     Args:
         classes: names of the C classes drawn, in the order of the axes.
-        counts: (C, C), rows of true class i predicted as j; where only some classes are drawn, the last row and column
-            may stand for all others.
+        counts: (C, C), rows of true class i predicted as j.
+        support: all rows of each class, where some were predicted as classes that are not drawn; None for the sums of
+            `counts`.
     """
     n = len(classes)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
+    rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
+    shares = counts / np.maximum(rows, 1)[:, None]  # C C
+    flat = n <= FLAT_CLASSES
     names = categories(classes, width=20 if n <= 60 else 14)
     axis = {"showgrid": False, "ticks": "", "type": "category"}
     size = {"tickfont": {"size": 13 if n <= 60 else 10}}
     figure = new_figure(
         height=int(np.clip(200 + (40 if n <= WRITTEN_CLASSES else 24) * n, 330, 1000)),
         x={
-            "title": {"text": "predicted class", "standoff": 8},
+            "title": None if flat else "predicted class",
             **axis,
-            "tickangle": 0 if n <= FLAT_CLASSES else -60,
+            "tickangle": 0 if flat else -60,
+            "automargin": not flat,
             **size,
         },
         y={"title": {"text": "true class", "standoff": 12}, **axis, "autorange": "reversed", **size},
@@ -55,6 +61,11 @@ def confusion_map(classes: Sequence[str], counts: NDArray[np.integer[Any]]) -> g
             ),
         },
     )
+    if flat:
+        # Plotly draws an axis title over names that lie level, so that it is a note below them.
+        below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -34, "showarrow": False}
+        figure.update_layout(margin_b=70)
+        figure.add_annotation(text="predicted class", yanchor="top", **below)
     figure.add_heatmap(
         z=shares.astype(np.float32),
         x=names,

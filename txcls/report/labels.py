@@ -60,7 +60,7 @@ def out_of_fold_probabilities(
     vectors: Floats | None = None,
     folds: int = FOLDS,
     seed: int = 0,
-    on_fold: Callable[[int, int], None] | None = None,
+    on_fold: Callable[[int, int], object] | None = None,
 ) -> Floats:
     """Class probabilities (N, C) of each row by a logistic regression fitted to the other folds.
 
@@ -106,7 +106,8 @@ def out_of_fold_probabilities(
         found[np.ix_(asked, model.classes_)] = model.predict_proba(read[asked])
         if on_fold is not None:
             on_fold(done, folds)
-    return found / found.sum(axis=1, keepdims=True)
+    whole: Floats = found / found.sum(axis=1, keepdims=True)
+    return whole
 
 
 def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> Floats | None:
@@ -164,7 +165,7 @@ def held_out_probabilities(
     own: Floats | None = None,
     *,
     encoder: str | Path = ENCODER,
-    on_fold: Callable[[int, int], None] | None = None,
+    on_fold: Callable[[int, int], object] | None = None,
 ) -> Floats:
     """Class probabilities (N, C) of rows by models that have not learned from the row's own label, all together.
 

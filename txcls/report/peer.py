@@ -63,8 +63,12 @@ class PeerAnswers:
         spans = [f"{one.value:.1%} ({100 * one.low:.1f} to {100 * one.high:.1f})" for one in shares]
         return (
             f"On these {n:,} rows the Transformer reaches {spans[0]}, TF-IDF with a linear SVM {spans[1]}; difference "
-            f"{100 * apart.value:+.1f} points, 95 % interval {100 * apart.low:+.1f} to {100 * apart.high:+.1f}"
+            f"{_points(apart.value)} points, 95 % interval {_points(apart.low)} to {_points(apart.high)}"
         )
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def ask_peer(answers: Answers, training: LabelledTexts, *, most: int = MOST_ROWS, seed: int = 0) -> PeerAnswers:

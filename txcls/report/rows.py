@@ -59,7 +59,8 @@ class Answers:
     @property
     def predicted(self) -> NDArray[np.int64]:
         """The most probable class of each row, (N,)."""
-        return self.probabilities.argmax(axis=1).astype(np.int64)
+        best: NDArray[np.int64] = self.probabilities.argmax(axis=1).astype(np.int64)
+        return best
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -145,7 +146,7 @@ def some_rows(rows: LabelledTexts, *, most: int, seed: int = 0) -> LabelledTexts
 
 
 def answer_rows(
-    classifier: Predictor, rows: LabelledTexts, *, on_rows: Callable[[int, int], None] | None = None
+    classifier: Predictor, rows: LabelledTexts, *, on_rows: Callable[[int, int], object] | None = None
 ) -> Answers:
     """The classifier's answers to labelled rows; a text without any word counts as one unknown word.
 
@@ -166,7 +167,7 @@ def report_on(
     *,
     rows_are: str,
     without_order: bool = True,
-    on_rows: Callable[[int, int], None] | None = None,
+    on_rows: Callable[[int, int], object] | None = None,
 ) -> Report:
     """The report measured on labelled rows.
 
@@ -197,7 +198,7 @@ def report_on(
 
 
 def _answered(
-    classifier: Predictor, rows: LabelledTexts, on_rows: Callable[[int, int], None] | None
+    classifier: Predictor, rows: LabelledTexts, on_rows: Callable[[int, int], object] | None
 ) -> tuple[Answers, TokenisedTexts, NDArray[np.float32]]:
     checkpoint = classifier.checkpoint
     own = in_classes_of(rows, checkpoint)

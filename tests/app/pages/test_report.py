@@ -89,11 +89,9 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_suspects").click().run()
     assert not app.exception
-    found = compute_report.suspects(
-        compute_report.on_test_rows(compute.source(PLAIN), **QUIET).answers,
-        has_learned=False,
-        on_fold=lambda done, total: None,
-    )
+    answers = compute_report.on_test_rows(compute.source(PLAIN), **QUIET).answers
+    assert answers is not None
+    found = compute_report.suspects(answers, has_learned=False, on_fold=lambda done, total: None)
     said = words_of(app)
     assert f"**{len(found):,}** of 40 labels look wrong" in said if found else "No label looks wrong" in said
 

@@ -172,7 +172,7 @@ def _confusion(opened: layout.Page, report: "Report") -> None:
     st.subheader("What is confused with what?", anchor=False)
     classes = report.classes
     worst = worst_pairs(classes, counts)
-    chosen = None
+    chosen = worst[0].first if worst and len(classes) > WIDE else None  # a slide has no room for all
     if len(classes) > WIDE and not lecture.is_on():
         chosen = st.selectbox(
             "Zoom in on a class and those that it is most confused with",
@@ -195,7 +195,7 @@ def _confusion(opened: layout.Page, report: "Report") -> None:
         f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows" if worst else "no row is confused"
     )
     layout.chart(
-        confusion_map(names, shown),
+        confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
         file_name=f"{opened.view.checkpoint}-confusion",
@@ -205,7 +205,7 @@ def _confusion(opened: layout.Page, report: "Report") -> None:
         "Rows are true classes, columns predictions; classes that are confused with each other stand together "
         f"(hierarchical clustering). Hover for numbers.{around}"
     )
-    if worst:
+    if worst and not lecture.is_on():
         head = ("class", "other class", "first taken for other", "other taken for first", "share of both")
         lines = [(one.first, one.second, one.first_as_second, one.second_as_first, one.share) for one in worst]
         report_rows.table("The worst pairs", head, lines, key="pairs", percent=("share of both",))
