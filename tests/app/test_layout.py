@@ -9,7 +9,7 @@ from tests.app.tiny import LEARNED, PLAIN
 from txcls.app.pages import PAGES
 from txcls.data.examples import EXAMPLES
 
-CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name not in ("language", "atlas")]
+CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name not in ("language", "atlas", "train", "batch")]
 
 
 @pytest.mark.parametrize("page", CLASSIFIERS_PAGES)

@@ -41,6 +41,7 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             st.subheader("Result", anchor=False)
             _result(batch)
+    layout.load(opened)
     st.caption(
         f"Your files are on this server only, and are removed {own.kept_for()} after your last visit. The address of "
         "this page leads to them."
