@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from txcls.inspection.tracing import trace_text
 from txcls.lessons import find_lesson
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of
@@ -48,3 +49,15 @@ def test_markdown_and_formulas_become_html_and_markup_does_not() -> None:
     assert "<b " not in made and "&lt;b onclick=x&gt;" in made and "href" not in made
     assert inline("one *line*") == "one <em>line</em>"
     assert to_html("$\\nonsense{$") and "<p>" in to_html("costs $5 and $ 6")
+
+
+def test_the_description_of_a_picture_has_its_numbers() -> None:
+    lesson = find_lesson("attention")
+    model = load("who_won")
+    bars = picture_of(lesson.steps[0], load).alt
+    ranked = model.predict([lesson.steps[0].text], top_k=5)[0].ranked
+    assert all(f"{one.label}, {100 * one.probability:.1f} %" in bars for one in ranked)
+    traced = trace_text(model, lesson.steps[2].text)
+    row = traced.attention[1, 1, 0]
+    said = f"<cls>: {traced.tokens[int(row.argmax())].text} {row.max():.2f}"
+    assert said in picture_of(lesson.steps[2], load).alt

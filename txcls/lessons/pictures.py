@@ -1,6 +1,7 @@
 """A step's picture as SVG from measured numbers: for paper, and for pages without a server."""
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
 LONGEST = 18
 """Most characters of a name."""
 MOST_TOKENS, MOST_BARS = 24, 14
+_WRITTEN = re.compile(r">([^<]+)</text>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
     if step.page == "attention" or (step.page == "steps" and view.step in ("softmax", "scores", "weighted")):
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
-        return _picture(_map(classifier, step.text, view), words["alt_map"].format(head=head))
+        height, parts, strongest = _map(classifier, step.text, view)
+        return _picture((height, parts), words["alt_map"].format(head=head), strongest)
     if step.page in ("switchboard", "atlas"):
         return _picture(_board(classifier, step.text, view), words["alt_board"])
     if step.page == "explanation":
@@ -57,10 +60,12 @@ def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
     return _picture(_answers(classifier, texts), words["alt_bars"])
 
 
-def _picture(drawn: tuple[int, list[str]], alt: str) -> Picture:
-    """The SVG of a height and its elements."""
+def _picture(drawn: tuple[int, list[str]], what: str, numbers: str = "") -> Picture:
+    """The SVG of a height and its elements; its description has the numbers, by default all that is written in it."""
     height, parts = drawn
     inside = "".join(parts)
+    written = numbers or ", ".join(html.unescape(one) for one in _WRITTEN.findall(inside))
+    alt = f"{what}: {written}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-size="14"'
     svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{inside}</svg>'
     return Picture(svg, alt)
@@ -140,8 +145,11 @@ def _tokens(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
     return y + 36, parts
 
 
-def _map(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str]]:
-    """The pattern of one head: darker cells have more weight, and large weights are written in."""
+def _map(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str], str]:
+    """The pattern of one head: darker cells have more weight, and large weights are written in.
+
+    Also the largest weight of each query, in words.
+    """
     from txcls.inspection.tracing import trace_text
 
     traced = trace_text(classifier, text)
@@ -162,7 +170,9 @@ def _map(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str]
                 ink = "#ffffff" if weight > 0.7 else INK
                 written = f"{float(weight):.1f}"
                 parts.append(_text(at[0] + size / 2, at[1] + size * 0.62, written, anchor="middle", fill=ink, size=11))
-    return int(104 + size * len(names)), parts
+    largest = [(int(row.argmax()), float(row.max())) for row in pattern]
+    said = "; ".join(f"{name}: {names[key]} {weight:.2f}" for name, (key, weight) in zip(names, largest, strict=True))
+    return int(104 + size * len(names)), parts, said
 
 
 def _board(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str]]:
