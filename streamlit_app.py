@@ -13,10 +13,12 @@ from txcls.app.pages import LESSONS, PAGES
 from txcls.app.turns import BusyError
 from txcls.app.uploads import bound_uploads
 
+MENU = (PAGES[0], LESSONS, *PAGES[1:])  # what does not fit a window's width is under "more" at its end
+
 give_back_freed_memory()
 bound_uploads()
 page = st.navigation(
-    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in (*PAGES, LESSONS)],
+    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in MENU],
     position="hidden" if st.context.is_embedded else "top",  # a frame has no room for a menu
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
@@ -24,7 +26,7 @@ scroll_by_keyboard()
 close_menu_on_phones(page.title)
 compute.import_what_computes()  # pages import parts of it themselves, which two threads must not do at once
 try:
-    lesson.arrive(next(one for one in (*PAGES, LESSONS) if one.title == page.title))
+    lesson.arrive(next(one for one in MENU if one.title == page.title))
     page.run()
 except BusyError as busy:
     layout.say_busy(busy)

@@ -370,7 +370,8 @@ def described(one: Chart) -> None:
         if re.fullmatch(r"[xy]axis\d*", name) and axis.get("showticklabels") is not False:
             names = axis.get("title", {}).get("text") or axis.get("ticktext") or axis.get("type") == "category"
             names = names or (
-                one.key.startswith(("chart_training", "chart_live")) and [note["text"] for note in layout["annotations"]]
+                one.key.startswith(("chart_training", "chart_live"))
+                and [note["text"] for note in layout["annotations"]]
             )
             assert names, f"{one.key}: {name} has neither a title nor names"
 

@@ -10,6 +10,7 @@ from txcls.app.pages import PAGES
 
 ADDRESSES = {
     "Classify": "",
+    "Lessons": "lessons",
     "Tokens": "tokens",
     "Step by step": "steps",
     "Attention": "attention",
@@ -25,7 +26,6 @@ ADDRESSES = {
     "Train": "train",
     "Report": "report",
     "Batch": "batch",
-    "Lessons": "lessons",
 }
 """Title in the menu, in its order, and address: links that people have saved lead there."""
 

@@ -43,4 +43,4 @@ PAGES = (
 )
 """Those that show a model."""
 LESSONS = PageInfo("lessons", "Lessons", "What would you like to teach or learn?")
-"""The page at the end of the menu, from which lessons are begun."""
+"""The page from which lessons are begun, second in the menu."""

@@ -31,7 +31,7 @@ QUESTIONS = {
     "who_won": "Who won, by this report?",
 }
 """The question of the page, by data set."""
-LINKS = (pages.TOKENS, pages.STEPS, pages.ATTENTION, pages.POSITIONS, pages.WHAT_IF, pages.LANGUAGE)
+LINKS = (pages.TOKENS, pages.STEPS, pages.ATTENTION, pages.POSITIONS, pages.WHAT_IF, pages.TRAIN, pages.REPORT)
 
 
 def main() -> None:
