@@ -14,7 +14,7 @@ from txcls.app.jobs.running import JobState
 from txcls.errors import TxclsError
 from txcls.figures import comparison_intervals, live_curves
 
-LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.BATCH)
+LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)
 NAMES = {
     "majority": "Majority guess",
     "linear": "TF-IDF + linear SVM",
