@@ -69,8 +69,8 @@ def _file(peek: running.JobState) -> None:
         return
     waiting.failure(peek)
     st.markdown(
-        "A spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts comes back with three more "
-        f"columns or so: the class, its probability, and the next best. {FIRST}"
+        "A spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts comes back with new columns: "
+        f"the class, its probability, and the next-best classes with theirs. {FIRST}"
     )
     if why := uploads.refusal():
         st.info(f"{why} {FIRST}")
