@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.batches import TokenisedTexts, pad_batch
+from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.inspection import retraining
 from txcls.inspection.influence import RIDGE, InfluenceCheck, answer_margin, influential_rows, row_effects
@@ -101,15 +102,20 @@ def test_the_shipped_check_says_that_named_rows_carry_answers() -> None:
 
 
 @pytest.mark.slow
-def test_leaving_named_rows_out_moves_an_answer_further_than_others_of_its_class() -> None:
+def test_leaving_named_rows_out_moves_answers_further_than_others_of_their_class() -> None:
+    """A small form of `python -m benchmarks.influence`: answers differ, so that a mean over several is what counts."""
     lesson = Lesson.of_sample()
-    text = lesson.read("When does the last train to the coast leave tonight?")
+    tests = open_dataset(lesson.config.data).load("test").texts
     models = [lesson.learn(seed) for seed in range(2)]
-    c = int(class_probabilities(models, text).argmax())
-    named = influential_rows(row_effects(models, lesson.texts, text, c), lesson.texts.labels, c, n=20)
-    control = random_others(lesson.texts.labels, named, seed=0)
-    after = [
-        log_odds([lesson.learn(seed, without=rows.tolist()) for seed in (10, 11)], text, c).mean()
-        for rows in (named, control)
-    ]
-    assert after[0] < after[1]
+    apart = []
+    for number in np.random.default_rng(2).permutation(len(tests))[:4]:
+        text = lesson.read(tests[number])
+        c = int(class_probabilities(models, text).argmax())
+        named = influential_rows(row_effects(models, lesson.texts, text, c), lesson.texts.labels, c, n=20)
+        control = random_others(lesson.texts.labels, named, seed=int(number))
+        without_named, without_control = (
+            log_odds([lesson.learn(seed, without=rows.tolist()) for seed in (10, 11)], text, c).mean()
+            for rows in (named, control)
+        )
+        apart.append(without_named - without_control)
+    assert np.mean(apart) < 0

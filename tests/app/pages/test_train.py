@@ -115,7 +115,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     others = open_page("classify", checkpoint=own)
     assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in words_of(others)
     assert own not in str(others.selectbox(key="checkpoint_box").options)
-    mine.switch_page("txcls/app/pages/train.py").run()
+    mine = open_page("train", job=desk.token)
     mine.button(key="forget").click().run()
     assert not desk.folder.exists() and "job" not in mine.query_params
 
