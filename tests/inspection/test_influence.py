@@ -102,6 +102,7 @@ def test_the_shipped_check_says_that_named_rows_carry_answers() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # eighteen trainings
 def test_leaving_named_rows_out_moves_answers_further_than_others_of_their_class() -> None:
     """A small form of `python -m benchmarks.influence`: answers differ, so that a mean over several is what counts."""
     lesson = Lesson.of_sample()
