@@ -115,7 +115,7 @@ def test_every_step_fits_the_window_in_large_type(page: Page, server: Server, wi
 
 
 @pytest.mark.parametrize(
-    "name", [page.name for page in PAGES if page.name not in ("classify", "steps", "atlas", "film", "report")]
+    "name", [page.name for page in PAGES if page.name not in ("classify", "steps", "atlas", "film")]
 )
 def test_every_slide_fits_the_window_in_large_type(wide: Page, server: Server, name: str) -> None:
     visit(wide, server, name, wait_for=BAR, text=TEXT, mode="lecture")

@@ -39,10 +39,12 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
         _per_class(report)
-        with lecture.slide(lecture.CLASSES):
-            _reliability(opened, report)
-        with lecture.slide(lecture.WORDS):
-            _groups(opened, report)
+        if any(one["n"] for one in report.figures.get("reliability", ())):  # a slide without anything cannot be shown
+            with lecture.slide(lecture.CLASSES):
+                _reliability(opened, report)
+        if any(report.figures.get(field) for field in ("by_length", "by_unknown", "order")):
+            with lecture.slide(lecture.WORDS):
+                _groups(opened, report)
     if measured is None and stored.figures:
         measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
@@ -226,9 +228,7 @@ def _per_class(report: "Report") -> None:
 
 
 def _reliability(opened: layout.Page, report: "Report") -> None:
-    bins = [one for one in report.figures.get("reliability", ()) if one["n"]]
-    if not bins:
-        return
+    bins = [one for one in report.figures["reliability"] if one["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
     largest = max(bins, key=lambda one: one["n"])
     layout.chart(
@@ -269,8 +269,6 @@ def _groups(opened: layout.Page, report: "Report") -> None:
                 "order",
             )
         )
-    if not parts:
-        return
     st.subheader("Where is it right, and where wrong?", anchor=False)
     for column, (title, what, names, accuracies, rows, field) in zip(st.columns(len(parts)), parts, strict=True):
         with column:
