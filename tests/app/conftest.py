@@ -10,7 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.app import compute
+from txcls.app import compute, limits
 from txcls.checkpoint import save_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.inspection.ablation import ablate_on_rows, measure_means, with_heads
@@ -52,3 +52,15 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     figures = [evaluate_explanation(classifier, text) for text in TEXTS[:3]]
     save_checkpoint(with_explanations(kept, average_explanations(figures, split="test")))
     return Predictor.load("mine")
+
+
+@pytest.fixture
+def jobs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder for what visitors bring, with the host's limits read anew; jobs in it end with the test."""
+    folder = tmp_path / "jobs"
+    monkeypatch.setenv("TXCLS_JOBS", os.fspath(folder))
+    limits.limits.cache_clear()
+    yield folder
+    for job in folder.glob("desks/*/jobs/*"):
+        (job / "cancel").touch()
+    limits.limits.cache_clear()

@@ -150,12 +150,17 @@ def _first_text(checkpoint: str) -> str:
 
 
 def _checkpoint_changed(text_box: str) -> None:
-    """Follow the picker; an example of the checkpoint before gives way to one of the new one's kind."""
-    view, name = state.shown_view(), str(st.session_state["checkpoint_box"])
+    """Follow the picker."""
+    change_checkpoint(str(st.session_state["checkpoint_box"]), text_box)
+
+
+def change_checkpoint(name: str, text_box: str) -> None:
+    """Change to a checkpoint; an example of the one before gives way to one of its own. For callbacks."""
+    view = state.shown_view()
     before, now = (compute.examples(one) for one in (view.checkpoint, name))
     state.change_view(checkpoint=name)
     if before != now and view.text in {example.text for example in before}:
-        _choose_example(now[0].text, text_box)
+        state.put_text(now[0].text, text_box)
 
 
 def picker(
@@ -216,7 +221,7 @@ def _ask(
     if examples == "buttons":
         for example in offered:
             row.button(
-                example.title, key=f"example_{example.title}", on_click=_choose_example, args=(example.text, text_box)
+                example.title, key=f"example_{example.title}", on_click=state.put_text, args=(example.text, text_box)
             )
     else:
         texts = {example.title: example.text for example in offered}
@@ -448,7 +453,7 @@ def follow(field: str, key: str) -> Callable[[], None]:
 
 
 def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
-    _choose_example(texts[st.session_state["examples"]], text_box)
+    state.put_text(texts[st.session_state["examples"]], text_box)
 
 
 def _describe(name: str) -> str:
@@ -460,11 +465,6 @@ def _describe(name: str) -> str:
     if known.perplexity is not None:
         parts.append(f"perplexity {known.perplexity:,.1f}")
     return " · ".join(filter(None, parts))
-
-
-def _choose_example(text: str, text_box: str) -> None:
-    state.change_view(text=text)
-    st.session_state[text_box] = text
 
 
 AnyPage = TypeVar("AnyPage", bound=Opened)

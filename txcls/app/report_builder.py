@@ -104,7 +104,7 @@ def _write(text_box: str) -> None:
         ending=values["report_ending"],
     )
     others = [team for team in TEAMS if team not in (winner, loser)]
-    put_text(report(form, winner=winner, loser=loser, others=others).text, text_box)
+    state.put_text(report(form, winner=winner, loser=loser, others=others).text, text_box)
 
 
 def _relatives() -> tuple[tuple[Place, Relative, str, str, int], ...]:
@@ -124,12 +124,6 @@ def _exchange(text_box: str) -> None:
 
 def _or_nothing(words: str) -> str:
     return words or "nothing"
-
-
-def put_text(text: str, text_box: str) -> None:
-    """Make this the text of the session and of the page's box; for callbacks."""
-    state.change_view(text=text)
-    st.session_state[text_box] = text
 
 
 def offer_known_words(place: DeltaGenerator, classifier: "Predictor", text: str, text_box: str) -> None:
@@ -162,4 +156,4 @@ def known_words(classifier: "Predictor") -> list[str]:
 
 
 def _replace_word(start: int, end: int, key: str, text: str, text_box: str) -> None:
-    put_text(text[:start] + st.session_state[key] + text[end:], text_box)
+    state.put_text(text[:start] + st.session_state[key] + text[end:], text_box)

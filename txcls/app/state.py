@@ -59,6 +59,7 @@ __all__ = [
     "link_params",
     "params_from_view",
     "publish",
+    "put_text",
     "sendable",
     "shown_view",
     "take_notes",
@@ -200,6 +201,12 @@ def change_view(**changes: Any) -> None:
         changes = {**OF_TOKENS, "word": 0, **changes}
     st.session_state["_view"] = replace(view, **changes)
     st.session_state["_touched"] = True
+
+
+def put_text(text: str, text_box: str) -> None:
+    """Make this the text of the session and of the page's box; for callbacks."""
+    change_view(text=text)
+    st.session_state[text_box] = text
 
 
 def shown_view() -> View:

@@ -1,6 +1,5 @@
 """A folder of its own for what visitors bring, and helpers to run jobs to their end."""
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from txcls.app import limits
 from txcls.app.jobs import running
 from txcls.app.jobs.desks import Desk
 from txcls.app.jobs.running import JobState, Kind
@@ -17,11 +15,8 @@ Finish = Callable[[Desk, Kind, Mapping[str, Any]], JobState]
 
 
 @pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TXCLS_JOBS", os.fspath(tmp_path / "jobs"))
-    limits.limits.cache_clear()
-    yield
-    limits.limits.cache_clear()
+def _own_folder(jobs_folder: Path) -> None:
+    """Every test here has one."""
 
 
 @pytest.fixture

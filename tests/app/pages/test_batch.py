@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import openpyxl
@@ -16,22 +15,13 @@ from tests.app.pages.test_train import has_button, limited, until
 from tests.app.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
-from txcls.app import limits
 from txcls.app.jobs import desks, running
 from txcls.app.jobs.desks import Desk
 from txcls.predictor import Predictor
 
+pytestmark = pytest.mark.usefixtures("jobs_folder")
+
 ROWS = [*TEXTS, "=HYPERLINK(1) the bank", ""]
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TXCLS_JOBS", os.fspath(tmp_path / "jobs"))
-    limits.limits.cache_clear()
-    yield
-    for folder in (tmp_path / "jobs" / "desks").glob("*/jobs/*"):
-        (folder / "cancel").touch()
-    limits.limits.cache_clear()
 
 
 def table() -> str:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,20 +18,12 @@ from txcls.app.jobs import desks, running
 from txcls.app.jobs.desks import Desk
 from txcls.archive import pack
 
+pytestmark = pytest.mark.usefixtures("jobs_folder")
+
 TABLE = "id,message,kind\n" + "".join(
     f"{n},please refund bill {n % 7},money\n{n},parcel {n % 5} is still late,post\n" for n in range(25)
 )
 CONFLICT = "90,where is my parcel,post\n91,where is my parcel,money\n92,,money\n"
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TXCLS_JOBS", os.fspath(tmp_path / "jobs"))
-    limits.limits.cache_clear()
-    yield
-    for folder in (tmp_path / "jobs" / "desks").glob("*/jobs/*"):
-        (folder / "cancel").touch()
-    limits.limits.cache_clear()
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:

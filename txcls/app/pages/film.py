@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, pages, state
+from txcls.app import compute, layout, lecture, pages
 from txcls.app.components.training_film import film_data, training_film
-from txcls.data.examples import examples_for
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
@@ -39,21 +38,12 @@ def _offer(opened: layout.Page) -> None:
         f"**{name}** was trained without keeping states along the way, so there is no film of it. "
         + ("There is one of:" if with_film else f"`{COMMAND}` trains a model with one in about two minutes.")
     )
+    box = f"{layout.TEXT_BOX}_{pages.FILM.name}"
     for one in with_film:
         label = f"{layout.plain(one.name)} · {layout.plain(one.title)}" if one.title else layout.plain(one.name)
-        st.button(label, key=f"film_of_{one.name}", type="primary", on_click=_open, args=(one.name, one.dataset))
-
-
-def _open(name: str, dataset: str) -> None:
-    """Change to a checkpoint, and to one of its own examples unless the visitor has typed a text."""
-    view = state.shown_view()
-    own = examples_for(dataset)
-    written_here = view.text in {example.text for example in examples_for(compute.summary(view.checkpoint).dataset)}
-    if written_here and view.text not in {example.text for example in own}:
-        state.change_view(checkpoint=name, text=own[0].text)
-        st.session_state[f"{layout.TEXT_BOX}_{pages.FILM.name}"] = own[0].text
-    else:
-        state.change_view(checkpoint=name)
+        st.button(
+            label, key=f"film_of_{one.name}", type="primary", on_click=layout.change_checkpoint, args=(one.name, box)
+        )
 
 
 def _film(opened: layout.Page, checkpoint: "Checkpoint") -> None:
