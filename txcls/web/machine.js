@@ -45,6 +45,10 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** Two decimals are enough for what is drawn; numbers are faster to compare and write than their digits. */
 const round = (value) => Math.round(value * 100) / 100;
+/** Widths of lines in steps of a fifth of a pixel, and opacities in twentieths: nobody sees less, and the browser works
+ * out anew the style of every line that changes. */
+const thickness = (value) => Math.round(value * 5) / 5;
+const opacity = (value) => Math.round(value * 20) / 20;
 
 /** Elements of one kind below one parent, each kept from one drawing to the next under its key: building a picture anew
  * at every key would take several times as long as changing what differs. */
@@ -531,8 +535,8 @@ export class Machine {
         }
         write(one, {
           stroke: stage ? this.colour(stage.best[lane]) : OTHER,
-          "stroke-width": stage ? round(1.2 + thick * stage.size[lane]) : 1.2,
-          "stroke-opacity": stage ? round(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
+          "stroke-width": stage ? thickness(1.2 + thick * stage.size[lane]) : 1.2,
+          "stroke-opacity": stage ? opacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
         }, attribute);
         if (stage) {
           titled(one, `${visible(scene.lanes[lane].name)}: the class head reads `
@@ -565,7 +569,7 @@ export class Machine {
         const [x, y, width, height] = this.vertical ? [v, u, high, wide] : [u, v, wide, high];
         write(one, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, attribute);
       }
-      write(one, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": round(Math.abs(value))}, attribute);
+      write(one, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": opacity(Math.abs(value))}, attribute);
     }));
     kept.finish();
   }
@@ -593,8 +597,8 @@ export class Machine {
         if (one.version === undefined) Object.assign(one.node.dataset, {query, key, head: `${number + 1}.${h + 1}`});
         this.curve(one, [from, this.v(key) + shift], [to, this.v(query) + shift]);
         one.node.weight = weight;
-        write(one, {stroke: colours[key], "stroke-width": round(0.6 + weight * widest),
-          "stroke-opacity": round(0.12 + 0.63 * weight)}, attribute);
+        write(one, {stroke: colours[key], "stroke-width": thickness(0.6 + weight * widest),
+          "stroke-opacity": opacity(0.12 + 0.63 * weight)}, attribute);
       }
     });
     kept.finish();
@@ -610,7 +614,7 @@ export class Machine {
         const [cx, cy] = this.point((to + end) / 2, this.v(lane)).split(",");
         write(one, {cx, cy, "data-lane": lane}, attribute);
       }
-      write(one, {r: round(1.5 + Math.min(6, this.pitch * 0.22) * (value / most))}, attribute);
+      write(one, {r: thickness(1.5 + Math.min(6, this.pitch * 0.22) * (value / most))}, attribute);
       titled(one, `${visible(this.scene.lanes[lane].name)}: feed-forward adds ${value.toFixed(2)} times the length of its state`);
     });
     kept.finish();
@@ -665,13 +669,13 @@ export class Machine {
       if (one.version === undefined) Object.assign(one.node.dataset, {key: lane, query: "pool"});
       this.curve(one, [from, this.v(lane)], [this.vector, this.middle]);
       one.node.weight = weight;
-      write(one, {stroke: this.colour(best[lane]), "stroke-width": round(0.6 + widest * (weight / Math.max(most, 0.25))),
-        "stroke-opacity": round(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
+      write(one, {stroke: this.colour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
+        "stroke-opacity": opacity(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
     });
     kept.finish();
     const [cx, cy] = this.point(this.vector, this.middle).split(",");
     const vector = this.drawn.vector.take(0);
-    write(vector, {cx, cy, r: round(Math.min(13, this.pitch * 0.5)), fill: this.colour(ranked[0].index)}, attribute);
+    write(vector, {cx, cy, r: thickness(Math.min(13, this.pitch * 0.5)), fill: this.colour(ranked[0].index)}, attribute);
     titled(vector, "The text's vector");
     this.drawn.vector.finish();
   }
@@ -715,7 +719,7 @@ export class Machine {
       const path = out.take(row), v = round(top + (row + 0.72) * pitch);
       if (path.v !== v) Object.assign(path, {v, version: undefined});
       this.curve(path, [this.vector, this.middle], [left - 6, v]);
-      write(path, {stroke: colour, "stroke-width": round(0.7 + 9 * now), "stroke-opacity": round(0.25 + 0.6 * now)}, attribute);
+      write(path, {stroke: colour, "stroke-width": thickness(0.7 + 9 * now), "stroke-opacity": opacity(0.25 + 0.6 * now)}, attribute);
     });
     out.finish();
     bars.finish();
