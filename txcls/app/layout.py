@@ -81,7 +81,7 @@ def open_page(
             "`python -m txcls train ag_news`, then reload this page."
         )
         st.stop()
-    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="checkpoint_line")
     if len(names) > 1 and not lecture.is_on():
         picker(line, "checkpoint", names, view.checkpoint, on_change=partial(_checkpoint_changed, text_box))
         if compare:
