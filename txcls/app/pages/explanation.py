@@ -85,7 +85,10 @@ def _one_text(opened: layout.Page, classifier: "Predictor") -> None:
     with agree, lecture.slide(lecture.WORDS):
         _agreement(opened, names, found.overlaps, len(found.explanation.words))
     with gone, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _deletion(opened, found.curves, winner=found.explanation.label, blank=_blank(classifier))
+        curves = compute.deletion(
+            opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
+        )
+        _deletion(opened, curves, winner=found.explanation.label, blank=_blank(classifier))
 
 
 def _blank(classifier: "Predictor") -> str:
