@@ -19,7 +19,8 @@ from txcls.inspection.lens import class_lens
 from txcls.inspection.stories import MARKS, head_chips
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.predictor import Predictor
-from txcls.web.page import DRAWING, MODULES, export_page, packed, script
+from txcls.web.page import export_page, packed
+from txcls.web.sources import DRAWING, MODULES, script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
