@@ -44,9 +44,6 @@ class Display:
 class TrainingDisplay(Display):
     """The display of a run of `train` or `pretrain`, which get its `callbacks`."""
 
-    def __init__(self, *, shown: bool) -> None:
-        super().__init__(shown=shown)
-
     @property
     def callbacks(self) -> dict[str, Any]:
         """The keyword arguments of `train` and `pretrain` that report."""
