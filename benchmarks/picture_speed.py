@@ -18,7 +18,7 @@ from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
 from txcls.checkpoint import load_checkpoint
 from txcls.web.page import packed
-from txcls.web.sources import DRAWING, MODULES, script, style
+from txcls.web.sources import MODULES, PICTURE, script, style
 
 PARTS = ("pass", "numbers", "drawing")
 MEASURE = """
@@ -69,7 +69,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.add_style_tag(content=style(("buttons", "machine")))
-        page.add_script_tag(type="module", content=script((*MODULES, *DRAWING[:-1])) + MEASURE)
+        page.add_script_tag(type="module", content=script((*MODULES, *PICTURE)) + MEASURE)
         page.wait_for_function("globalThis.ready")
         session = thread_time(page)
         for name in AIMS_MS:

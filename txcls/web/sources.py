@@ -10,9 +10,9 @@ MODULES = (
     "ablation", "classifier",
 )  # fmt: skip
 """What computes, each module after those that it imports."""
-PICTURE = ("reader", "dom", "figures", "scene", "machine")
+PICTURE = ("reader", "dom", "figures", "scene", "kept", "machine")
 """What draws the picture of the whole model."""
-DRAWING = (*PICTURE, "bins", "lesson", "page")
+DRAWING = (*PICTURE, "bins", "lesson", "view", "drawing", "page")
 """What draws the page."""
 SHEETS = ("buttons", "page", "machine", "bins", "lesson")
 """The page's style sheets."""
