@@ -10,7 +10,7 @@ import {LessonPanel} from "./lesson.js";
 import {Machine} from "./machine.js";
 import {Reader} from "./reader.js";
 import {sceneOf} from "./scene.js";
-import {LONGEST_LINKED_TEXT, address, find, fromAddress, name, page, pair, remember, say, shown, view} from "./view.js";
+import {LONGEST_LINKED_TEXT, address, find, fromAddress, page, pair, remember, say, shown, view} from "./view.js";
 import {fromBase64} from "./weights.js";
 
 const machine = new Machine(find("picture"), {
