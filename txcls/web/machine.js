@@ -5,6 +5,7 @@
 
 import {element} from "./dom.js";
 import {OTHER, classColours, heatMap, percent, shortened, visible} from "./figures.js";
+import {Kept, SVG, attribute, property, shapes, style, titled, write} from "./kept.js";
 import {MOST_LANES, narrate, quoted, verb} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -41,7 +42,6 @@ const LEAST_FOR_STORY = 100;
 const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"};
 /** How long the front stays at each part while it plays, in milliseconds. */
 const PACE = 1300;
-const SVG = "http://www.w3.org/2000/svg";
 
 /** Two decimals are enough for what is drawn; numbers are faster to compare and write than their digits. */
 const round = (value) => Math.round(value * 100) / 100;
@@ -49,73 +49,6 @@ const round = (value) => Math.round(value * 100) / 100;
  * out anew the style of every line that changes. */
 const thickness = (value) => Math.round(value * 5) / 5;
 const opacity = (value) => Math.round(value * 20) / 20;
-
-/** Elements of one kind below one parent, each kept from one drawing to the next under its key: building a picture anew
- * at every key would take several times as long as changing what differs. */
-class Kept {
-  /** @param {Element} parent @param {(key: number) => any} make an element, which is appended to the parent */
-  constructor(parent, make) {
-    this.parent = parent;
-    this.make = make;
-    /** @type {Map<number, {node: any, values: Record<string, any>, turn: number}>} */
-    this.all = new Map();
-    this.turn = 0;
-  }
-
-  /** The element with this key, made if there is none, for `write`. @param {number} key */
-  take(key) {
-    let one = this.all.get(key);
-    if (!one) {
-      one = {node: this.make(key), values: {}, turn: 0};
-      this.parent.append(one.node);
-      this.all.set(key, one);
-    }
-    one.turn = this.turn;
-    return one;
-  }
-
-  /** Remove what was not taken since the last call. */
-  finish() {
-    for (const [key, {node, turn}] of this.all) {
-      if (turn === this.turn) continue;
-      node.remove();
-      this.all.delete(key);
-    }
-    this.turn++;
-  }
-}
-
-/** Write the values that differ from the last ones by `set`. */
-function write(one, values, set) {
-  for (const name in values) {
-    if (one.values[name] === values[name]) continue;
-    one.values[name] = values[name];
-    set(one.node, name, values[name]);
-  }
-}
-
-const attribute = (node, name, value) => node.setAttribute(name, value);
-const property = (node, name, value) => { node[name] = value; };
-const style = (node, name, value) => node.style.setProperty(name, value);
-
-/** Elements of SVG in a group of their own. */
-function shapes(svg, className, name, childClass = "") {
-  const group = document.createElementNS(SVG, "g");
-  group.setAttribute("class", className);
-  svg.append(group);
-  return new Kept(group, () => {
-    const made = document.createElementNS(SVG, name);
-    if (childClass) made.setAttribute("class", childClass);
-    return made;
-  });
-}
-
-/** What is shown while the pointer rests on a shape. */
-function titled(one, text) {
-  if (one.title === text) return;
-  if (!one.title) one.node.append(document.createElementNS(SVG, "title"));
-  one.title = one.node.firstChild.textContent = text;
-}
 
 function button(className, label, onClick, text = "") {
   const made = element("button", {className, text});
