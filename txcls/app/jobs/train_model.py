@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from txcls.app.jobs import files
-from txcls.app.jobs.own_files import Rows, labelled_rows, write_kept
+from txcls.app.jobs.own_files import KeptRows, Rows, kept_rows, labelled_rows, write_kept
 from txcls.app.jobs.worker import Job
 from txcls.app.limits import limits
 
@@ -39,7 +39,7 @@ def run(job: Job) -> dict[str, Any]:
     if job.spec.get("only_plan"):
         return about
     files.write(job.folder / "plan.json", about)
-    return about | _trained(job, plan)
+    return about | _trained(job, plan, kept_rows(rows, plan, job.spec))
 
 
 def _planned(job: Job, rows: Rows) -> "OwnPlan":
@@ -50,7 +50,7 @@ def _planned(job: Job, rows: Rows) -> "OwnPlan":
     return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source)
 
 
-def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
+def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:
     from txcls.training.own import train_own
 
     out = job.desk / "own" / str(job.spec["as"])
@@ -75,7 +75,7 @@ def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
         shutil.rmtree(out, ignore_errors=True)
         shutil.rmtree(out.with_name(f"{out.name}.training"), ignore_errors=True)
         raise
-    write_kept(job.desk / "kept" / f"{out.name}.json", plan.test, _examples(plan.test.texts, plan.test.labels))
+    write_kept(job.desk / "kept", out.name, kept, _examples(plan.test.texts, plan.test.labels))
     return {
         "name": out.name,
         "comparison": result.comparison.to_dict(),

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import compute_report, layout, lecture, pages, report_influence, report_rows, uploads
+from txcls.app import compute_report, layout, lecture, pages, report_influence, report_labels, report_rows, uploads
 from txcls.app.limits import limits
 from txcls.errors import DataError, TxclsError
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
 
 if TYPE_CHECKING:
+    from txcls.app.compute_report import TableReport
     from txcls.report import Report
 
 LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
@@ -29,9 +30,11 @@ def main() -> None:
     stored = compute_report.stored(opened.source)
     of_table = _own_table(opened)
     # Test rows take seconds, so that they come last, unless nothing is stored.
-    measured = of_table or (None if stored.figures else _of_test_rows(opened))
+    measured = of_table.report if of_table else (None if stored.figures else _of_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
+        if of_table is not None and of_table.n_learned:
+            _warn_of_learned(opened, of_table)
         _headline(report, classifier.checkpoint.metrics if of_table is None else {})
         if len(report.history) > 1:
             _curves(opened, report)
@@ -49,9 +52,12 @@ def main() -> None:
         measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
         report_rows.draw(opened, measured, of_table=of_table is not None)
+        if not lecture.is_on():
+            report_labels.draw(opened, measured.answers, of_table)
     report_influence.draw(opened, classifier)
     layout.close_page(opened, LINKS)
     report_rows.open_chosen()
+    report_labels.train_chosen()
 
 
 # The rows
@@ -61,22 +67,22 @@ def _table_key(opened: layout.Page) -> str:
     return f"report_table_{opened.source.name}_{opened.source.state}"
 
 
-def _own_table(opened: layout.Page) -> "Report | None":
+def _own_table(opened: layout.Page) -> "TableReport | None":
     """The report on the table that this visitor has uploaded; None without one. Draws what uploads it."""
     key = _table_key(opened)
-    found = st.session_state.get(key)
+    found: TableReport | None = st.session_state.get(key)
     if lecture.is_on():
-        return found[0] if found else None
+        return found
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if found is not None:
-            for note in found[1]:
+            for note in found.notes:
                 st.caption(layout.plain(note))
             st.button("Back to the test rows", key="report_back", on_click=lambda: st.session_state.pop(key, None))
         elif why := uploads.refusal():
             st.info(why)
         else:
             _upload(opened, key)
-    return None if found is None else found[0]
+    return found
 
 
 def _upload(opened: layout.Page, key: str) -> None:
@@ -100,6 +106,15 @@ def _upload(opened: layout.Page, key: str) -> None:
         st.error(layout.plain(str(error)))
         return
     st.rerun()
+
+
+def _warn_of_learned(opened: layout.Page, found: "TableReport") -> None:
+    """Figures on rows that were learned say nothing of others."""
+    n = len(found.report.answers or ())
+    st.warning(
+        f"**{layout.plain(opened.info.name)} learned from {found.n_learned:,} of these {n:,} rows**, so figures look "
+        "better than on other texts. Its test rows tell how good it is."
+    )
 
 
 def _of_test_rows(opened: layout.Page) -> "Report | None":
