@@ -176,17 +176,19 @@ def _notes(
         else "Training starts from random weights, since no pre-trained encoder is there."
     )
     cut = float((lengths > recipe.max_length).mean())
+    share = "less than 1 %" if cut < 0.005 else f"{100 * cut:.0f} %"
     yield f"The first {recipe.max_length} tokens of a text are read" + (
-        f"; {cut:.0%} of the texts are longer." if cut else ", so all texts are read whole."
+        f"; {share} of the texts are longer." if cut else ", so all texts are read whole."
     )
     yield speed.sentence
     if recipe.rows < n:
+        within = f"{minutes:g} minute{'s' * (minutes != 1)}"
         yield (
-            f"Only {recipe.rows:,} of {n:,} rows, drawn by chance, can be learned in {minutes:g} minutes; give it more "
+            f"Only {recipe.rows:,} of {n:,} rows, drawn by chance, can be learned in {within}; give it more "
             "time to learn all."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
     if recipe.runs > 1:
         epochs = f"{recipe.runs} runs of {epochs}, of whose weights the mean is kept"
     seconds = recipe.seconds + recipe.overhead
-    yield f"{epochs}; forecast for everything: {seconds / 60:.1f} of {minutes:g} minutes."
+    yield f"{epochs}; forecast for everything: {seconds / 60:.1f} of {minutes:g} minute{'s' * (minutes != 1)}."

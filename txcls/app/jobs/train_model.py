@@ -29,10 +29,12 @@ def run(job: Job) -> dict[str, Any]:
         "notes": [*rows.notes, *plan.notes],
         "forecast": plan.forecast,
         "epochs": plan.epochs,
+        "runs": plan.config.train.runs,
         "steps": plan.steps,
         "tokens_per_second": plan.tokens_per_second,
         "training": plan.n_training,
         "validation": plan.n_validation,
+        "unused": len(plan.unused),
         "test": plan.n_test,
         "classes": len(plan.classes),
     }

@@ -37,7 +37,7 @@ def main() -> None:
             _warn_of_learned(opened, of_table)
         _headline(report, classifier.checkpoint.metrics if of_table is None else {})
         if len(report.history) > 1:
-            _curves(opened, report)
+            _curves(opened, report, classifier.checkpoint.config.train.runs)
     if report.figures:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
@@ -167,7 +167,7 @@ def _percent(share: float) -> str:
     return f"{share:.1%}".replace("%", " %")
 
 
-def _curves(opened: layout.Page, report: "Report") -> None:
+def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
     st.subheader("Learning curves", anchor=False)
     kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = kept.get("validation_accuracy")
@@ -178,6 +178,8 @@ def _curves(opened: layout.Page, report: "Report") -> None:
         alt=f"Loss and accuracy over {len(report.history)} validations of the training{said}",
         file_name=f"{opened.view.checkpoint}-training",
     )
+    if runs > 1:
+        st.caption(f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier.")
 
 
 def _confusion(opened: layout.Page, report: "Report") -> None:
