@@ -55,6 +55,8 @@ def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) 
 def tall(texts: Sequence[str], *, most: int) -> dict[str, int]:
     """Heights of a table and its rows: where some text is long, rows have room for three lines of it."""
     row = 64 if any(len(text) > 60 for text in texts) else 35
+    if lecture.is_on():  # larger type
+        row, most = 2 * row, 2 * most
     return {"row_height": row, "height": min(42 + row * max(len(texts), 1), most)}
 
 

@@ -11,7 +11,10 @@ from txcls.figures import class_counts, length_histogram
 KINDS = {
     "conflict": ("Same text, different labels", "At most one of these labels can be right. Correct them in your file."),
     "near": ("Almost the same text", "Four fifths or more of the words and word pairs are the same."),
-    "same": ("Repeated rows", "The same text with the same label, upper and lower case and white space aside."),
+    "same": (
+        "Repeated rows",
+        "The same text with the same label, upper and lower case and white space aside; each text is listed once.",
+    ),
     "empty": ("Empty", "Rows without a text or without a label are left out."),
 }
 """The kinds of rows to look at: heading, and what it means."""

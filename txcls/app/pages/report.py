@@ -45,7 +45,9 @@ def main() -> None:
         if any(one["n"] for one in report.figures.get("reliability", ())):  # a slide without anything cannot be shown
             with lecture.slide(lecture.CLASSES):
                 _reliability(opened, report)
-        if any(report.figures.get(field) for field in ("by_length", "by_unknown", "order")):
+        if report.figures.get("order") or any(
+            len(report.figures.get(field, ())) > 1 for field in ("by_length", "by_unknown")
+        ):
             with lecture.slide(lecture.WORDS):
                 _groups(opened, report)
     if measured is None and stored.figures:
@@ -271,7 +273,7 @@ def _groups(opened: layout.Page, report: "Report") -> None:
         ("by_unknown", "share of unknown tokens", "{:.0%}", "Unknown words"),
     ):
         slices = figures.get(field, ())
-        if slices:
+        if len(slices) > 1:  # one group is all rows
             names = [group_name(one, form) for one in slices]
             parts.append((title, what, names, [one["accuracy"] for one in slices], [one["n"] for one in slices], field))
     if order := figures.get("order"):
