@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txcls.app import compute, own
 from txcls.app.compute import Source, shared
@@ -194,12 +194,19 @@ class LabelCheck:
         rows: the rows that were looked at.
         places: the number of each in the visitor's file; empty for a data set of the package.
         total: rows there are.
+        spec: names the visitor's table and its columns; no file for a data set of the package.
     """
 
     suspects: "list[SuspectRow]"
     rows: "LabelledTexts"
     places: Sequence[int]
     total: int
+    spec: Mapping[str, Any]
+
+    @property
+    def file_name(self) -> str:
+        """What the visitor calls the table; "" for a data set of the package."""
+        return str(self.spec.get("names", {}).get(self.spec.get("file", ""), ""))
 
 
 def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
@@ -221,11 +228,19 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
         looked_at = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
         rows = _labelled(source, kept, looked_at)
         found = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
-    return LabelCheck(found, rows, [kept.places[row] for row in looked_at] if kept.places else [], len(kept.texts))
+    places = [kept.places[row] for row in looked_at] if kept.places else []
+    return LabelCheck(found, rows, places, len(kept.texts), kept.spec)
 
 
-def corrected_own_table(source: Source, corrections: Mapping[int, str]) -> bytes:
+def corrected_table(desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str]) -> bytes:
     """The visitor's whole table, all its columns, with some labels replaced by the row's number in the file, as CSV.
+
+    It needs no session, so that a download can make it when it is asked for.
+
+    Args:
+        desk: the visitor's folder.
+        spec: names the table and its columns, as `LabelCheck.spec` does.
+        corrections: the new label of some rows; "" drops the row.
 
     Raises:
         DataError: the table is no longer here, or cannot be read any more.
@@ -234,10 +249,7 @@ def corrected_own_table(source: Source, corrections: Mapping[int, str]) -> bytes
     from txcls.report import corrected_table_csv
     from txcls.scoring import as_plain_text
 
-    kept, desk = own.kept_rows(source.name), own.desk()
-    if kept is None or desk is None or not kept.file:
-        raise DataError("The table that this classifier was trained on is no longer on this server.")
-    table = read_table(desk.folder, kept.spec)
-    column = guessed(table, kept.spec).label_column
+    table = read_table(desk, spec)
+    column = guessed(table, spec).label_column
     text = corrected_table_csv(table, corrections, label_column=column, plain=as_plain_text)
     return text.encode("utf-8-sig", "backslashreplace")

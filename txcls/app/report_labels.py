@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from txcls.figures import visible
 
 if TYPE_CHECKING:
     from txcls.app.compute_report import LabelCheck, TableReport
-    from txcls.app.jobs.own_files import KeptRows
     from txcls.data.types import LabelledTexts
     from txcls.report import Answers, SuspectRow
 
@@ -65,28 +65,28 @@ def _of_own_rows(opened: layout.Page) -> None:
             return
         st.session_state[key] = found
         st.rerun()
-    kept = own.kept_rows(opened.source.name)
     looked_at = f"{len(found.rows):,} labels"
     if len(found.rows) < found.total:
         looked_at += f" (drawn at random from {found.total:,})"
     changed = _correct(_Doubted(found.suspects, found.rows, found.places), looked_at)
-    if found.suspects and kept is not None and kept.file:
-        _take_away(opened, kept, changed)
+    if found.suspects and found.file_name:
+        _take_away(found, changed)
     elif found.suspects:
         _download_rows(found.rows, changed)
 
 
-def _take_away(opened: layout.Page, kept: "KeptRows", changed: Mapping[int, str]) -> None:
+def _take_away(found: "LabelCheck", changed: Mapping[int, str]) -> None:
     """The whole table with the corrections: to download, and to train on again."""
-    if not changed:
+    desk = own.desk()
+    if not changed or desk is None:
         st.caption("Once a label is changed, your whole table can be downloaded with it, or trained on again.")
         return
     dropped = sum(not name for name in changed.values())
-    name = f"{Path(kept.file_name).stem or 'table'}-corrected.csv"
+    name = f"{Path(found.file_name).stem}-corrected.csv"
     with st.container(horizontal=True):
         st.download_button(
             f"Download {layout.plain(name[:60])}",
-            lambda: compute_report.corrected_own_table(opened.source, changed),
+            partial(compute_report.corrected_table, desk.folder, found.spec, changed),
             file_name=name,
             mime="text/csv",
             key="report_corrected_csv",
@@ -95,30 +95,32 @@ def _take_away(opened: layout.Page, kept: "KeptRows", changed: Mapping[int, str]
         st.button(
             "Train again on the corrected table",
             key="report_train_corrected",
-            on_click=lambda: st.session_state.update({_TRAIN: (opened.source, name, dict(changed))}),
+            on_click=lambda: st.session_state.update({_TRAIN: (found.spec, name, dict(changed))}),
         )
     st.caption(
-        f"Your whole table with all its columns: {len(changed) - dropped:,} labels corrected, {dropped:,} rows dropped."
+        f"Your whole table with all its columns: {_counted(len(changed) - dropped, 'label')} corrected, "
+        f"{_counted(dropped, 'row')} dropped."
     )
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def train_chosen() -> None:
     """Take the corrected table to the page Train, if that was asked for."""
-    asked = st.session_state.pop(_TRAIN, None)
-    if asked is None:
+    asked, desk = st.session_state.pop(_TRAIN, None), own.desk()
+    if asked is None or desk is None:
         return
-    source, name, changed = asked
+    spec, name, changed = asked
     try:
-        data = compute_report.corrected_own_table(source, changed)
+        data = compute_report.corrected_table(desk.folder, spec, changed)
     except TxclsError as error:
         st.error(layout.plain(str(error)))
         return
-    kept = own.kept_rows(source.name)
     file = f"files/table-{secrets.token_hex(4)}.csv"
     own.save_upload(Path(file).name, data)
-    columns = (
-        {} if kept is None else {key: kept.spec[key] for key in ("text_column", "label_column") if key in kept.spec}
-    )
+    columns = {key: spec[key] for key in ("text_column", "label_column") if key in spec}
     waiting.cancel("plan")
     if waiting.start("read", {"file": file, "names": {file: name}, **columns}):
         st.switch_page(pages.TRAIN.path, query_params=state.link_params(state.shown_view()))

@@ -144,4 +144,5 @@ def preview(found: Mapping[str, Any]) -> None:
     rows: list[dict[str, Any]] = found["preview"]
     if rows:
         columns = [name for name in rows[0] if name != "row"]
-        st.html(table_html.table(columns, rows, caption="The first rows"))
+        texts = [found["text_column"]] if found.get("text_column") else []
+        st.html(table_html.table(columns, rows, texts=texts, caption="The first rows"))

@@ -79,16 +79,6 @@ class KeptRows:
         held_out = set(self.test)
         return [row for row in range(len(self.texts)) if row not in held_out]
 
-    @property
-    def file(self) -> str:
-        """Where the visitor's file lies on the desk; "" without one."""
-        return str(self.spec.get("file", ""))
-
-    @property
-    def file_name(self) -> str:
-        """What the visitor calls it."""
-        return str(self.spec.get("names", {}).get(self.file, ""))
-
 
 def kept_rows(rows: Rows, plan: "OwnPlan", spec: Mapping[str, Any]) -> KeptRows:
     """What is kept of the rows that a plan trains on."""
