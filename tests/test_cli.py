@@ -242,7 +242,8 @@ def test_a_file_is_classified_row_by_row(run, tmp_path: Path, suffix: str) -> No
     assert written["predicted_label"][0] == single["label"]
 
 
-def test_predict_writes_the_best_classes_of_each_row(tmp_path: Path) -> None:
+def test_predict_writes_the_best_classes_of_each_row(tmp_path: Path, run: Callable[..., Ran]) -> None:
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text("text\nshares fell again\nthe team won\n")
     ran = run("predict", "tiny", "--input", str(source), "--output", str(target), "--top-k", "2")

@@ -232,7 +232,9 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     return LabelCheck(found, rows, places, len(kept.texts), kept.spec)
 
 
-def corrected_table(desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str]) -> bytes:
+def corrected_table(
+    desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str], *, spreadsheet_safe: bool = True
+) -> bytes:
     """The visitor's whole table, all its columns, with some labels replaced by the row's number in the file, as CSV.
 
     It needs no session, so that a download can make it when it is asked for.
@@ -241,6 +243,7 @@ def corrected_table(desk: Path, spec: Mapping[str, Any], corrections: Mapping[in
         desk: the visitor's folder.
         spec: names the table and its columns, as `LabelCheck.spec` does.
         corrections: the new label of some rows; "" drops the row.
+        spreadsheet_safe: put an apostrophe before cells that a spreadsheet would run as formulas.
 
     Raises:
         DataError: the table is no longer here, or cannot be read any more.
@@ -251,5 +254,6 @@ def corrected_table(desk: Path, spec: Mapping[str, Any], corrections: Mapping[in
 
     table = read_table(desk, spec)
     column = guessed(table, spec).label_column
-    text = corrected_table_csv(table, corrections, label_column=column, plain=as_plain_text)
+    plain = as_plain_text if spreadsheet_safe else str
+    text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
     return text.encode("utf-8-sig", "backslashreplace")

@@ -99,7 +99,8 @@ def _take_away(found: "LabelCheck", changed: Mapping[int, str]) -> None:
         )
     st.caption(
         f"Your whole table with all its columns: {_counted(len(changed) - dropped, 'label')} corrected, "
-        f"{_counted(dropped, 'row')} dropped."
+        f"{_counted(dropped, 'row')} dropped. In the download, cells that a spreadsheet would run as formulas begin "
+        "with an apostrophe."
     )
 
 
@@ -114,7 +115,7 @@ def train_chosen() -> None:
         return
     spec, name, changed = asked
     try:
-        data = compute_report.corrected_table(desk.folder, spec, changed)
+        data = compute_report.corrected_table(desk.folder, spec, changed, spreadsheet_safe=False)
     except TxclsError as error:
         st.error(layout.plain(str(error)))
         return

@@ -100,6 +100,15 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     assert by_id["102"] == "Sports" and "107" not in by_id and by_id["103"] == ROWS[3][1]
 
 
+def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(desk: Desk) -> None:
+    spec = put(desk, "sums.csv", "body,kind\n=1+1,a\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(9)))
+    spec |= {"text_column": "body", "label_column": "kind"}
+    safe = compute_report.corrected_table(desk.folder, spec, {3: "b", 4: ""}).decode("utf-8-sig").splitlines()
+    same = compute_report.corrected_table(desk.folder, spec, {3: "b", 4: ""}, spreadsheet_safe=False)
+    assert safe[:3] == ['"body","kind"', '"\'=1+1","a"', '"text 0","b"'] and len(safe) == 10
+    assert same.decode("utf-8-sig").splitlines() == [safe[0], '"=1+1","a"', *safe[2:]]
+
+
 def _suspect(row: int, text: str, label: str) -> Any:
     from txcls.report import SuspectRow
 
