@@ -43,6 +43,7 @@ def plan_own(
     name: str = "mine",
     source: str = "texts of your own",
     columns: tuple[str, str] | None = None,
+    speed: Speed | None = None,
 ) -> OwnPlan:
     """Choose parts of the data and all settings from the rows and the time budget; takes a few seconds of measuring.
 
@@ -56,6 +57,7 @@ def plan_own(
         name: of the checkpoint: letters, digits, `_`, `.` and `-`.
         source: what the rows are, for the title and the card: the file's name.
         columns: names of the file's text and label column, for `evaluate` on other files; None if there is no file.
+        speed: of this machine on these rows, as an earlier plan measured it; None measures it.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat; the message says what to do.
@@ -72,7 +74,8 @@ def plan_own(
     sample = _sample(parts.training, seed=seed)
     encoder = _encoder(config, start, parts.training)
     lengths = TokenisedTexts.encode(encoder, sample).lengths
-    speed = _measured(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
+    if speed is None:
+        speed = _measured(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
     recipe = recipe_for(
         lengths,
         n=len(parts.training),

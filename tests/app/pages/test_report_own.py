@@ -2,7 +2,6 @@
 
 import csv
 import io
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -120,23 +119,6 @@ def test_a_table_of_rows_that_it_learned_is_told_apart(session: compute.Source) 
     assert found.n_learned == len(ROWS) - len(HELD_OUT)
     held_out = "body,kind\n" + "".join(f'"{ROWS[n][0]}",{ROWS[n][1]}\n' for n in HELD_OUT)
     assert compute_report.on_own_table(session, "other.csv", held_out.encode(), **QUIET).n_learned == 0
-
-
-def test_a_training_on_the_same_rows_is_found_again_by_its_budget(desk: Desk) -> None:
-    running.start(desk, "read", put(desk, "more.csv", FILE))
-    app = open_page("train", job=desk.token)
-    for _ in range(300):
-        if any(one.key == "minutes" for one in app.slider):
-            break
-        time.sleep(0.1)
-        app.run()
-    app.slider(key="minutes").set_value(2).run()
-    for _ in range(300):  # the forecast for the first budget gives way to that for the second
-        if running.state(desk, "plan").spec.get("minutes") == 2:
-            break
-        time.sleep(0.1)
-        app.run()
-    assert open_page("train", job=desk.token).slider(key="minutes").value == 2
 
 
 def test_without_its_rows_a_sentence_says_so(desk: Desk, session: compute.Source) -> None:

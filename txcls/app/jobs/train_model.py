@@ -32,6 +32,7 @@ def run(job: Job) -> dict[str, Any]:
         "runs": plan.config.train.runs,
         "steps": plan.steps,
         "tokens_per_second": plan.tokens_per_second,
+        "threads": plan.threads,
         "training": plan.n_training,
         "validation": plan.n_validation,
         "unused": len(plan.unused),
@@ -46,10 +47,13 @@ def run(job: Job) -> dict[str, Any]:
 
 def _planned(job: Job, rows: Rows) -> "OwnPlan":
     from txcls.training.own import plan_own
+    from txcls.training.speed import Speed
 
     minutes = min(float(job.spec["minutes"]), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
-    return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source)
+    known = job.spec.get("speed")  # threads and tokens per second, as an earlier plan for these rows measured them
+    speed = None if known is None else Speed(int(known[0]), float(known[1]), ((int(known[0]), float(known[1])),))
+    return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source, speed=speed)
 
 
 def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:

@@ -232,11 +232,14 @@ def _forecast(spec: dict[str, Any]) -> bool:
     """
     wanted = {**spec, "only_plan": True}
     plan = own.job("plan")
-    if dict(plan.spec) != wanted or plan.status == "cancelled":
+    asked = {name: value for name, value in plan.spec.items() if name != "speed"}
+    if asked != wanted or plan.status == "cancelled":
         if plan.is_active:
             waiting.cancel("plan")
         else:
-            waiting.start("plan", wanted)
+            same_rows = {**asked, "minutes": 0} == {**wanted, "minutes": 0}
+            known = [plan.result.get(name) for name in ("threads", "tokens_per_second")] if same_rows else []
+            waiting.start("plan", {**wanted, "speed": known} if all(known) and known else wanted)  # measured once
         plan = own.job("plan")
     if plan.is_active:
         waiting.watch("plan", _planning, key="watch_plan")
