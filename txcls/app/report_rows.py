@@ -53,8 +53,9 @@ def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) 
 
 
 def tall(texts: Sequence[str], *, most: int) -> dict[str, int]:
-    """Heights of a table and its rows: where some text is long, rows have room for three lines of it."""
-    row = 64 if any(len(text) > 60 for text in texts) else 35
+    """Heights of a table and its rows: where some text is long, rows have room for three lines of it (in
+    lower ones Streamlit breaks no lines)."""
+    row = 76 if any(len(text) > 60 for text in texts) else 35
     if lecture.is_on():  # larger type
         row, most = 2 * row, 2 * most
     return {"row_height": row, "height": min(42 + row * max(len(texts), 1), most)}
@@ -160,10 +161,10 @@ def _peer(opened: layout.Page) -> None:
     except TxclsError as error:
         st.info(f"This needs the training rows. {layout.plain(str(error))}")
         return
-    _peer_found(found)
+    _peer_found(found, compute_report.places(opened.source))
 
 
-def _peer_found(found: "PeerAnswers") -> None:
+def _peer_found(found: "PeerAnswers", places: Sequence[int]) -> None:
     part = ""
     if found.n_training < found.n_available:
         part = f" It learned from {found.n_training:,} of the {found.n_available:,} training rows."
@@ -173,6 +174,7 @@ def _peer_found(found: "PeerAnswers") -> None:
     for tab, rows, key in zip(tabs, (own, other), ("only_transformer", "only_linear"), strict=True):
         with tab:
             if rows:
-                rows_table(rows, key=key, more=("linear model", [found.peer_class(one.row) for one in rows]))
+                classes = [found.peer_class(one.row) for one in rows]
+                rows_table(rows, key=key, more=("linear model", classes), places=places)
             else:
                 st.markdown("No row.")
