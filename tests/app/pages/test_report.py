@@ -19,7 +19,9 @@ from txcls.errors import DataError
 from txcls.inspection import retraining
 from txcls.report import answer_rows
 
-ROWS = LabelledTexts([f"{text} {n}" for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES)
+ROWS = LabelledTexts(
+    [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
+)
 QUIET = {"on_rows": lambda done, total: None}
 
 

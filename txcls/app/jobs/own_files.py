@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from txcls.data.guess import Guess
     from txcls.data.own_table import OwnTable
     from txcls.data.types import LabelledTexts
-    from txcls.training.own import OwnPlan
 
 SAMPLES = ("sample", "who_won")
 """Data sets of the package that can be trained on instead of a table."""
@@ -78,20 +77,6 @@ class KeptRows:
         """Which rows were not held out, from 0."""
         held_out = set(self.test)
         return [row for row in range(len(self.texts)) if row not in held_out]
-
-
-def kept_rows(rows: Rows, plan: "OwnPlan", spec: Mapping[str, Any]) -> KeptRows:
-    """What is kept of the rows that a plan trains on."""
-    classes = rows.train.classes
-    given = plan.test if plan.given_test else plan.test.subset([])
-    return KeptRows(
-        texts=list(rows.train.texts),
-        labels=[classes[label] for label in rows.train.labels],
-        places=list(rows.places),
-        test=[int(row) for row in plan.test_rows],
-        given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
-        spec={name: spec[name] for name in ("file", "names", "text_column", "label_column") if name in spec},
-    )
 
 
 def read_table(desk: Path, spec: Mapping[str, Any]) -> "OwnTable":

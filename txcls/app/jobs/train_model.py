@@ -2,11 +2,11 @@
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from txcls.app.jobs import files
-from txcls.app.jobs.own_files import KeptRows, Rows, kept_rows, labelled_rows, write_kept
+from txcls.app.jobs.own_files import KeptRows, Rows, labelled_rows, write_kept
 from txcls.app.jobs.worker import Job
 from txcls.app.limits import limits
 
@@ -42,7 +42,7 @@ def run(job: Job) -> dict[str, Any]:
     if job.spec.get("only_plan"):
         return about
     files.write(job.folder / "plan.json", about)
-    return about | _trained(job, plan, kept_rows(rows, plan, job.spec))
+    return about | _trained(job, plan, _kept_rows(rows, plan, job.spec))
 
 
 def _planned(job: Job, rows: Rows) -> "OwnPlan":
@@ -90,6 +90,20 @@ def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:
         "stopped_early": result.stopped_early,
         "asked_to_stop": job.is_stopped,
     }
+
+
+def _kept_rows(rows: Rows, plan: "OwnPlan", spec: Mapping[str, Any]) -> KeptRows:
+    """What is kept of the rows that a plan trains on."""
+    classes = rows.train.classes
+    given = plan.test if plan.given_test else plan.test.subset([])
+    return KeptRows(
+        texts=list(rows.train.texts),
+        labels=[classes[label] for label in rows.train.labels],
+        places=list(rows.places),
+        test=[int(row) for row in plan.test_rows],
+        given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
+        spec={name: spec[name] for name in ("file", "names", "text_column", "label_column") if name in spec},
+    )
 
 
 class _Teller:
