@@ -203,12 +203,14 @@ def _correct(found: _Doubted, looked_at: str) -> dict[int, str]:
     }
     if not found.places:
         del columns["row"]
+    row_height, height = report_rows.tall([one.text for one in shown], most=440)
     edited = st.data_editor(
         pd.DataFrame(columns),
         key="report_correct",
         hide_index=True,
         disabled=[name for name in columns if name != "corrected"],
-        **report_rows.tall([one.text for one in shown], most=440),
+        row_height=row_height,
+        height=height,
         column_config={
             "row": st.column_config.NumberColumn(
                 "row", width="small", format="localized", help="Its number in your file."

@@ -52,13 +52,13 @@ def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) 
     )
 
 
-def tall(texts: Sequence[str], *, most: int) -> dict[str, int]:
-    """Heights of a table and its rows: where some text is long, rows have room for three lines of it (in
+def tall(texts: Sequence[str], *, most: int) -> tuple[int, int]:
+    """Heights of the rows and of their table: where some text is long, rows have room for three lines of it (in
     lower ones Streamlit breaks no lines)."""
     row = 76 if any(len(text) > 60 for text in texts) else 35
     if lecture.is_on():  # larger type
         row, most = 2 * row, 2 * most
-    return {"row_height": row, "height": min(42 + row * max(len(texts), 1), most)}
+    return row, min(42 + row * max(len(texts), 1), most)
 
 
 def rows_table(
@@ -88,11 +88,13 @@ def rows_table(
             line.insert(0, places[one.row])
     shown = [[visible(one)[:400] if isinstance(one, str) else one for one in line] for line in lines[:MOST_SHOWN]]
     share = st.column_config.NumberColumn
+    row_height, height = tall([one.text for one in rows[:MOST_SHOWN]], most=420)
     st.dataframe(
         pd.DataFrame(shown, columns=head),
         key=f"report_{key}",
         hide_index=True,
-        **tall([one.text for one in rows[:MOST_SHOWN]], most=420),
+        row_height=row_height,
+        height=height,
         on_select=lambda: _choose(f"report_{key}", [one.text for one in rows[:MOST_SHOWN]]),
         selection_mode="single-row",
         column_config={
