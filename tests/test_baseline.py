@@ -1,6 +1,7 @@
 """The linear peer and the comparison: against scikit-learn's and SciPy's own figures."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -61,6 +62,10 @@ def test_the_interval_of_a_difference_covers_the_truth_about_as_often_as_it_says
 
 def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert compared().verdict.startswith("The Transformer is better than the linear SVM")
+    worse = compared(linear=GOOD, transformer=FAIR)
+    assert worse.verdict.startswith("The linear SVM is better than the Transformer by ")
+    low, high = (float(one) for one in re.findall(r"[+-]\d+\.\d", worse.verdict))
+    assert 0 < low < high, "an interval around what is said, with its sign"
     assert compared(linear=GOOD, transformer=FAIR).verdict.startswith("The linear SVM is better")
     same = compared(linear=GOOD)
     assert "cannot be told apart" in same.verdict and same.difference.low < 0 < same.difference.high

@@ -242,6 +242,22 @@ def test_a_file_is_classified_row_by_row(run, tmp_path: Path, suffix: str) -> No
     assert written["predicted_label"][0] == single["label"]
 
 
+def test_predict_writes_the_best_classes_of_each_row(tmp_path: Path, run: Callable[..., Ran]) -> None:
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("text\nshares fell again\nthe team won\n")
+    ran = run("predict", "tiny", "--input", str(source), "--output", str(target), "--top-k", "2")
+    assert ran.code == 0, ran.err
+    written = pd.read_csv(target)
+    assert list(written.columns) == ["text", "predicted_label", "probability", "predicted_label_2", "probability_2"]
+    [single] = run("predict", "tiny", "shares fell again", "--top-k", "2", "--json").objects
+    assert [written["predicted_label"][0], written["predicted_label_2"][0]] == [
+        one["label"] for one in single["ranked"]
+    ]
+    ran = run("predict", "tiny", "--input", str(source), "--output", str(tmp_path / "no.csv"), "--top-k", "9")
+    assert ran.code == 2 and "got top_k=9" in ran.err
+
+
 def errors() -> dict[str, tuple[Sequence[str], str]]:
     return {
         "no preset": (["train", "agnews"], "no preset named 'agnews'"),

@@ -92,6 +92,46 @@ def test_every_row_comes_back_in_order_with_its_prediction(
     assert {path.name for path in tmp_path.iterdir()} == {source, target}
 
 
+@pytest.mark.parametrize("target", ["out.csv", "out.jsonl", "out.parquet"])
+def test_the_best_classes_of_a_row_stand_in_columns_of_their_own(
+    classifier: Predictor, tmp_path: Path, target: str
+) -> None:
+    source = write(tmp_path / "in.csv", 20)
+    score_file(classifier, source, tmp_path / target, text_column="body", top_k=3)
+    added = [
+        "predicted_label",
+        "probability",
+        "predicted_label_2",
+        "probability_2",
+        "predicted_label_3",
+        "probability_3",
+    ]
+    rows = read(tmp_path / target)
+    assert len(rows) == 20
+    for row, prediction in zip(rows, classifier.predict(texts(20)), strict=True):
+        assert list(row) == ["id", "body", *added]
+        found = [(row[label] or None, float(row[share]) if row[share] else None) for label, share in _pairs(added)]
+        if prediction.label is None:
+            assert found == [(None, None)] * 3
+            continue
+        assert [label for label, _ in found] == [one.label for one in prediction.ranked[:3]]
+        assert [share for _, share in found] == pytest.approx(
+            [one.probability for one in prediction.ranked[:3]], abs=1e-6
+        )
+
+
+def _pairs(names: list[str]) -> list[tuple[str, str]]:
+    return list(zip(names[::2], names[1::2], strict=True))
+
+
+@pytest.mark.parametrize("k", [0, 5])
+def test_more_classes_than_there_are_or_none_are_refused(classifier: Predictor, tmp_path: Path, k: int) -> None:
+    source = write(tmp_path / "in.csv", 3)
+    with pytest.raises(DataError, match=rf"got top_k={k}; .* has classes 1 to 4"):
+        score_file(classifier, source, tmp_path / "out.csv", top_k=k)
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_a_file_may_be_scored_in_bfloat16(classifier: Predictor, tmp_path: Path) -> None:
     source = write(tmp_path / "in.csv", 20)
     score_file(classifier, source, tmp_path / "out.csv", precision="bfloat16")

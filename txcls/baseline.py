@@ -67,6 +67,7 @@ class Comparison:
         if self.difference.low > 0:
             return f"The Transformer is better than the linear SVM by {points} of accuracy ({span})."
         if self.difference.high < 0:
+            span = f"95 % interval {-100 * self.difference.high:+.1f} to {-100 * self.difference.low:+.1f}"
             return f"The linear SVM is better than the Transformer by {points} of accuracy ({span})."
         return (
             f"On {self.n:,} test rows the Transformer and the linear SVM cannot be told apart: "

@@ -112,6 +112,16 @@ def test_an_excel_sheet_gives_values_and_other_sheets_are_named(tmp_path: Path) 
     assert table.notes == ("Only the first sheet, 'Sheet', was read; there are others: 'notes'.",)
 
 
+def test_cells_beside_the_headings_of_a_sheet_lose_no_row(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["kind", "message"], ["a", "one"], ["b", "two", None, "see above"], ["a", "three", "x", "y"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    table = read_own_table(tmp_path / "a.xlsx")
+    assert table.columns == {"kind": ["a", "b", "a"], "message": ["one", "two", "three"]}
+    assert table.notes == ("2 columns without a name were dropped; 2 rows have something there.",)
+
+
 def test_what_is_no_workbook_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_text("text,label\na,b\n")
     with pytest.raises(DataError, match=r"a\.xlsx: not a readable Excel file .* save it as \.xlsx or CSV"):

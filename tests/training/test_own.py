@@ -156,6 +156,14 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_peer_and_said(monkeypatch: 
     assert result.comparison.n_training == 400 - plan.n_test
 
 
+def test_a_speed_that_is_known_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_plan, "measure_speed", lambda *_: pytest.fail("measured"))
+    known = speed.Speed(2, 1000.0, ((2, 1000.0),))
+    plans = [plan_own(rows(400), minutes=minutes, speed=known) for minutes in (0.2, 5)]
+    assert {(one.threads, one.tokens_per_second) for one in plans} == {(2, 1000.0)}
+    assert plans[0].steps < plans[1].steps
+
+
 def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -> None:
     plan = planned()
     seen: list[OwnProgress] = []

@@ -59,13 +59,16 @@ def test_the_weights_are_the_mean_of_runs_that_differ() -> None:
     assert len(result.history) == 2 and not result.stopped_early
 
 
-def test_progress_counts_all_runs_and_curves_are_of_the_first() -> None:
+def test_progress_and_curves_count_on_over_all_runs_and_the_history_is_of_the_first() -> None:
     steps: list[Progress] = []
     rows: list[HistoryRow] = []
-    fitted(on_step=steps.append, on_validation=rows.append)
+    _, result = fitted(on_step=steps.append, on_validation=rows.append)
+    assert [row.epoch for row in result.history] == [1, 2]
     total = steps[-1].total_steps
     assert [one.step for one in steps] == list(range(1, total + 1)) and steps[-1].seconds_left == 0
-    assert (steps[-1].epoch, steps[-1].epochs) == (2 * RUNS, 2 * RUNS) and [row.epoch for row in rows] == [1, 2]
+    assert (steps[-1].epoch, steps[-1].epochs) == (2 * RUNS, 2 * RUNS)
+    assert [row.epoch for row in rows] == list(range(1, 2 * RUNS + 1))
+    assert [row.step for row in rows] == [total * n // (2 * RUNS) for n in range(1, 2 * RUNS + 1)]
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])

@@ -1,12 +1,14 @@
 """What the Report page computes: of test rows cached for all sessions, of a visitor's own rows for that one alone."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from txcls.app import compute
+from txcls.app import compute, own
 from txcls.app.compute import Source, shared
+from txcls.app.jobs.own_files import KeptRows, read_table
 from txcls.app.limits import limits
 from txcls.errors import DataError
 
@@ -16,8 +18,14 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1_000
 """Rows that the page answers at most, a random choice where there are more."""
+MOST_OWN_ROWS = 2_000
+"""Of the test rows of a visitor's own classifier."""
+MOST_LABELS = 10_000
+"""Rows of a visitor's own table whose labels are checked at once."""
 MOST_TRAINING_ROWS = 20_000
 """Training rows that the linear peer learns from at most."""
+OWN_TABLE = "table"
+"""What the data set of a classifier of one's own rows is called."""
 OnRows = Callable[[int, int], object]
 
 
@@ -49,11 +57,38 @@ def on_test_rows(source: Source, *, on_rows: OnRows) -> "Report":
             what = f"{len(few):,} of the {len(rows):,} test rows, drawn at random"
         return report_on(compute.classifier(source), few, rows_are=what, without_order=False, on_rows=on_rows)
 
-    return report_on_test_rows(source, MOST_ROWS)
+    return report_on_test_rows(source, _most(source))
 
 
-def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> "tuple[Report, tuple[str, ...]]":
-    """Answers to the rows of an uploaded table, and sentences on how it was read; kept nowhere.
+def _most(source: Source) -> int:
+    return MOST_OWN_ROWS if compute.has_kept_rows(source) else MOST_ROWS
+
+
+def places(source: Source) -> list[int]:
+    """Of each row of `on_test_rows` its number in the visitor's file; empty where that is not known."""
+    from txcls.report import chosen_rows
+
+    known = own.kept(source.name).get("places", ())
+    return [known[row] for row in chosen_rows(len(known), most=_most(source))]
+
+
+@dataclass(frozen=True, eq=False)
+class TableReport:
+    """A report on an uploaded table.
+
+    Attributes:
+        report: the answers to its rows.
+        notes: sentences on how it was read.
+        n_learned: how many of the answered rows the classifier learned from, as far as that is known.
+    """
+
+    report: "Report"
+    notes: tuple[str, ...]
+    n_learned: int
+
+
+def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> TableReport:
+    """Answers to the rows of an uploaded table; kept nowhere.
 
     Raises:
         DataError: it cannot be read, has too many rows, or none whose label the classifier knows.
@@ -76,7 +111,17 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
         what = f"{len(few):,} rows of {name[-60:]}"
         if len(few) < len(found.rows):
             what = f"{len(few):,} of the {len(found.rows):,} rows of {name[-60:]}, drawn at random"
-        return report_on(ready, few, rows_are=what, on_rows=on_rows), found.notes
+        report = report_on(ready, few, rows_are=what, on_rows=on_rows)
+        return TableReport(report, found.notes, _n_learned(source, few))
+
+
+def _n_learned(source: Source, rows: "LabelledTexts") -> int:
+    """How many of the rows have a text that a visitor's own classifier learned from."""
+    from txcls.data.own_split import text_key
+
+    kept = own.kept_rows(source.name)
+    known = set() if kept is None else {text_key(kept.texts[row]) for row in kept.learned}
+    return sum(text_key(text) in known for text in rows.texts)
 
 
 def why_no_rows(source: Source) -> str:
@@ -99,8 +144,22 @@ def training_rows(source: Source) -> "LabelledTexts":
     from txcls.data.datasets import open_dataset
     from txcls.data.splits import training_and_validation
 
+    if (kept := own.kept_rows(source.name)) is not None:
+        return _labelled(source, kept, kept.learned)
+    if compute.summary(source.name).dataset == OWN_TABLE:
+        raise DataError("They are not on this server: a classifier that was opened from a zip comes without its rows.")
     config = compute.classifier(source).checkpoint.config.data
     return training_and_validation(open_dataset(config), config)[0]
+
+
+def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> "LabelledTexts":
+    """Kept rows in the classifier's classes."""
+    from txcls.data.types import LabelledTexts
+
+    classes = compute.classifier(source).classes
+    index = {name: number for number, name in enumerate(classes)}
+    known = [row for row in rows if kept.labels[row] in index]
+    return LabelledTexts([kept.texts[row] for row in known], [index[kept.labels[row]] for row in known], classes)
 
 
 @shared(heavy=True, size=lambda found: 8 * len(found.predicted) + 10_000)
@@ -124,3 +183,77 @@ def suspects(answers: "Answers", *, has_learned: bool, on_fold: OnRows) -> "list
 
         own = None if has_learned else answers.probabilities
         return suspect_rows(answers.rows, held_out_probabilities(answers.rows, own, on_fold=on_fold))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCheck:
+    """Rows of a visitor's own table whose label looks wrong.
+
+    Attributes:
+        suspects: the likeliest first; their `row` is that of `rows`.
+        rows: the rows that were looked at.
+        places: the number of each in the visitor's file; empty for a data set of the package.
+        total: rows there are.
+        spec: names the visitor's table and its columns; no file for a data set of the package.
+    """
+
+    suspects: "list[SuspectRow]"
+    rows: "LabelledTexts"
+    places: Sequence[int]
+    total: int
+    spec: Mapping[str, Any]
+
+    @property
+    def file_name(self) -> str:
+        """What the visitor calls the table; "" for a data set of the package."""
+        return str(self.spec.get("names", {}).get(self.spec.get("file", ""), ""))
+
+
+def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
+    """Check the labels of all rows that a visitor's own classifier was made of, its training rows too.
+
+    The classifier is not asked, since it has learned most of these labels.
+
+    Raises:
+        DataError: the rows are not here, too few, or of one class.
+    """
+    kept = own.kept_rows(source.name)
+    if kept is None:
+        raise DataError("The rows that this classifier was trained on are no longer on this server.")
+    with compute.my_turn():
+        from txcls.report import chosen_rows, held_out_probabilities, suspect_rows
+
+        classes = set(compute.classifier(source).classes)
+        known = [row for row, label in enumerate(kept.labels) if label in classes]
+        looked_at = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
+        rows = _labelled(source, kept, looked_at)
+        found = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
+    places = [kept.places[row] for row in looked_at] if kept.places else []
+    return LabelCheck(found, rows, places, len(kept.texts), kept.spec)
+
+
+def corrected_table(
+    desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str], *, spreadsheet_safe: bool = True
+) -> bytes:
+    """The visitor's whole table, all its columns, with some labels replaced by the row's number in the file, as CSV.
+
+    It needs no session, so that a download can make it when it is asked for.
+
+    Args:
+        desk: the visitor's folder.
+        spec: names the table and its columns, as `LabelCheck.spec` does.
+        corrections: the new label of some rows; "" drops the row.
+        spreadsheet_safe: put an apostrophe before cells that a spreadsheet would run as formulas.
+
+    Raises:
+        DataError: the table is no longer here, or cannot be read any more.
+    """
+    from txcls.app.jobs.own_files import guessed
+    from txcls.report import corrected_table_csv
+    from txcls.scoring import as_plain_text
+
+    table = read_table(desk, spec)
+    column = guessed(table, spec).label_column
+    plain = as_plain_text if spreadsheet_safe else str
+    text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
+    return text.encode("utf-8-sig", "backslashreplace")

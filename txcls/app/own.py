@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from txcls.app import state
 from txcls.app.jobs import files
 from txcls.app.jobs.desks import Desk
+from txcls.app.jobs.own_files import KeptRows, read_kept
 from txcls.app.jobs.running import JobState
 from txcls.app.jobs.running import state as state_of
 from txcls.app.limits import limits
@@ -113,11 +114,19 @@ def free_name(wanted: str) -> str:
 
 
 def kept(name: str) -> dict[str, Any]:
-    """The test rows and examples that were kept with a classifier trained here; empty for others."""
+    """Test rows, their numbers and examples that were kept with a classifier trained here; empty for others."""
     mine = desk()
     if mine is None or folder_of(name) is None:
         return {}
     return files.read(mine.folder / "kept" / f"{name.removeprefix(PREFIX)}.json") or {}
+
+
+def kept_rows(name: str) -> KeptRows | None:
+    """All rows of a classifier trained here; None for others. The file can be large: read it when asked for rows."""
+    mine = desk()
+    if mine is None or folder_of(name) is None:
+        return None
+    return read_kept(mine.folder / "kept", name.removeprefix(PREFIX))
 
 
 def examples(name: str) -> tuple[Example, ...]:

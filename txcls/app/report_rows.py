@@ -1,4 +1,4 @@
-"""The parts of the Report page that list rows: mistakes, the linear peer, and labels to correct."""
+"""The parts of the Report page that list rows: mistakes and the linear peer."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from txcls.errors import TxclsError
 from txcls.figures import visible
 
 if TYPE_CHECKING:
-    from txcls.report import Answers, PeerAnswers, Report, RowAnswer, SuspectRow
+    from txcls.report import Answers, PeerAnswers, Report, RowAnswer
 
 MOST_SHOWN = 500
 """Rows that a table on the page holds at most; the download has all."""
@@ -53,24 +53,55 @@ def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) 
     )
 
 
-def rows_table(rows: "Sequence[RowAnswer]", *, key: str, more: tuple[str, Sequence[str]] | None = None) -> None:
-    """Rows with labels and probabilities; a click on one opens its text in Classify."""
+def tall(texts: Sequence[str], *, most: int) -> tuple[int, int]:
+    """Heights of the rows and of their table: where some text is long, rows have room for three lines of it (in
+    lower ones Streamlit breaks no lines)."""
+    row = 76 if any(len(text) > 60 for text in texts) else 35
+    if lecture.is_on():  # larger type
+        row, most = 2 * row, 2 * most
+    return row, min(42 + row * max(len(texts), 1), most)
+
+
+def rows_table(
+    rows: "Sequence[RowAnswer]",
+    *,
+    key: str,
+    more: tuple[str, Sequence[str]] | None = None,
+    places: Sequence[int] = (),
+) -> None:
+    """Rows with labels and probabilities; a click on one opens its text in Classify.
+
+    Args:
+        rows: what is listed.
+        key: of the table.
+        more: the name of another column, and its values.
+        places: of each answered row its number in the visitor's file, where there is one.
+    """
     head = ["text", "label", "predicted", "probability", "label's probability"]
     lines = [[one.text, one.label, one.predicted, one.probability, one.label_probability] for one in rows]
     if more is not None:
         head.insert(3, more[0])
         for line, value in zip(lines, more[1], strict=True):
             line.insert(3, value)
+    if places:
+        head.insert(0, "row")
+        for line, one in zip(lines, rows, strict=True):
+            line.insert(0, places[one.row])
     shown = [[visible(one)[:400] if isinstance(one, str) else one for one in line] for line in lines[:MOST_SHOWN]]
     share = st.column_config.NumberColumn
+    row_height, height = tall([one.text for one in rows[:MOST_SHOWN]], most=420)
     st.dataframe(
         pd.DataFrame(shown, columns=head),
         key=f"report_{key}",
         hide_index=True,
-        height=min(42 + 35 * max(len(shown), 1), 360),
+        row_height=row_height,
+        height=height,
         on_select=lambda: _choose(f"report_{key}", [one.text for one in rows[:MOST_SHOWN]]),
         selection_mode="single-row",
         column_config={
+            "row": st.column_config.NumberColumn(
+                "row", width="small", format="localized", help="Its number in your file."
+            ),
             "text": st.column_config.TextColumn("text", width="large"),
             "probability": share("probability", format="percent"),
             "label's probability": share("label's probability", format="percent"),
@@ -94,19 +125,16 @@ def open_chosen() -> None:
 
 
 def draw(opened: layout.Page, report: "Report", *, of_table: bool) -> None:
-    """All parts that need rows."""
+    """Both parts; `of_table` if the rows are of a table that was uploaded to be measured on."""
     answers = report.answers
     assert answers is not None
     with lecture.slide(lecture.CLASSES):
-        _mistakes(answers, report.rows_are)
-    if lecture.is_on():
-        return
-    if not of_table:
+        _mistakes(answers, report.rows_are, [] if of_table else compute_report.places(opened.source))
+    if not of_table and not lecture.is_on():
         _peer(opened)
-    _labels(opened, answers, of_table=of_table)
 
 
-def _mistakes(answers: "Answers", rows_are: str) -> None:
+def _mistakes(answers: "Answers", rows_are: str, places: Sequence[int]) -> None:
     st.subheader("The most confident mistakes", anchor=False)
     mistakes = answers.mistakes()
     if not mistakes:
@@ -117,7 +145,7 @@ def _mistakes(answers: "Answers", rows_are: str) -> None:
         f"**{len(mistakes):,}** answers differ from the label ({plain(rows_are)}), the surest first. **Mark a "
         f"row to open it in Classify.**{shown}"
     )
-    rows_table(mistakes, key="mistakes")
+    rows_table(mistakes, key="mistakes", places=places)
 
 
 def _peer(opened: layout.Page) -> None:
@@ -136,10 +164,10 @@ def _peer(opened: layout.Page) -> None:
     except TxclsError as error:
         st.info(f"This needs the training rows. {plain(str(error))}")
         return
-    _peer_found(found)
+    _peer_found(found, compute_report.places(opened.source))
 
 
-def _peer_found(found: "PeerAnswers") -> None:
+def _peer_found(found: "PeerAnswers", places: Sequence[int]) -> None:
     part = ""
     if found.n_training < found.n_available:
         part = f" It learned from {found.n_training:,} of the {found.n_available:,} training rows."
@@ -149,84 +177,7 @@ def _peer_found(found: "PeerAnswers") -> None:
     for tab, rows, key in zip(tabs, (own, other), ("only_transformer", "only_linear"), strict=True):
         with tab:
             if rows:
-                rows_table(rows, key=key, more=("linear model", [found.peer_class(one.row) for one in rows]))
+                classes = [found.peer_class(one.row) for one in rows]
+                rows_table(rows, key=key, more=("linear model", classes), places=places)
             else:
                 st.markdown("No row.")
-
-
-def _labels(opened: layout.Page, answers: "Answers", *, of_table: bool) -> None:
-    st.subheader("Rows whose label looks wrong", anchor=False)
-    key = f"report_suspects_{opened.source.name}_{opened.source.state}_{of_table}"
-    found: tuple[Any, list[SuspectRow]] | None = st.session_state.get(key)
-    if found is None or found[0] is not answers.rows:
-        st.markdown(
-            "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubted where "
-            "models that have not learned from this row find another class likelier: linear models over the words and "
-            "over the shipped encoder's states, fitted to the other rows in five folds, and this classifier."
-        )
-        has_learned = of_table and st.checkbox(
-            "This classifier was trained on these rows",
-            key="report_has_learned",
-            help="Then it has learned their labels, right or wrong, and is not asked.",
-        )
-        if not st.button("Look for wrong labels", key="report_suspects"):
-            return
-        bar = st.progress(0.0, "fitting …")
-        try:
-            rows = compute_report.suspects(
-                answers,
-                has_learned=has_learned,
-                on_fold=lambda done, total: bar.progress(done / total, f"{done} of {total} folds"),
-            )
-        except TxclsError as error:
-            bar.empty()
-            st.info(plain(str(error)))
-            return
-        st.session_state[key] = (answers.rows, rows)
-        st.rerun()
-    _correct(answers, found[1])
-
-
-def _correct(answers: "Answers", suspects: "Sequence[SuspectRow]") -> None:
-    """The doubtful rows as a table to correct, and all rows with the corrections to download."""
-    from txcls.report import corrected_csv
-    from txcls.scoring import as_plain_text
-
-    if not suspects:
-        st.markdown("No label looks wrong.")
-        return
-    st.markdown(
-        f"**{len(suspects):,}** of {len(answers):,} labels look wrong, the likeliest first. A doubt is not a proof: "
-        "read the text, and choose another label in the column **corrected**, or empty it to drop the row."
-    )
-    shown = list(suspects)[:MOST_SHOWN]
-    edited = st.data_editor(
-        pd.DataFrame(
-            {
-                "text": [visible(one.text)[:400] for one in shown],
-                "label": [visible(one.label) for one in shown],
-                "suggested": [visible(one.suggested) for one in shown],
-                "label's probability": [one.label_probability for one in shown],
-                "corrected": [one.label for one in shown],
-            }
-        ),
-        key="report_correct",
-        hide_index=True,
-        disabled=["text", "label", "suggested", "label's probability"],
-        height=min(42 + 35 * len(shown), 400),
-        column_config={
-            "text": st.column_config.TextColumn("text", width="large"),
-            "label's probability": st.column_config.NumberColumn(format="percent"),
-            "corrected": st.column_config.SelectboxColumn("corrected", options=list(answers.rows.classes)),
-        },
-    )
-    chosen = ["" if value is None or value != value else str(value) for value in edited["corrected"]]
-    changed = {one.row: name for one, name in zip(shown, chosen, strict=True) if name != one.label}
-    dropped = sum(not name for name in changed.values())
-    st.download_button(
-        f"Download all {len(answers):,} rows with {len(changed) - dropped} corrected and {dropped} dropped",
-        corrected_csv(answers.rows, changed, plain=as_plain_text).encode("utf-8", "backslashreplace"),
-        file_name="corrected.csv",
-        mime="text/csv",
-        key="report_corrected_csv",
-    )

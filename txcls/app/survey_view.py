@@ -13,7 +13,10 @@ from txcls.figures import class_counts, length_histogram
 KINDS = {
     "conflict": ("Same text, different labels", "At most one of these labels can be right. Correct them in your file."),
     "near": ("Almost the same text", "Four fifths or more of the words and word pairs are the same."),
-    "same": ("Repeated rows", "The same text with the same label, upper and lower case and white space aside."),
+    "same": (
+        "Repeated rows",
+        "The same text with the same label, upper and lower case and white space aside; each text is listed once.",
+    ),
     "empty": ("Empty", "Rows without a text or without a label are left out."),
 }
 """The kinds of rows to look at: heading, and what it means."""
@@ -104,22 +107,33 @@ def problems(found: Mapping[str, Any], *, unit: str, rows_file: bytes) -> None:
 
 def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
     """A table of groups of rows: their numbers, labels and texts."""
-    rows = []
+    rows: list[dict[str, object]] = []
+    goes_on: list[int] = []
     for one in groups:
-        places, labels = one["places"][:10], one["labels"][:10]
-        more = ["…"] if len(one["places"]) > 10 else []
-        same = len(set(one["texts"])) == 1
-        rows.append(
-            {
-                f"{unit}s": [*(f"{place:,}" for place in places), *more] if not same else _joined(one["places"]),
-                "labels": [label or "(none)" for label in labels] if not same else " / ".join(dict.fromkeys(labels)),
-                "text": (one["texts"][0] or "(empty)") if same else one["texts"],
-                **({"alike": f"{one['similarity']:.0%}".replace("%", " %")} if kind == "near" else {}),
-            }
-        )
+        alike = {"alike": f"{one['similarity']:.0%}".replace("%", " %")} if kind == "near" else {}
+        if len(set(one["texts"])) == 1:
+            labels = " / ".join(dict.fromkeys(label or "(none)" for label in one["labels"][:10]))
+            text = one["texts"][0] or "(empty)"
+            rows.append({f"{unit}s": _joined(one["places"]), "labels": labels, "text": text, **alike})
+            continue
+        members = list(zip(one["places"], one["labels"], one["texts"], strict=False))[:10]
+        goes_on += range(len(rows), len(rows) + len(members) - 1)
+        for place, label, text in members:
+            rows.append({f"{unit}s": f"{place:,}", "labels": label or "(none)", "text": text, **alike})
+            alike = {}
+        if len(one["places"]) > len(members):
+            rows[-1][f"{unit}s"] = f"{rows[-1][f'{unit}s']}, …"
     columns = [f"{unit}s", "labels", "text", *(["alike"] if kind == "near" else [])]
     heading = KINDS[kind][0]
-    return table_html.table(columns, rows, numbers=(f"{unit}s", "alike"), named=("labels",), caption=heading)
+    return table_html.table(
+        columns,
+        rows,
+        numbers=(f"{unit}s", "alike"),
+        named=("labels",),
+        texts=("text",),
+        goes_on=goes_on,
+        caption=heading,
+    )
 
 
 def _joined(places: Sequence[int]) -> str:
@@ -132,4 +146,5 @@ def preview(found: Mapping[str, Any]) -> None:
     rows: list[dict[str, Any]] = found["preview"]
     if rows:
         columns = [name for name in rows[0] if name != "row"]
-        st.html(table_html.table(columns, rows, caption="The first rows"))
+        texts = [found["text_column"]] if found.get("text_column") else []
+        st.html(table_html.table(columns, rows, texts=texts, caption="The first rows"))

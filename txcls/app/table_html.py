@@ -1,7 +1,7 @@
 """Tables of what a visitor brought: every cell is text, cut to a length, never markup."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from txcls.figures import visible
 
@@ -13,6 +13,9 @@ STYLE = """
 .txcls-table th {font-weight: 650; white-space: nowrap;}
 .txcls-table td.txcls-number {font-variant-numeric: tabular-nums; white-space: nowrap;}
 .txcls-table td.txcls-named {white-space: nowrap; overflow: hidden; text-overflow: ellipsis; max-width: 14rem;}
+.txcls-table td.txcls-prose {overflow-wrap: anywhere; min-width: 9rem;}
+.txcls-table tr.txcls-goes-on td {border-bottom: 0; padding-bottom: 0;}
+.txcls-table tr.txcls-goes-on + tr td {padding-top: 0;}
 .txcls-wide {overflow-x: auto;}
 .txcls-figures {display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: 0.4rem 1.5rem;
   max-width: 60rem; font-size: 0.95rem;}
@@ -27,6 +30,8 @@ def table(
     *,
     numbers: Sequence[str] = (),
     named: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    goes_on: Collection[int] = (),
     caption: str = "",
 ) -> str:
     """An HTML table.
@@ -36,13 +41,18 @@ def table(
         rows: values by column; what is missing is left empty.
         numbers: columns whose digits stand below one another.
         named: columns that are not wrapped, such as labels.
+        texts: columns that are broken anywhere rather than be wider than the page.
+        goes_on: rows, from 0, without a line between them and the next.
         caption: for screen readers.
     """
-    kinds = {**dict.fromkeys(numbers, ' class="txcls-number"'), **dict.fromkeys(named, ' class="txcls-named"')}
+    classes = {"txcls-number": numbers, "txcls-named": named, "txcls-prose": texts}
+    kinds = {column: f' class="{name}"' for name, columns_of in classes.items() for column in columns_of}
     head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td{kinds.get(name, '')}>{_cell(row.get(name, ''))}</td>" for name in columns) + "</tr>"
-        for row in rows
+        ('<tr class="txcls-goes-on">' if number in goes_on else "<tr>")
+        + "".join(f"<td{kinds.get(name, '')}>{_cell(row.get(name, ''))}</td>" for name in columns)
+        + "</tr>"
+        for number, row in enumerate(rows)
     )
     said = f' aria-label="{html.escape(caption)}"' if caption else ""
     return (

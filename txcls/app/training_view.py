@@ -39,14 +39,17 @@ def live(now: JobState) -> None:
     )
     folder = _folder()
     points, validations = (files.read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
-    _figures(progress, points)
-    steps = int((files.read(folder / "plan.json") or {}).get("steps", 0)) or int(progress.get("steps") or 1)
+    plan = files.read(folder / "plan.json") or {}
+    steps, runs = int(plan.get("steps", 0)) or int(progress.get("steps") or 1), int(plan.get("runs", 1))
+    _figures(progress, points, runs)
     chart(
-        live_curves(_thinned(points), validations, steps=steps),
+        live_curves(_thinned(points), validations, steps=steps, runs=runs),
         key="chart_live",
         alt=_about_curves(points, validations, steps),
         file_name="training",
     )
+    if runs > 1:
+        st.caption(f"{runs} runs from the same start, one after another; the mean of their weights is kept.")
     stopping = (folder / "stop").exists()
     with st.container(horizontal=True):
         st.button(
@@ -69,13 +72,16 @@ def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return points[:: max(1, len(points) // 300)]
 
 
-def _figures(progress: Mapping[str, Any], points: list[dict[str, Any]]) -> None:
+def _figures(progress: Mapping[str, Any], points: list[dict[str, Any]], runs: int) -> None:
     """The latest figures in a row; those of the last step stay while a later stage has none."""
     last = points[-1] if points else {}
     loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
     speed = progress.get("tokens_per_second")
-    epoch = f"{progress.get('epoch') or '–'} of {progress.get('epochs') or '–'}"
+    at, epochs = int(progress.get("epoch") or 0), int(progress.get("epochs") or 0) // runs
+    epoch = f"{(at - 1) % epochs + 1} of {epochs}" if at and epochs else "–"
+    run = (("run", f"{(at - 1) // epochs + 1} of {runs}" if at and epochs else "–"),) if runs > 1 else ()
     figures = (
+        *run,
         ("epoch", epoch),
         ("training loss", "–" if loss is None else f"{loss:.3f}"),
         ("training accuracy", "–" if accuracy is None else f"{accuracy:.1%}".replace("%", " %")),
@@ -112,9 +118,10 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
         ]
         st.html(table_html.table(("", "accuracy", "macro-F1"), rows, numbers=("accuracy", "macro-F1"), named=("",)))
         st.caption(
-            f"On {comparison.n:,} test rows that nothing learned from, with 95 % intervals. The linear SVM learned "
-            f"from the other {comparison.n_training:,}. {comparison.only_transformer:,} rows only the Transformer gets "
-            f"right, {comparison.only_linear:,} only the linear SVM. Trained in {own.clock(found['seconds'])}."
+            f"On {comparison.n:,} test rows that nothing learned from; in brackets 95 % intervals. Only the "
+            f"Transformer is right on {comparison.only_transformer:,} of them, only the linear SVM on "
+            f"{comparison.only_linear:,}. The linear SVM learned from the other {comparison.n_training:,}. "
+            f"Trained in {own.clock(found['seconds'])}."
         )
     with right:
         drawn = [(name, one.accuracy.value, one.accuracy.low, one.accuracy.high) for name, one in players]
@@ -130,8 +137,9 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
             st.markdown("\n".join(f"- {plain(note)}" for note in found["notes"]))
 
 
-def _measured(one: Any) -> str:
-    return f"{one.value:.1%} ({one.low:.1%} – {one.high:.1%})".replace("%", " %")
+def _measured(one: Any) -> list[str]:
+    """A share, and its interval below it."""
+    return [f"{one.value:.1%}".replace("%", " %"), f"({100 * one.low:.1f} to {100 * one.high:.1f})"]
 
 
 def mine(opened: layout.Opened) -> None:
@@ -157,7 +165,7 @@ def mine(opened: layout.Opened) -> None:
             continue
         with st.container(horizontal=True):
             st.download_button(
-                f"Download {bare}.zip",
+                f"Download the classifier · {bare}.zip",
                 partial(pack, source.folder),
                 file_name=f"{bare}.zip",
                 mime="application/zip",
@@ -167,7 +175,7 @@ def mine(opened: layout.Opened) -> None:
             )
             if not unsupported(classifier.checkpoint):
                 st.download_button(
-                    f"Download {bare}.html",
+                    f"Download a page without a server · {bare}.html",
                     partial(compute.exported_page, source),
                     file_name=f"{bare}.html",
                     mime="text/html",

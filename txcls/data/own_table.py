@@ -159,6 +159,8 @@ def _of_cells(
     _refuse_more(len(rows) - 2, path)
     said = list(notes)
     header = [_heading(cell) for cell in rows[0][1]]
+    if unit == "row":  # a spreadsheet has no delimiter: cells beside the headings are columns without a name
+        header += [""] * (_widest(rows) - len(header))
     if _is_a_row(header, rows[1:]):
         said.append(
             "The first line looks like a row, not like column names: it was read as a row, and columns are numbered."
@@ -184,6 +186,11 @@ def _of_cells(
         )
     refuse_columns(list(columns), path)
     return OwnTable(name, columns, [place for place, _ in rows], unit, tuple(said))
+
+
+def _widest(rows: Sequence[tuple[int, list[object]]]) -> int:
+    """Columns up to the last that has something in it."""
+    return max((at for _, cells in rows for at, cell in enumerate(cells, start=1) if _filled(cell)), default=0)
 
 
 def _filled(cell: object) -> bool:

@@ -33,7 +33,7 @@ def class_counts(counts: Mapping[str, int], *, what: str = "rows") -> go.Figure:
     most = max(values, default=1)
     figure = new_figure(
         height=70 + 26 * max(len(names), 3),
-        x={"title": what, "range": [0, most * ROOM], "nticks": 5},
+        x={"title": what, "range": [0, most * ROOM], "nticks": 5, "tickformat": ",d"},
         y={
             "range": [len(names) - 0.4, -0.6],
             "tickvals": list(range(len(names))),
@@ -97,7 +97,7 @@ def length_histogram(lengths: Sequence[tuple[int, int]], *, bins: int = 30) -> g
 
 
 def live_curves(
-    points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int
+    points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int, runs: int = 1
 ) -> go.Figure:
     """Loss and accuracy of a training that runs, on the axes of the whole run: nothing moves but the lines.
 
@@ -105,16 +105,19 @@ def live_curves(
         points: `step`, `loss` and `accuracy` on training rows, over the steps since the last validation.
         validations: the same on validation rows.
         steps: of the whole run.
+        runs: how many times it trains from the same start; a line stands between two of them.
     """
+    of_one = max(steps // runs, 1)
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.16, subplot_titles=("loss", "accuracy"))
     for column, what in enumerate(("loss", "accuracy"), start=1):
         for name, rows, colour, mode in (
             ("training rows", points, OKABE_ITO[1], "lines"),
             ("validation rows", validations, OKABE_ITO[0], "lines+markers"),
         ):
+            drawn = _apart(rows, of_one)
             figure.add_scatter(
-                x=[row["step"] for row in rows] or [None],  # a line without any point would not be in the legend
-                y=[row[what] for row in rows] or [None],
+                x=[row.get("step") for row in drawn],
+                y=[row.get(what) for row in drawn],
                 mode=mode,
                 name=name,
                 legendgroup=name,
@@ -125,6 +128,8 @@ def live_curves(
                 row=1,
                 col=column,
             )
+    for run in range(1, runs):
+        figure.add_vline(run * of_one, line={"color": BAR_OTHER, "width": 1, "dash": "dash"})
     most = max([row["loss"] for row in (*points, *validations)], default=1.0)
     figure.update_annotations(font_size=FONT_SIZE)
     figure.update_xaxes(title="optimiser step", range=[0, max(steps, 1)], nticks=5, automargin=True)
@@ -136,9 +141,19 @@ def live_curves(
         font={"size": FONT_SIZE},
         dragmode=False,
         uirevision="live",
-        **legend_above(y=1.12),
+        **legend_above(y=1.2),
     )
     return figure
+
+
+def _apart(rows: Sequence[Mapping[str, Any]], of_one: int) -> list[Mapping[str, Any]]:
+    """The rows with a gap between two runs; a gap alone if there are none, since an empty line has no legend."""
+    found: list[Mapping[str, Any]] = []
+    for row in rows:
+        if found and (row["step"] - 1) // of_one != (found[-1]["step"] - 1) // of_one:
+            found.append({})
+        found.append(row)
+    return found or [{}]
 
 
 def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, what: str) -> go.Figure:
@@ -150,10 +165,12 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, wha
     """
     lowest = min(low for _, _, low, _ in rows)
     left = max(0.0, round(lowest - 0.05, 1) - 0.02)
+    apart = next(step for step in (0.05, 0.1, 0.2) if (1 - left) / step <= 5 or step == 0.2)
+    ticks = [n * apart for n in range(round(1 / apart) + 1) if n * apart >= left]
     names = [name for name, *_ in rows]
     figure = new_figure(
         height=90 + 46 * len(rows),
-        x={"title": what, "range": [left, 1.06], "tickformat": ".0%", "nticks": 6},
+        x={"title": what, "range": [left, 1.06], "tickformat": ".0%", "tickvals": ticks},
         y={"range": [len(rows) - 0.4, -0.6], "tickvals": list(range(len(rows))), "ticktext": names},
         right=24,
     )

@@ -52,10 +52,10 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
     figure.update_yaxes(tickformat=".3~%", col=2, row=1)
     figure.update_yaxes(automargin=True)
     figure.update_layout(
-        height=340,
+        height=360,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         font={"size": FONT_SIZE},
         dragmode=False,
-        **legend_above(y=1.12),
+        **legend_above(y=1.2),
     )
     return figure

@@ -8,12 +8,13 @@ from txcls.report.confusion import WorstPair, cluster_order, worst_pairs
 from txcls.report.labels import (
     SuspectRow,
     corrected_csv,
+    corrected_table_csv,
     held_out_probabilities,
     out_of_fold_probabilities,
     suspect_rows,
 )
 from txcls.report.peer import PeerAnswers, ask_peer
-from txcls.report.rows import Answers, Report, RowAnswer, answer_rows, report_on, some_rows, stored_report
+from txcls.report.rows import Answers, Report, RowAnswer, answer_rows, chosen_rows, report_on, some_rows, stored_report
 
 __all__ = [
     "Answers",
@@ -24,8 +25,10 @@ __all__ = [
     "WorstPair",
     "answer_rows",
     "ask_peer",
+    "chosen_rows",
     "cluster_order",
     "corrected_csv",
+    "corrected_table_csv",
     "held_out_probabilities",
     "out_of_fold_probabilities",
     "report_on",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from txcls.baseline import word_features
 from txcls.checkpoint import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.own_table import OwnTable
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.model import LanguageModel
@@ -249,6 +250,26 @@ def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain:
         if name:
             table.writerow((plain(text), plain(name)))
     return out.getvalue()
+
+
+def corrected_table_csv(
+    table: OwnTable, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
+) -> str:
+    """A table with all its columns as CSV, some labels replaced.
+
+    Args:
+        table: as it was read.
+        corrections: the new label of some rows, by their number in the file (`table.places`); "" drops the row.
+        label_column: the column of the labels.
+        plain: what is applied to every cell that is a text, to keep a spreadsheet from running it.
+    """
+    lines = []
+    for row, place in enumerate(table.places):
+        cells = {name: values[row] for name, values in table.columns.items()}
+        cells[label_column] = corrections.get(place, cells[label_column])
+        if place not in corrections or corrections[place]:
+            lines.append(["" if cell is None else cell for cell in cells.values()])
+    return table_csv([plain(name) for name in table.columns], lines, plain=plain)
 
 
 def table_csv(head: Sequence[str], lines: Sequence[Sequence[object]], *, plain: Callable[[str], str]) -> str:

@@ -140,9 +140,12 @@ def stored_report(checkpoint: Checkpoint) -> Report:
 
 def some_rows(rows: LabelledTexts, *, most: int, seed: int = 0) -> LabelledTexts:
     """The rows, or `most` of them at random, in their order; the same ones for the same seed."""
-    if len(rows) <= most:
-        return rows
-    return rows.subset(sorted(np.random.default_rng(seed).permutation(len(rows))[:most].tolist()))
+    return rows if len(rows) <= most else rows.subset(chosen_rows(len(rows), most=most, seed=seed))
+
+
+def chosen_rows(n: int, *, most: int, seed: int = 0) -> list[int]:
+    """Which of n rows `some_rows` takes, from 0."""
+    return list(range(n)) if n <= most else sorted(np.random.default_rng(seed).permutation(n)[:most].tolist())
 
 
 def answer_rows(

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.device import autocast_dtype
+from txcls.device import autocast_dtype, bound_kernel_cache
 from txcls.errors import LostProcessError, StoppedError, TrainingError
 from txcls.folders import reason
 from txcls.interrupts import stop_requests
@@ -139,6 +139,7 @@ def fit(
             run was lost.
         TrainingInterruptedError: Ctrl-C or SIGTERM; the state was saved.
     """
+    bound_kernel_cache()
     if objective is None:
         assert isinstance(model, TextClassifier)
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)

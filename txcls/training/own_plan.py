@@ -43,6 +43,7 @@ def plan_own(
     name: str = "mine",
     source: str = "texts of your own",
     columns: tuple[str, str] | None = None,
+    speed: Speed | None = None,
 ) -> OwnPlan:
     """Choose parts of the data and all settings from the rows and the time budget; takes a few seconds of measuring.
 
@@ -56,6 +57,7 @@ def plan_own(
         name: of the checkpoint: letters, digits, `_`, `.` and `-`.
         source: what the rows are, for the title and the card: the file's name.
         columns: names of the file's text and label column, for `evaluate` on other files; None if there is no file.
+        speed: of this machine on these rows, as an earlier plan measured it; None measures it.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat; the message says what to do.
@@ -72,7 +74,8 @@ def plan_own(
     sample = _sample(parts.training, seed=seed)
     encoder = _encoder(config, start, parts.training)
     lengths = TokenisedTexts.encode(encoder, sample).lengths
-    speed = _measured(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
+    if speed is None:
+        speed = _measured(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
     recipe = recipe_for(
         lengths,
         n=len(parts.training),
@@ -176,17 +179,19 @@ def _notes(
         else "Training starts from random weights, since no pre-trained encoder is there."
     )
     cut = float((lengths > recipe.max_length).mean())
+    share = "less than 1 %" if cut < 0.005 else f"{100 * cut:.0f} %"
     yield f"The first {recipe.max_length} tokens of a text are read" + (
-        f"; {cut:.0%} of the texts are longer." if cut else ", so all texts are read whole."
+        f"; {share} of the texts are longer." if cut else ", so all texts are read whole."
     )
     yield speed.sentence
     if recipe.rows < n:
+        within = f"{minutes:g} minute{'s' * (minutes != 1)}"
         yield (
-            f"Only {recipe.rows:,} of {n:,} rows, drawn by chance, can be learned in {minutes:g} minutes; give it more "
+            f"Only {recipe.rows:,} of {n:,} rows, drawn by chance, can be learned in {within}; give it more "
             "time to learn all."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
     if recipe.runs > 1:
         epochs = f"{recipe.runs} runs of {epochs}, of whose weights the mean is kept"
     seconds = recipe.seconds + recipe.overhead
-    yield f"{epochs}; forecast for everything: {seconds / 60:.1f} of {minutes:g} minutes."
+    yield f"{epochs}; forecast for everything: {seconds / 60:.1f} of {minutes:g} minute{'s' * (minutes != 1)}."

@@ -87,7 +87,8 @@ def fit_repeatedly(
 ) -> FitResult:
     """`fit` as often as `config.runs` says; leaves `model` with the mean of the runs' weights.
 
-    Arguments and errors are those of `fit`. The history is the first run's, the seconds are of all. Asked to stop, it
+    Arguments and errors are those of `fit`. The callbacks are told of all runs, their steps and epochs counted on from
+    one to the next; the history is the first run's, the seconds are of all. Asked to stop, it
     keeps the mean of the runs finished before, or the first one as far as it came.
     """
     if config.runs == 1:
@@ -110,9 +111,10 @@ def fit_repeatedly(
     if kept is not None and not resume and not here().rank:
         kept.unlink(missing_ok=True)
     start = deepcopy(model.state_dict())
-    stopped = False
+    stopped, told = False, _Told(on_step, on_validation, config.runs)
     while finished.runs < config.runs and not stopped:
         model.load_state_dict(start)
+        told.before = finished.runs
         own = config.model_copy(update={"seed": config.seed + SEEDS_APART * finished.runs})
         result = fit(
             model,
@@ -123,8 +125,8 @@ def fit_repeatedly(
             device=device,
             state_path=state_path,
             resume=resume and _is_of(state_path, own),
-            on_step=_counted(on_step, finished.runs, config.runs),
-            on_validation=_shifted(on_validation, finished.runs),
+            on_step=told.step,
+            on_validation=told.validation,
             max_steps=max_steps,
             should_stop=should_stop,
         )
@@ -152,27 +154,43 @@ def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
     return seed == config.seed or (seed - config.seed) % SEEDS_APART != 0
 
 
-def _counted(on_step: Callable[[Progress], None] | None, before: int, runs: int) -> Callable[[Progress], None] | None:
-    """The callback, told of the progress over all runs."""
-    if on_step is None:
-        return None
+@dataclass
+class _Told:
+    """The callbacks of all runs, told of steps and epochs counted over all of them.
 
-    def told(progress: Progress) -> None:
+    Attributes:
+        on_step, on_validation: the callbacks.
+        runs: how many there are.
+        before: finished runs.
+        steps, epochs: of one run, known from its first step on.
+    """
+
+    on_step: Callable[[Progress], None] | None
+    on_validation: Callable[[HistoryRow], None] | None
+    runs: int
+    before: int = 0
+    steps: int = 0
+    epochs: int = 0
+
+    def step(self, progress: Progress) -> None:
+        """A step of the present run is done."""
+        self.steps, self.epochs = progress.total_steps, progress.epochs
+        if self.on_step is None:
+            return
         per_step = progress.seconds_left / max(progress.total_steps - progress.step, 1)
-        on_step(
+        self.on_step(
             replace(
                 progress,
-                epoch=progress.epoch + before * progress.epochs,
-                epochs=progress.epochs * runs,
-                step=progress.step + before * progress.total_steps,
-                total_steps=progress.total_steps * runs,
-                seconds_left=progress.seconds_left + per_step * (runs - 1 - before) * progress.total_steps,
+                epoch=progress.epoch + self.before * progress.epochs,
+                epochs=progress.epochs * self.runs,
+                step=progress.step + self.before * progress.total_steps,
+                total_steps=progress.total_steps * self.runs,
+                seconds_left=progress.seconds_left + per_step * (self.runs - 1 - self.before) * progress.total_steps,
             )
         )
 
-    return told
-
-
-def _shifted(on_validation: Callable[[HistoryRow], None] | None, before: int) -> Callable[[HistoryRow], None] | None:
-    """The callback, for the first run alone, whose history is kept."""
-    return on_validation if not before else None
+    def validation(self, row: HistoryRow) -> None:
+        """The present run was validated."""
+        if self.on_validation is not None:
+            epoch, step = row.epoch + self.before * self.epochs, row.step + self.before * self.steps
+            self.on_validation(replace(row, epoch=epoch, step=step))

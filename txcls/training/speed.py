@@ -13,7 +13,7 @@ import torch
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.device import autocast_dtype
+from txcls.device import autocast_dtype, bound_kernel_cache
 from txcls.model import TextClassifier
 from txcls.training.objectives import Classify
 from txcls.training.optim import make_optimizer
@@ -47,6 +47,7 @@ def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainCon
         texts: some of the training texts.
         config: of the run.
     """
+    bound_kernel_cache()
     before = torch.get_num_threads()
     found = []
     try:

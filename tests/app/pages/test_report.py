@@ -19,7 +19,9 @@ from txcls.errors import DataError
 from txcls.inspection import retraining
 from txcls.report import answer_rows
 
-ROWS = LabelledTexts([f"{text} {n}" for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES)
+ROWS = LabelledTexts(
+    [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
+)
 QUIET = {"on_rows": lambda done, total: None}
 
 
@@ -101,7 +103,8 @@ def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
     csv.writer(table).writerows(
         [("text", "label"), *((text, CLASSES[n % 4].lower()) for n, text in enumerate(TEXTS)), ("more", "Weather")]
     )
-    found, notes = compute_report.on_own_table(compute.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
+    measured = compute_report.on_own_table(compute.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
+    found, notes = measured.report, measured.notes
     assert found.answers is not None and len(found.answers) == len(TEXTS)
     assert found.rows_are == "8 rows of mine.csv"
     assert any("Weather" in one for one in notes)

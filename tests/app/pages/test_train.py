@@ -79,6 +79,19 @@ def test_a_table_is_looked_through_before_training() -> None:
     assert "52, 53" in shown and "post / money" in shown, "the lines of the file"
 
 
+def test_the_budget_is_found_again_by_a_reload_and_another_one_needs_no_measuring() -> None:
+    desk, app = read()
+    until(app, lambda app: running.state(desk, "plan").status == "done")
+    app.run()
+    assert "Forecast: **" in words_of(app) and "others fit the calibration" in words_of(app)
+    measured = running.state(desk, "plan").result["tokens_per_second"]
+    app.slider(key="minutes").set_value(2).run()
+    until(app, lambda app: running.state(desk, "plan").spec.get("minutes") == 2)
+    until(app, lambda app: running.state(desk, "plan").status == "done")
+    assert running.state(desk, "plan").result["tokens_per_second"] == measured
+    assert open_page("train", job=desk.token).slider(key="minutes").value == 2
+
+
 def test_columns_can_be_corrected() -> None:
     _, app = read()
     app.selectbox(key="label_column_box").set_value("id").run()

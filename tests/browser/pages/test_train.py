@@ -94,6 +94,23 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     assert query(page)["checkpoint"] == "yours · letters_to_us" and query(page)["job"]
     expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value(query(page)["text"])
 
+    # Report knows the rows that it was made of.
+    page.goto(address.replace("/train", "/report") + "&checkpoint=yours · letters_to_us")
+    expect(page.get_by_role("heading", name="The most confident mistakes")).to_be_visible()
+    settle(page)
+    page.get_by_role("button", name="Fit the linear model").click()
+    expect(page.get_by_text("rows the Transformer reaches")).to_be_visible()
+    page.get_by_role("button", name="Find the nearest training rows").click()
+    expect(page.get_by_text("The cosine of pooled vectors")).to_be_visible()
+    page.get_by_role("button", name="Look for wrong labels").click()
+    looked_at = page.get_by_text("of 82 labels look wrong").or_(page.get_by_text("82 labels were looked at"))
+    expect(looked_at.first).to_be_visible()
+    page.get_by_text("Use a table of your own instead").click()
+    page.locator('input[type="file"]').first.set_input_files(
+        {"name": "again.csv", "mimeType": "text/csv", "buffer": table.read_bytes()}
+    )
+    expect(page.get_by_text("learned from")).to_be_visible()
+
     # Downloaded, it is a checkpoint like others, and opens again here.
     page.goto(address)
     settle(page)

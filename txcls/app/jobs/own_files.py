@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from txcls.app.jobs import files
 from txcls.app.limits import limits
 from txcls.errors import DataError
 
@@ -35,6 +36,47 @@ class Rows:
     places: Sequence[int]
     source: str
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """All rows that a model was made of, in the order of the visitor's file.
+
+    Attributes:
+        texts, labels: N texts and the names of their classes.
+        places: the number of each row in the file (N,); empty for a data set of the package.
+        test: which of them were held out to test on, from 0; empty where test rows were given separately.
+        given_test: texts and labels of test rows that were given separately.
+        spec: of the job that trained on them: names the file and its columns.
+    """
+
+    texts: Sequence[str]
+    labels: Sequence[str]
+    places: Sequence[int]
+    test: Sequence[int]
+    given_test: tuple[Sequence[str], Sequence[str]]
+    spec: Mapping[str, Any]
+
+    @property
+    def test_texts(self) -> Sequence[str]:
+        """Of the test rows."""
+        return [self.texts[row] for row in self.test] if self.test else self.given_test[0]
+
+    @property
+    def test_labels(self) -> Sequence[str]:
+        """Of the test rows."""
+        return [self.labels[row] for row in self.test] if self.test else self.given_test[1]
+
+    @property
+    def test_places(self) -> Sequence[int]:
+        """Numbers of the test rows in the visitor's file; empty where there is none."""
+        return [self.places[row] for row in self.test] if self.places else []
+
+    @property
+    def learned(self) -> Sequence[int]:
+        """Which rows were not held out, from 0."""
+        held_out = set(self.test)
+        return [row for row in range(len(self.texts)) if row not in held_out]
 
 
 def read_table(desk: Path, spec: Mapping[str, Any]) -> "OwnTable":
@@ -95,9 +137,16 @@ def _sample(name: str) -> Rows:
     return Rows(dataset.load("train"), test, (), dataset.info.title)
 
 
-def write_kept(file: Path, test: "LabelledTexts", examples: Sequence[str]) -> None:
-    """Keep the test rows of a model and some texts to try, for the pages that show it."""
-    labels = [test.classes[label] for label in test.labels]
-    values = {"texts": list(test.texts), "labels": labels, "examples": list(examples)}
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    file.write_text(json.dumps(values), encoding="utf-8")
+def write_kept(folder: Path, name: str, kept: KeptRows, examples: Sequence[str]) -> None:
+    """Keep the rows of a model and some texts to try, for the pages that show it: test rows apart, since these are
+    read again and again."""
+    test = {"texts": kept.test_texts, "labels": kept.test_labels, "places": kept.test_places, "examples": examples}
+    folder.mkdir(mode=0o700, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")
+    (folder / f"{name}.rows.json").write_text(json.dumps(asdict(kept)), "utf-8")
+
+
+def read_kept(folder: Path, name: str) -> KeptRows | None:
+    """The rows that were kept with a model; None for one that was not trained here."""
+    found = files.read(folder / f"{name}.rows.json")
+    return None if found is None else KeptRows(**found)

@@ -2,11 +2,11 @@
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from txcls.app.jobs import files
-from txcls.app.jobs.own_files import Rows, labelled_rows, write_kept
+from txcls.app.jobs.own_files import KeptRows, Rows, labelled_rows, write_kept
 from txcls.app.jobs.worker import Job
 from txcls.app.limits import limits
 
@@ -29,28 +29,34 @@ def run(job: Job) -> dict[str, Any]:
         "notes": [*rows.notes, *plan.notes],
         "forecast": plan.forecast,
         "epochs": plan.epochs,
+        "runs": plan.config.train.runs,
         "steps": plan.steps,
         "tokens_per_second": plan.tokens_per_second,
+        "threads": plan.threads,
         "training": plan.n_training,
         "validation": plan.n_validation,
+        "unused": len(plan.unused),
         "test": plan.n_test,
         "classes": len(plan.classes),
     }
     if job.spec.get("only_plan"):
         return about
     files.write(job.folder / "plan.json", about)
-    return about | _trained(job, plan)
+    return about | _trained(job, plan, _kept_rows(rows, plan, job.spec))
 
 
 def _planned(job: Job, rows: Rows) -> "OwnPlan":
     from txcls.training.own import plan_own
+    from txcls.training.speed import Speed
 
     minutes = min(float(job.spec["minutes"]), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
-    return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source)
+    known = job.spec.get("speed")  # threads and tokens per second, as an earlier plan for these rows measured them
+    speed = None if known is None else Speed(int(known[0]), float(known[1]), ((int(known[0]), float(known[1])),))
+    return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source, speed=speed)
 
 
-def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
+def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:
     from txcls.training.own import train_own
 
     out = job.desk / "own" / str(job.spec["as"])
@@ -75,7 +81,7 @@ def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
         shutil.rmtree(out, ignore_errors=True)
         shutil.rmtree(out.with_name(f"{out.name}.training"), ignore_errors=True)
         raise
-    write_kept(job.desk / "kept" / f"{out.name}.json", plan.test, _examples(plan.test.texts, plan.test.labels))
+    write_kept(job.desk / "kept", out.name, kept, _examples(plan.test.texts, plan.test.labels))
     return {
         "name": out.name,
         "comparison": result.comparison.to_dict(),
@@ -84,6 +90,20 @@ def _trained(job: Job, plan: "OwnPlan") -> dict[str, Any]:
         "stopped_early": result.stopped_early,
         "asked_to_stop": job.is_stopped,
     }
+
+
+def _kept_rows(rows: Rows, plan: "OwnPlan", spec: Mapping[str, Any]) -> KeptRows:
+    """What is kept of the rows that a plan trains on."""
+    classes = rows.train.classes
+    given = plan.test if plan.given_test else plan.test.subset([])
+    return KeptRows(
+        texts=list(rows.train.texts),
+        labels=[classes[label] for label in rows.train.labels],
+        places=list(rows.places),
+        test=[int(row) for row in plan.test_rows],
+        given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
+        spec={name: spec[name] for name in ("file", "names", "text_column", "label_column") if name in spec},
+    )
 
 
 class _Teller:

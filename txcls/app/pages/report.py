@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import answering, compute_report, layout, lecture, pages, report_influence, report_rows, uploads
+from txcls.app import (
+    answering,
+    compute_report,
+    layout,
+    lecture,
+    pages,
+    report_influence,
+    report_labels,
+    report_rows,
+    uploads,
+)
 from txcls.app.charts import chart
 from txcls.app.limits import limits
 from txcls.app.markdown import plain
@@ -13,6 +23,7 @@ from txcls.errors import DataError, TxclsError
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
 
 if TYPE_CHECKING:
+    from txcls.app.compute_report import TableReport
     from txcls.report import Report
 
 LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
@@ -31,12 +42,14 @@ def main() -> None:
     stored = compute_report.stored(opened.source)
     of_table = _own_table(opened)
     # Test rows take seconds, so that they come last, unless nothing is stored.
-    measured = of_table or (None if stored.figures else _of_test_rows(opened))
+    measured = of_table.report if of_table else (None if stored.figures else _of_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
+        if of_table is not None and of_table.n_learned:
+            _warn_of_learned(opened, of_table)
         _headline(report, classifier.checkpoint.metrics if of_table is None else {})
         if len(report.history) > 1:
-            _curves(opened, report)
+            _curves(opened, report, classifier.checkpoint.config.train.runs)
     if report.figures:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
@@ -44,16 +57,21 @@ def main() -> None:
         if any(one["n"] for one in report.figures.get("reliability", ())):  # a slide without anything cannot be shown
             with lecture.slide(lecture.CLASSES):
                 _reliability(opened, report)
-        if any(report.figures.get(field) for field in ("by_length", "by_unknown", "order")):
+        if report.figures.get("order") or any(
+            len(report.figures.get(field, ())) > 1 for field in ("by_length", "by_unknown")
+        ):
             with lecture.slide(lecture.WORDS):
                 _groups(opened, report)
     if measured is None and stored.figures:
         measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
         report_rows.draw(opened, measured, of_table=of_table is not None)
+        if not lecture.is_on():
+            report_labels.draw(opened, measured.answers, of_table)
     report_influence.draw(opened, classifier)
     layout.close_page(opened, LINKS)
     report_rows.open_chosen()
+    report_labels.train_chosen()
 
 
 # The rows
@@ -63,22 +81,22 @@ def _table_key(opened: layout.Page) -> str:
     return f"report_table_{opened.source.name}_{opened.source.state}"
 
 
-def _own_table(opened: layout.Page) -> "Report | None":
+def _own_table(opened: layout.Page) -> "TableReport | None":
     """The report on the table that this visitor has uploaded; None without one. Draws what uploads it."""
     key = _table_key(opened)
-    found = st.session_state.get(key)
+    found: TableReport | None = st.session_state.get(key)
     if lecture.is_on():
-        return found[0] if found else None
+        return found
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if found is not None:
-            for note in found[1]:
+            for note in found.notes:
                 st.caption(plain(note))
             st.button("Back to the test rows", key="report_back", on_click=lambda: st.session_state.pop(key, None))
         elif why := uploads.refusal():
             st.info(why)
         else:
             _upload(opened, key)
-    return None if found is None else found[0]
+    return found
 
 
 def _upload(opened: layout.Page, key: str) -> None:
@@ -102,6 +120,15 @@ def _upload(opened: layout.Page, key: str) -> None:
         st.error(plain(str(error)))
         return
     st.rerun()
+
+
+def _warn_of_learned(opened: layout.Page, found: "TableReport") -> None:
+    """Figures on rows that were learned say nothing of others."""
+    n = len(found.report.answers or ())
+    st.warning(
+        f"**{plain(opened.info.name)} learned from {found.n_learned:,} of these {n:,} rows**, so figures look "
+        "better than on other texts. Its test rows tell how good it is."
+    )
 
 
 def _of_test_rows(opened: layout.Page) -> "Report | None":
@@ -154,7 +181,7 @@ def _percent(share: float) -> str:
     return f"{share:.1%}".replace("%", " %")
 
 
-def _curves(opened: layout.Page, report: "Report") -> None:
+def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
     st.subheader("Learning curves", anchor=False)
     kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = kept.get("validation_accuracy")
@@ -165,6 +192,8 @@ def _curves(opened: layout.Page, report: "Report") -> None:
         alt=f"Loss and accuracy over {len(report.history)} validations of the training{said}",
         file_name=f"{opened.view.checkpoint}-training",
     )
+    if runs > 1:
+        st.caption(f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier.")
 
 
 def _confusion(opened: layout.Page, report: "Report") -> None:
@@ -256,7 +285,7 @@ def _groups(opened: layout.Page, report: "Report") -> None:
         ("by_unknown", "share of unknown tokens", "{:.0%}", "Unknown words"),
     ):
         slices = figures.get(field, ())
-        if slices:
+        if len(slices) > 1:  # one group is all rows
             names = [group_name(one, form) for one in slices]
             parts.append((title, what, names, [one["accuracy"] for one in slices], [one["n"] for one in slices], field))
     if order := figures.get("order"):

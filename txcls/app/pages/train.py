@@ -18,7 +18,7 @@ from txcls.app import (
     training_view,
     uploads,
     waiting,
-)  # fmt: skip
+)
 from txcls.app.jobs import running
 from txcls.app.jobs.own_files import SAMPLES
 from txcls.app.limits import limits
@@ -35,6 +35,7 @@ def main() -> None:
     opened = layout.open_plain_page(pages.TRAIN)
     st.html(table_html.STYLE)
     read = own.job("read")
+    _where_it_is(read)
     with lecture.slide():
         st.subheader("1 · Your labelled texts", anchor=False)
         _table(read)
@@ -44,12 +45,12 @@ def main() -> None:
             survey_view.charts(read.result)
         survey_view.problems(read.result, unit=str(read.result["unit"]), rows_file=_rows_file())
         with lecture.slide():
-            st.subheader("3 · Train", anchor=False)
+            st.subheader("3 · Train", anchor="training")
             _training(read)
     trained = own.job("train")
     if trained.status == "done":
         with lecture.slide():
-            st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor=False)
+            st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor="result")
             training_view.result(opened, trained.result)
     if compute.own_names():
         with lecture.slide():
@@ -58,6 +59,15 @@ def main() -> None:
     _open_model()
     _privacy()
     layout.close_page(opened, LINKS)
+
+
+def _where_it_is(read: running.JobState) -> None:
+    """A line at the top for who comes back to a training that runs, or to its result, far below."""
+    trained = own.job("train")
+    if trained.is_active and read.status == "done":
+        st.markdown("Your training runs: [see how far it is](#training)")
+    elif trained.status == "done":
+        st.markdown(f"Your classifier **{plain(str(trained.result['name']))}** is ready: [its result](#result)")
 
 
 # The table
@@ -138,11 +148,11 @@ def _columns(read: running.JobState) -> None:
     with st.container(horizontal=True):
         for field, title in (("text_column", "Column of the texts"), ("label_column", "Column of the labels")):
             key = f"{field}_box"
-            st.session_state[key] = found.get(field) or read.spec.get(field)
+            st.session_state[key] = chosen = found.get(field) or read.spec.get(field)
             st.selectbox(
                 title,
                 names,
-                index=None,
+                index=None if chosen is None else 0,  # a column that was found can be changed, not taken away
                 key=key,
                 on_change=_columns_changed,
                 args=(dict(read.spec),),
@@ -191,8 +201,8 @@ def _training(read: running.JobState) -> None:
     if most > 1:
         minutes = int(
             st.slider(
-                "Time budget, in minutes", 1, most, min(FIRST_MINUTES, most), key="minutes", persist_state="session",
-                width=420,
+                "Time budget, in minutes", 1, most, min(_last_minutes(), most), key="minutes",
+                persist_state="session", width=420,
             )
         )  # fmt: skip
     else:
@@ -201,6 +211,12 @@ def _training(read: running.JobState) -> None:
     spec = _spec(read, minutes)
     can = _forecast(spec)
     st.button("Train", key="start_training", type="primary", on_click=_train, args=(spec,), disabled=not can)
+
+
+def _last_minutes() -> int:
+    """The budget that this visitor chose last, which a reload finds with the jobs."""
+    asked = [own.job(kind).spec.get("minutes") for kind in ("plan", "train")]
+    return next((int(one) for one in asked if one), FIRST_MINUTES)
 
 
 def _spec(read: running.JobState, minutes: int) -> dict[str, Any]:
@@ -217,24 +233,36 @@ def _forecast(spec: dict[str, Any]) -> bool:
     """
     wanted = {**spec, "only_plan": True}
     plan = own.job("plan")
-    if dict(plan.spec) != wanted or plan.status == "cancelled":
+    asked = {name: value for name, value in plan.spec.items() if name != "speed"}
+    if asked != wanted or plan.status == "cancelled":
         if plan.is_active:
             waiting.cancel("plan")
         else:
-            waiting.start("plan", wanted)
+            same_rows = {**asked, "minutes": 0} == {**wanted, "minutes": 0}
+            known = [plan.result.get(name) for name in ("threads", "tokens_per_second")] if same_rows else []
+            waiting.start("plan", {**wanted, "speed": known} if all(known) and known else wanted)  # measured once
         plan = own.job("plan")
     if plan.is_active:
         waiting.watch("plan", _planning, key="watch_plan")
     elif plan.status == "done":
         found = plan.result
-        st.markdown(
-            f"Forecast: **{own.clock(found['forecast'])}**, {found['epochs']} epochs over {found['training']:,} rows; "
-            f"{found['test']:,} other rows test the result. This server reads "
-            f"{found['tokens_per_second']:,.0f} tokens per second in training."
-        )
+        st.markdown(_forecast_of(found))
     else:
         waiting.failure(plan)
     return plan.status != "failed"
+
+
+def _forecast_of(found: Mapping[str, Any]) -> str:
+    """A plan in sentences."""
+    epochs = f"{found['epochs']} epoch{'s' * (found['epochs'] != 1)}"
+    if found.get("runs", 1) > 1:
+        epochs = f"{found['runs']} runs of {epochs}"
+    left_out = f" {found['unused']:,} rows do not fit into this time and are left out." if found.get("unused") else ""
+    return (
+        f"Forecast: **{own.clock(found['forecast'])}** for {epochs} over {found['training']:,} rows; "
+        f"{found['validation']:,} others fit the calibration, {found['test']:,} test the result.{left_out} This server "
+        f"reads {found['tokens_per_second']:,.0f} tokens per second in training."
+    )
 
 
 def _planning(now: running.JobState) -> None:

@@ -1,0 +1,129 @@
+"""The page Report for a classifier that a visitor has trained: it knows the rows that it was made of."""
+
+import csv
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.app.drawn import open_page, words_of
+from tests.app.jobs.conftest import put
+from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from txcls.app import compute, compute_report, own
+from txcls.app.jobs import running
+from txcls.app.jobs.desks import Desk
+from txcls.app.jobs.own_files import KeptRows, write_kept
+from txcls.checkpoint import save_checkpoint
+from txcls.config import DataConfig
+from txcls.errors import DataError
+
+pytestmark = pytest.mark.usefixtures("jobs_folder")
+
+NAME = f"{own.PREFIX}letters"
+ROWS = [(f"{text} {n}", CLASSES[k % 4]) for n in range(6) for k, text in enumerate(TEXTS)]
+HELD_OUT = list(range(0, len(ROWS), 5))
+FILE = "id,body,kind\n" + "".join(f'{n},"{text}",{label}\n' for n, (text, label) in enumerate(ROWS, start=100))
+QUIET = {"on_rows": lambda done, total: None}
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A desk with a classifier, its rows, and the table that they are from."""
+    made = Desk.new()
+    plain = make_checkpoint(made.own / "letters")
+    data = DataConfig(dataset="table", text_column="body", label_column="kind")
+    save_checkpoint(replace(plain, config=plain.config.model_copy(update={"data": data})))
+    spec = {**put(made, "table.csv", FILE), "text_column": "body", "label_column": "kind"}
+    texts, labels = ([row[n] for row in ROWS] for n in (0, 1))
+    kept = KeptRows(texts, labels, list(range(2, len(ROWS) + 2)), HELD_OUT, ((), ()), spec)
+    write_kept(made.folder / "kept", "letters", kept, texts[:2])
+    return made
+
+
+@pytest.fixture(name="session")
+def _session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> compute.Source:
+    """The classifier, as this visitor's session finds it."""
+    monkeypatch.setattr(own, "desk", lambda: desk)
+    return compute.source(NAME)
+
+
+def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(desk: Desk) -> None:
+    app = open_page("report", job=desk.token, checkpoint=NAME)
+    (table,) = (one.value for one in app.dataframe if "label's probability" in one.value)
+    assert len(table)
+    for row, text in zip(table["row"], table["text"], strict=True):
+        assert ROWS[row - 2][0] == text and row - 2 in HELD_OUT
+
+
+def test_the_linear_model_learns_from_the_other_rows(desk: Desk, session: compute.Source) -> None:
+    app = open_page("report", job=desk.token, checkpoint=NAME)
+    app.button(key="report_peer").click().run()
+    assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in words_of(app)
+    assert not any("--data" in one.value for one in app.info)
+
+
+def test_training_rows_leave_out_those_held_out(session: compute.Source) -> None:
+    rows = compute_report.training_rows(session)
+    assert list(rows.texts) == [text for n, (text, _) in enumerate(ROWS) if n not in HELD_OUT]
+    assert [rows.classes[label] for label in rows.labels] == [b for n, (_, b) in enumerate(ROWS) if n not in HELD_OUT]
+
+
+def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
+    desk: Desk, session: compute.Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import streamlit as st
+
+    app = open_page("report", job=desk.token, checkpoint=NAME)
+    assert "All rows of your table" in words_of(app)
+
+    def edit(frame: Any, **_: Any) -> Any:
+        frame["corrected"] = ["Sports", None, *frame["corrected"][2:]]
+        return frame
+
+    monkeypatch.setattr(st, "data_editor", edit)
+    doubted = [{"row": n, "text": ROWS[n][0], "label": ROWS[n][1]} for n in (2, 7)]
+    monkeypatch.setattr("txcls.report.suspect_rows", lambda rows, probabilities: [_suspect(**one) for one in doubted])
+    app.button(key="report_suspects").click().run()
+    assert not app.exception, app.exception
+    said = words_of(app)
+    assert f"**2** of {len(ROWS)} labels look wrong" in said
+    assert "1 label corrected, 1 row dropped" in said
+    app.button(key="report_train_corrected").click().run()
+    assert not app.exception, app.exception
+    found = running.state(desk, "read").spec
+    assert found["label_column"] == "kind" and list(found["names"].values()) == ["my table-corrected.csv"]
+    corrected = list(csv.DictReader(io.StringIO((desk.folder / found["file"]).read_text("utf-8-sig"))))
+    assert len(corrected) == len(ROWS) - 1 and list(corrected[0]) == ["id", "body", "kind"]
+    by_id = {row["id"]: row["kind"] for row in corrected}
+    assert by_id["102"] == "Sports" and "107" not in by_id and by_id["103"] == ROWS[3][1]
+
+
+def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(desk: Desk) -> None:
+    spec = put(desk, "sums.csv", "body,kind\n=1+1,a\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(9)))
+    spec |= {"text_column": "body", "label_column": "kind"}
+    safe = compute_report.corrected_table(desk.folder, spec, {3: "b", 4: ""}).decode("utf-8-sig").splitlines()
+    same = compute_report.corrected_table(desk.folder, spec, {3: "b", 4: ""}, spreadsheet_safe=False)
+    assert safe[:3] == ['"body","kind"', '"\'=1+1","a"', '"text 0","b"'] and len(safe) == 10
+    assert same.decode("utf-8-sig").splitlines() == [safe[0], '"=1+1","a"', *safe[2:]]
+
+
+def _suspect(row: int, text: str, label: str) -> Any:
+    from txcls.report import SuspectRow
+
+    return SuspectRow(row, text, label, "World", 0.1, 0.9)
+
+
+def test_a_table_of_rows_that_it_learned_is_told_apart(session: compute.Source) -> None:
+    found = compute_report.on_own_table(session, "again.csv", FILE.encode(), **QUIET)
+    assert found.n_learned == len(ROWS) - len(HELD_OUT)
+    held_out = "body,kind\n" + "".join(f'"{ROWS[n][0]}",{ROWS[n][1]}\n' for n in HELD_OUT)
+    assert compute_report.on_own_table(session, "other.csv", held_out.encode(), **QUIET).n_learned == 0
+
+
+def test_without_its_rows_a_sentence_says_so(desk: Desk, session: compute.Source) -> None:
+    for file in (desk.folder / "kept").iterdir():
+        file.unlink()
+    assert "not on this machine" in compute_report.why_no_rows(session)
+    with pytest.raises(DataError, match="comes without its rows"):
+        compute_report.training_rows(session)
