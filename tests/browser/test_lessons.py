@@ -169,6 +169,66 @@ def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after
     expect(shown).to_contain_text("The answer:")
 
 
+def picture_of(page: Page) -> Locator:
+    return page.locator(".st-key-machine .picture")
+
+
+def test_the_picture_of_a_step_is_that_of_its_text_where_the_step_before_has_the_same_page(
+    visitor: Page, shipped: Server
+) -> None:
+    steps = find_lesson("errors").steps
+    assert steps[3].page == steps[4].page and steps[3].checkpoint == steps[4].checkpoint
+    begin(visitor, shipped, "errors", 4, mode="lecture")
+    for step in (steps[3], steps[4]):
+        expect(picture_of(visitor)).to_have_attribute("data-read", step.text)
+        for _ in range(3):
+            press_next(visitor)
+            settle(visitor)
+
+
+def test_the_film_of_a_step_is_at_the_training_step_that_it_is_about(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "training", mode="lecture")
+    for number, step in enumerate(find_lesson("training").steps[:3], 1):
+        expect(visitor.locator(".bar .count")).to_have_text(f"{number} / 5")
+        press_next(visitor)
+        expect(visitor.locator(".film .where")).to_contain_text(f"Step {step.state['training_step']} ")
+        press_next(visitor)
+        press_next(visitor)
+    begin(visitor, shipped, "training", 2)
+    press_next(visitor)
+    expect(visitor.locator(".film .where")).to_contain_text("Step 130 ")
+    visitor.locator(".film input[type=range]").fill("0")
+    visitor.wait_for_url(re.compile("training_step=0"))
+    visitor.reload()
+    expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
+    settle(visitor)
+    press_next(visitor)
+    expect(visitor.locator(".film .where")).to_contain_text("Step 0 ")
+
+
+def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: Page, shipped: Server) -> None:
+    visitor.goto("about:blank")
+    visitor.goto(f"{shipped.address}/?lesson=errors&step=1&mode=lecture", wait_until="commit")
+    visitor.wait_for_function("!!window.txclsLecture?.keeper")
+    for _ in range(5):
+        press_next(visitor)
+    expect(visitor.locator(".bar .count")).to_have_text("1 / 6")
+    settle(visitor)
+    expect(visitor.locator('.st-key-slide_0[class*="st-key-slide_"]')).to_have_attribute("inert", "")
+    slide = int(query(visitor).get("slide", "1"))
+    assert slide > 1
+    while slide < 3:
+        press_next(visitor)
+        slide += 1
+    for _ in range(5):  # the first turns; one of the others is taken when the next step is there
+        press_next(visitor)
+    expect(visitor.locator(".bar .count")).to_have_text("2 / 6")
+    visitor.wait_for_url(re.compile("step=2.*slide=2"))
+    settle(visitor)
+    visitor.wait_for_timeout(1000)
+    assert query(visitor)["step"] == "2" and query(visitor)["slide"] == "2"
+
+
 def test_words_are_dragged_by_keyboard(visitor: Page, shipped: Server) -> None:
     begin(visitor, shipped, "tokens", 2)
     words = visitor.locator(f"{PANEL} .bin-words button")

@@ -22,8 +22,8 @@ function start(section, film, data) {
   const first = find(".first input")
   const state = find(".state")
   const last = data.steps.length - 1
-  if (film.data?.model !== data.model) film.at = data.at
-  if (film.data?.model !== data.model || film.data?.tokens.join(" ") !== data.tokens.join(" ")) {
+  if (film.data?.opened !== data.opened) film.at = data.at
+  if (film.data?.opened !== data.opened || film.data?.tokens.join(" ") !== data.tokens.join(" ")) {
     film.seen = new Set()
     film.verdict = ""
   }
@@ -69,7 +69,7 @@ function start(section, film, data) {
     }
     find(".verdict").textContent = film.verdict
     play.textContent = film.timer ? "❚❚ Pause" : n === last ? "↺ Play again" : "▶ Play"
-    keepAddress(data.steps[n])
+    keepAddress(data.steps[n], data.steps[data.unsaid])
   }
 
   const figures = (n) => {
@@ -428,11 +428,12 @@ function showLens(list, data, n) {
 }
 
 let later
-function keepAddress(step) {
+/** Write the step into the address, unless it is the one that an address without a step means. */
+function keepAddress(step, unsaid) {
   clearTimeout(later)
   later = setTimeout(() => {
     const address = new URL(window.location.href)
-    if (step) address.searchParams.set("training_step", step)
+    if (step !== unsaid) address.searchParams.set("training_step", step)
     else address.searchParams.delete("training_step")
     if (address.href !== window.location.href) history.replaceState(history.state, "", address)
   }, 200)

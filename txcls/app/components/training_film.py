@@ -23,15 +23,18 @@ MOST = 2**16 - 1
 """What a weight of 1 is sent as."""
 
 
-def film_data(film: "TrainingFilm", classes: Sequence[str], *, model: str, tokens: Sequence[str], at: int) -> Any:
+def film_data(
+    film: "TrainingFilm", classes: Sequence[str], *, opened: str, tokens: Sequence[str], at: int, unsaid: int = 0
+) -> Any:
     """What the browser draws the film from; attention as 16-bit integers, so that two decimals are right.
 
     Args:
         film: with attention among `tokens`.
         classes: all C names.
-        model: identifies the model; another one begins at `at` again.
+        opened: identifies the model and what the page was opened by; another one begins at `at` again.
         tokens: in printable form.
         at: the state to begin with.
+        unsaid: the state that an address without a training step means.
     """
     from txcls.inspection.training_film import flips, questions
 
@@ -40,8 +43,9 @@ def film_data(film: "TrainingFilm", classes: Sequence[str], *, model: str, token
     sent = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
     place = {int(index): n for n, index in enumerate(sent)}
     return {
-        "model": model,
+        "opened": opened,
         "at": at,
+        "unsaid": unsaid,
         "steps": [row.step for row in film.rows],
         **{
             field: [getattr(row, field) for row in film.rows]
