@@ -80,7 +80,8 @@ def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
     """
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
     slides.append({"shows": (), "own_keys": False, "n": len(slides), "lesson": True, "hides_answer": hides_answer})
-    with st.container(key=f"slide_{len(slides) - 1}"):
+    n = len(slides) - 1
+    with st.container(key=f"slide_{n}"), st.container(key=f"lesson_slide_{n}"):
         yield
 
 

@@ -72,7 +72,7 @@ def draw_answer() -> None:
     words = words_in(place.language)
     with lecture.lesson_slide():
         st.subheader(solved.step.title, anchor=False)
-        st.markdown(f"{solved.step.question.ask}" if solved.step.question is not None else "")
+        st.markdown(f"**{place.step.question.ask.strip()}**")
         _said(lesson.answer_of(place), solved, words)
         if solved.step.room:
             _room(solved, words)
