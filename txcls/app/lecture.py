@@ -122,12 +122,12 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
     if (place := lesson.now()) is not None:
         n = len(place.lesson.steps)
         data |= {
-            "page": f"{info.name} {place.name} {place.at}{' covered' * lesson.is_covered()}",
+            "page": f"{info.name} {place.name} {place.at}{' open' * lesson.is_open()}",
             "slides": [] if is_broken else _slides_of_step(place),
             "at": None,
             "lesson": {"language": place.language, "title": place.lesson.title, "at": place.at, "of": n},
             "first": place.at == 0,
-            "last": place.at == n - 1 and not lesson.is_covered(),
+            "last": place.at == n - 1 and not lesson.is_open(),
         }
         bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0))
         return

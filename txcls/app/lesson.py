@@ -185,11 +185,11 @@ def go(at: int, *, language: str | None = None) -> None:
 
 
 def turn(by: int, *, to_its_end: bool = False) -> None:
-    """On or back by a step; a question that hides its page is shown its answer first."""
+    """On or back by a step; the answer to an open question is shown first."""
     place = now()
     if place is None:
         return
-    if by > 0 and is_covered():
+    if by > 0 and is_open():
         reveal()
         return
     go(place.at + by)
@@ -269,10 +269,15 @@ def reveal() -> None:
 def is_covered() -> bool:
     """Whether the page is hidden until the question is answered; never among slides, which come one by one."""
     place = now()
+    return place is not None and is_open() and place.step.question is not None and not place.step.question.look
+
+
+def is_open() -> bool:
+    """Whether the step's page has a question that is not answered yet; never among slides: the last has the answer."""
+    place = now()
     if place is None or state.shown_view().mode == "lecture" or st.session_state.get("_slides_of") is not place.page:
         return False
-    question = place.step.question
-    return question is not None and not question.look and answer_of(place) is None
+    return place.step.question is not None and answer_of(place) is None
 
 
 def code(place: Place) -> tuple[str, int, int]:

@@ -222,7 +222,7 @@ def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
     with st.container(horizontal=True, gap="small"):
         st.button(words["back"], key="lesson_back", disabled=place.at == 0, on_click=lesson.turn, args=(-1,))
         st.button(
-            words["next"], key="lesson_next", disabled=place.at == n - 1 and not lesson.is_covered(), type="primary",
+            words["next"], key="lesson_next", disabled=place.at == n - 1 and not lesson.is_open(), type="primary",
             on_click=lesson.turn, args=(1,),
         )  # fmt: skip
     st.caption(words["keys"])

@@ -3,7 +3,7 @@
 // Everything that comes from a checkpoint or a visitor is set as text, never as markup.
 
 import {Classifier} from "./classifier.js";
-import {element} from "./dom.js";
+import {element, speak, tr, translate} from "./dom.js";
 import {AttentionMap, classColours, drawScale, heatMap, percent, shortened, visible} from "./figures.js";
 import {LessonPanel} from "./lesson.js";
 import {Machine} from "./machine.js";
@@ -15,6 +15,14 @@ const LONGEST_LINKED_TEXT = 4000;
 
 const find = (id) => /** @type {any} */ (document.getElementById(id));
 const page = JSON.parse(find("page-data").textContent);
+if (page.lesson) {
+  speak(page.lesson.page);
+  translate(document.body);
+  document.documentElement.lang = page.lesson.spoken;
+  // What a checkpoint says about itself is in English.
+  for (const id of ["title", "facts", "models"]) find(id).lang = "en";
+  find("card").querySelector("div").lang = "en";
+}
 const map = new AttentionMap(find("map"));
 const machine = new Machine(find("picture"), {
   onSwitch: (head) => {
@@ -114,6 +122,7 @@ async function fetched(name) {
 
 /** Title, facts, examples, controls and card of a checkpoint. */
 function introduce({name, title, classes, config, card, examples, means}) {
+  machine.name = name;
   find("title").textContent = title || name;
   find("facts").textContent = [
     ...(card.accuracy ? [`${card.accuracy[0]} right on ${card.accuracy[1]} ${card.accuracy[2]} texts`] : ["not evaluated"]),
@@ -164,9 +173,9 @@ function heads({n_layers, n_heads}) {
   find("heads").replaceChildren(...Array.from({length: n_layers}, (_, layer) => {
     const cells = Array.from({length: n_heads}, (_, head) => {
       const name = `${layer + 1}.${head + 1}`;
-      const button = element("button", {title: `Head ${head + 1} of layer ${layer + 1}`}, element("canvas"));
+      const button = element("button", {title: tr("Head {head}", {head: name})}, element("canvas"));
       button.type = "button";
-      button.setAttribute("aria-label", `Show head ${head + 1} of layer ${layer + 1}`);
+      button.setAttribute("aria-label", tr("Show head {head}", {head: name}));
       button.addEventListener("click", () => {
         view.head = [layer, head];
         drawMap();
@@ -174,7 +183,7 @@ function heads({n_layers, n_heads}) {
       });
       const box = element("input");
       box.type = "checkbox";
-      box.setAttribute("aria-label", `Head ${name} on`);
+      box.setAttribute("aria-label", tr("Head {head} on", {head: name}));
       box.addEventListener("change", () => {
         if (box.checked) view.off.delete(name);
         else view.off.add(name);
@@ -184,7 +193,7 @@ function heads({n_layers, n_heads}) {
       cell.dataset.head = name;
       return cell;
     });
-    return element("div", {className: "layer"}, element("b", {text: `Layer ${layer + 1}`}), element("div", {}, ...cells));
+    return element("div", {className: "layer"}, element("b", {text: tr("Layer {layer}", {layer: layer + 1})}), element("div", {}, ...cells));
   }));
 }
 
@@ -203,7 +212,7 @@ async function answer() {
   Object.assign(shown, found);
   draw();
   const took = performance.now() - began;
-  find("took").textContent = `Read and drawn in ${took.toFixed(took < 10 ? 1 : 0)} ms.`;
+  find("took").textContent = tr("Read and drawn in {ms} ms.", {ms: took.toFixed(took < 10 ? 1 : 0)});
   document.documentElement.dataset.answered = String(++turn);
 }
 
@@ -234,14 +243,14 @@ function drawAnswer() {
   place.className = "";
   if (!pass.trace) {
     place.className = "quiet";
-    say(place, view.text.trim() ? "After cleaning, no tokens are left of this text. A few words are enough."
-      : "Type a few words above, or pick one of the texts.");
+    say(place, view.text.trim() ? tr("After cleaning, no tokens are left of this text. A few words are enough.")
+      : tr("Type a few words above, or pick one of the texts."));
     return;
   }
   const [best] = pass.ranked;
   place.classList.toggle("outside", pass.outOfScope === true);
   place.replaceChildren(...(pass.outOfScope
-    ? ["? Probably none of these", element("small", {text: `nearest: ${visible(best.label)}, ${percent(best.probability)}`})]
+    ? [tr("? Probably none of these"), element("small", {text: tr("nearest: {label}", {label: `${visible(best.label)}, ${percent(best.probability)}`})})]
     : [visible(best.label), element("small", {text: percent(best.probability)})]));
 }
 
@@ -250,8 +259,8 @@ function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
     stories: classifier.description.stories});
-  say(find("bars-caption"), "Probabilities of all classes sum to 100 %; they were calibrated on validation texts."
-    + (changed ? " The orange marks show the answer with all heads on." : ""));
+  say(find("bars-caption"), tr("Probabilities of all classes sum to 100 %; they were calibrated on validation texts.")
+    + (changed ? ` ${tr("The orange marks show the answer with all heads on.")}` : ""));
 }
 
 /** The text as typed, its tokens marked, and shaded by their weight relative to the largest. */
@@ -282,7 +291,7 @@ function drawTokens() {
     if (weights) span.style.setProperty("--weight", String(weights[place] / largest));
     span.classList.toggle("unknown", token.isUnknown);
     span.classList.toggle("query", place === view.query);
-    span.title = `${visible(token.text)}${token.isUnknown ? " (unknown to the model)" : ""}`
+    span.title = `${visible(token.text)}${token.isUnknown ? ` (${tr("unknown to the model")})` : ""}`
       + (weights ? `: ${weights[place].toFixed(3)}` : "");
     return span;
   }
@@ -290,17 +299,17 @@ function drawTokens() {
   const words = tokens.filter((token) => !token.isSpecial), unknown = words.filter((token) => token.isUnknown).length;
   const said = [];
   if (view.query !== null) {
-    said.push(`The bluer a token, the more “${visible(tokens[view.query].text)}” attends to it in head ${name(view.head)}.`
-      + " Click the framed token again to stop.");
+    said.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to stop.",
+      {word: visible(tokens[view.query].text), head: name(view.head)}));
   } else if (pooling) {
-    said.push(`${words.length} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it`
-      + " attends to.");
+    said.push(tr("{n} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it attends to.",
+      {n: words.length}));
   } else {
-    said.push(`${words.length} tokens. Click one to see what it attends to.`);
+    said.push(tr("{n} tokens. Click one to see what it attends to.", {n: words.length}));
   }
-  if (unknown && unknown === words.length) said.push("Every token is unknown to this model, so its answer means nothing.");
-  else if (unknown) said.push(`${unknown} ${unknown === 1 ? "token is" : "tokens are"} unknown to the model (dashed).`);
-  if (truncatedAt !== null) said.push(`It reads ${classifier.encoder.maxLength} tokens at most; the rest of the text is not read.`);
+  if (unknown && unknown === words.length) said.push(tr("Every token is unknown to this model, so its answer means nothing."));
+  else if (unknown) said.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
+  if (truncatedAt !== null) said.push(tr("It reads {n} tokens at most; the rest of the text is not read.", {n: classifier.encoder.maxLength}));
   say(find("tokens-caption"), said.join(" "));
 }
 
@@ -317,9 +326,10 @@ function drawLens() {
   if (others) {
     const colour = element("i");
     colour.style.background = "var(--other)";
-    legend.push(element("span", {}, colour, `${others} others`));
+    legend.push(element("span", {}, colour, tr("{n} others", {n: others})));
   }
-  find("lens").replaceChildren(element("div", {className: "legend"}, ...legend), ...states.map(({name, probabilities}) => {
+  find("lens").replaceChildren(element("div", {className: "legend"}, ...legend), ...states.map(({name: stateName, probabilities}) => {
+    const name = lensName(stateName);
     const parts = few.map(({index, label}) => {
       const part = element("span", {title: `${name}: ${visible(label)} ${percent(probabilities[index])}`});
       part.style.width = `${100 * probabilities[index]}%`;
@@ -332,6 +342,13 @@ function drawLens() {
     bar.setAttribute("aria-label", said);
     return element("div", {className: "state"}, element("span", {text: name}), bar);
   }));
+}
+
+/** The name of a state of the lens, in the page's language. @param {string} name */
+function lensName(name) {
+  const [, layer, kind] = /^layer (\d+): (.*)$/.exec(name) ?? [];
+  if (!layer) return tr("embeddings");
+  return kind === "attention" ? tr("layer {layer}: attention", {layer}) : tr("layer {layer}: feed-forward", {layer});
 }
 
 function drawHeads() {
@@ -362,17 +379,17 @@ function drawMap() {
   find("pan").hidden = count === n;
   find("window").max = String(n - count);
   find("window").value = String(shown.first);
-  say(find("window-text"), `tokens ${shown.first + 1} to ${shown.first + count} of ${n}`);
+  say(find("window-text"), tr("tokens {first} to {last} of {n}", {first: shown.first + 1, last: shown.first + count, n}));
   const [layer, head] = view.head;
   const marked = view.query === null ? null : {query: view.query, key: shown.key ?? -1};
   map.draw(classifier.pattern(pass.trace, layer, head), names, {first: shown.first, count, marked});
-  say(find("map-title"), `Attention of head ${head + 1} in layer ${layer + 1}`
-    + (view.off.has(name(view.head)) ? (view.how === "uniform" ? " (made even)" : " (switched off)") : ""));
+  say(find("map-title"), tr("Attention of head {head} in layer {layer}", {head: head + 1, layer: layer + 1})
+    + (view.off.has(name(view.head)) ? ` (${view.how === "uniform" ? tr("made even") : tr("switched off")})` : ""));
   for (const cell of find("heads").querySelectorAll(".head")) {
     cell.querySelector("button").setAttribute("aria-pressed", String(cell.dataset.head === name(view.head)));
   }
   find("map").setAttribute("aria-label",
-    `Heat map of ${n} by ${n} attention weights, head ${head + 1} of layer ${layer + 1}. Arrow keys choose a cell.`);
+    tr("Heat map of {n} by {n} attention weights, head {head} of layer {layer}. Arrow keys choose a cell.", {n, head: head + 1, layer: layer + 1}));
   drawReadout();
   drawTokens();
 }
@@ -385,9 +402,9 @@ function drawReadout() {
   if (view.query !== null) {
     const weights = row(view.query);
     if (shown.key !== null) {
-      parts.push(bold(view.query), " attends to ", bold(shown.key), ` with weight ${weights[shown.key].toFixed(3)}. Most: `);
+      parts.push(bold(view.query), ` ${tr("attends to")} `, bold(shown.key), ` ${tr("with weight {weight}. Most:", {weight: weights[shown.key].toFixed(3)})} `);
     } else {
-      parts.push(bold(view.query), " attends most to ");
+      parts.push(bold(view.query), ` ${tr("attends most to")} `);
     }
     const most = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 4);
     most.forEach((key, i) => parts.push(i ? ", " : "", bold(key), ` ${weights[key].toFixed(2)}`));
@@ -400,8 +417,8 @@ function drawReadout() {
       return total / n;
     });
     const key = received.indexOf(Math.max(...received));
-    parts.push("On average, tokens give ", bold(key), ` the most weight here: ${received[key].toFixed(2)}`
-      + ` (even weights would be ${(1 / n).toFixed(2)}).`);
+    parts.push(`${tr("On average, tokens give the most weight to")} `, bold(key),
+      ` ${tr("here: {weight} (even weights would be {even}).", {weight: received[key].toFixed(2), even: (1 / n).toFixed(2)})}`);
   }
   find("readout").replaceChildren(...parts);
 }
@@ -469,8 +486,8 @@ find("map").addEventListener("pointermove", (event) => {
   find("map").title = "";
   if (!cell || !shown.pass?.trace) return;
   const {tokens} = shown.pass.encoding;
-  find("map").title = `“${visible(tokens[cell.query].text)}” attends to “${visible(tokens[cell.key].text)}”: `
-    + row(cell.query)[cell.key].toFixed(3);
+  find("map").title = tr("“{query}” attends to “{key}”: {weight}", {query: visible(tokens[cell.query].text),
+    key: visible(tokens[cell.key].text), weight: row(cell.query)[cell.key].toFixed(3)});
 });
 find("map").addEventListener("keydown", (event) => {
   const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
@@ -498,14 +515,14 @@ function choose(cell) {
 
 find("link").addEventListener("click", async () => {
   history.replaceState(null, "", address());
-  let said = "Copied";
+  let said = tr("Copied");
   try {
     await navigator.clipboard.writeText(location.href);
   } catch { // not every browser lets a page opened from a disk
-    said = "It is in the address bar";
+    said = tr("It is in the address bar");
   }
-  say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? `${said}, without the long text` : said);
-  setTimeout(() => say(find("link"), "Copy link"), 2500);
+  say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? tr("{said}, without the long text", {said}) : said);
+  setTimeout(() => say(find("link"), tr("Copy link")), 2500);
 });
 find("theme").addEventListener("click", () => {
   view.theme = isDark() ? "light" : "dark";
@@ -521,7 +538,7 @@ function isDark() {
 function colour() {
   if (view.theme) document.documentElement.dataset.theme = view.theme;
   else delete document.documentElement.dataset.theme;
-  say(find("theme"), isDark() ? "Light" : "Dark");
+  say(find("theme"), isDark() ? tr("Light") : tr("Dark"));
   map.measure();
 }
 
@@ -554,7 +571,7 @@ function restore() {
 
 /** Load the chosen checkpoint and answer; `fresh` begins with one of its examples. */
 async function start(fresh) {
-  say(find("answer"), "Loading …");
+  say(find("answer"), tr("Loading …"));
   try {
     await load();
     if (!shown.classifier) return;
@@ -562,7 +579,7 @@ async function start(fresh) {
     await restore();
   } catch (error) {
     say(find("answer"), "");
-    say(find("problem"), `The model could not be loaded: ${error.message}.`);
+    say(find("problem"), tr("The model could not be loaded: {why}.", {why: error.message}));
   }
 }
 

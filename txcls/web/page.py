@@ -32,7 +32,7 @@ MODULES = (
     "ablation", "classifier",
 )  # fmt: skip
 """What computes, each module after those that it imports."""
-DRAWING = ("reader", "dom", "figures", "scene", "machine", "bins", "lesson", "page")
+DRAWING = ("reader", "dom", "figures", "saving", "scene", "machine", "bins", "lesson", "page")
 """What draws the page."""
 SETTINGS = (
     "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",

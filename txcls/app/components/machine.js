@@ -61,6 +61,7 @@ function newPicture(root) {
       if (picture.name !== name) {
         picture.reader = new Reader(unpack(file));
         picture.name = name;
+        picture.machine.name = picture.reader.classifier.description.name;
         picture.setStateValue("has", [...window.txclsClassifiers.keys()]);
       }
       picture.read(picture.area()?.value ?? text);

@@ -14,7 +14,7 @@ from txcls.app.components.register import read
 from txcls.web.page import MODULES, script
 
 _WEB = Path(__file__).parent.parent.parent / "web"
-_script = script((*MODULES, "reader", "dom", "figures", "scene", "machine"))
+_script = script((*MODULES, "reader", "dom", "figures", "saving", "scene", "machine"))
 _machine = st.components.v2.component(
     "txcls_machine",
     html='<div class="picture"></div>',

@@ -54,6 +54,7 @@ def _film(opened: layout.Page, checkpoint: "Checkpoint") -> None:
     data = film_data(
         film,
         checkpoint.classes,
+        name=opened.view.checkpoint,
         opened=f"{opened.source.name} {opened.source.state} {lesson.opening()}",
         tokens=[visible(token.text[:40]) for token in tokens[shown]],
         at=int(np.abs(steps - opened.view.training_step).argmin()),
