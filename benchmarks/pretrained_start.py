@@ -4,10 +4,9 @@
 
 A SET is a data set's name or a table with the columns `text` and `label`. The recipe is that of the preset `own`,
 changed by `--set`. "same form" has the encoder's sizes and tokenizer, so that only pre-training differs; "own words"
-reads the words of the rows at hand, as the preset does without --init, from random vectors or from vectors counted in
-these rows (`train.start_vectors=company`). The linear model is a support vector machine over TF-IDF of words, signs and
-pairs of them, with C from 0.25 to 1. Every column is the best of what was tried on the same validation rows; test rows
-are not read. Sets that are not on this machine are passed over.
+reads the words of the rows at hand, as the preset does without --init. The linear model is a support vector machine
+over TF-IDF of words, signs and pairs of them, C from 0.25 to 1. Every column is the best of what was tried on the same
+validation rows; test rows are not read. Sets that are not on this machine are passed over.
 """
 
 import argparse
@@ -38,7 +37,7 @@ MOST_VALIDATED = 3000
 """Validation rows that are read at most."""
 STRENGTHS = (0.25, 0.5, 1.0)
 """C of the linear model."""
-COLUMNS = ("encoder", "same form, random", "own words, random", "own words, counted", "linear")
+COLUMNS = ("encoder", "same form, random", "own words, random", "linear")
 
 
 def sample(rows: LabelledTexts, n: int) -> LabelledTexts:
@@ -78,7 +77,6 @@ def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str]
         (same_form, encoder),
         (same_form, None),
         (own, None),
-        (own.with_settings(["train.start_vectors=company"]), None),
     )
     cells = []
     for column, (config, init) in zip(COLUMNS, starts, strict=False):

@@ -234,6 +234,12 @@ def test_a_full_disk_leaves_the_old_checkpoint(
     load_checkpoint(checkpoint.path)
 
 
+def test_a_setting_that_was_withdrawn_is_passed_over(checkpoint: Checkpoint) -> None:
+    assert checkpoint.path is not None
+    edit_json("config.json", lambda config: config["train"].update(start_vectors="company"))(checkpoint.path)
+    assert load_checkpoint(checkpoint.path).config == checkpoint.config
+
+
 def test_saving_where_a_file_stands_is_refused(checkpoint: Checkpoint, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(CheckpointError, match="cannot save checkpoint"):

@@ -389,28 +389,40 @@ def test_labels_and_names_cannot_command_the_terminal(run, tmp_path: Path) -> No
     assert long.code == 2 and len(long.err) < 2500
 
 
-@pytest.mark.slow
-def test_ctrl_c_while_data_are_read_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
+def started(*arguments: str, folder: Path, imports: str = "txcls.cli") -> "subprocess.Popen[str]":
+    """The command in a process of its own, which has imported this module and heeds Ctrl-C."""
     # A shell that starts the tests in the background has them, and what they start, ignore Ctrl-C.
-    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += "from txcls import cli; print('ready', flush=True); cli.main()"
-    arguments = ["train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made"]
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += f"from txcls import cli; import {imports}; print('ready', flush=True); cli.main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
-        cwd=tmp_path,
-        env=environment,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    return process
+
+
+def said_on_ctrl_c(process: "subprocess.Popen[str]") -> str:
+    """The last line that the command prints when Ctrl-C ends it."""
+    process.send_signal(signal.SIGINT)
+    _, problem = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in problem
+    return problem.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_data_are_read_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
+    process = started(
+        "train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made", folder=tmp_path
+    )
     descriptors = Path(f"/proc/{process.pid}/fd")
     while not any(one.is_symlink() and one.readlink() == table for one in descriptors.iterdir()):
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, problem = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in problem and problem.splitlines()[-1] == cli.STOPPED
+    assert said_on_ctrl_c(process) == cli.STOPPED

@@ -1,10 +1,6 @@
 """`txcls train FILE` and `txcls evaluate --data FILE`: from a person's own table to an answer, without a setting."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,7 +12,7 @@ from txcls.checkpoint import load_checkpoint
 from txcls.training import speed
 from txcls.training.run_folder import state_file
 
-from .test_cli import Ran, run, txcls  # noqa: F401  # run is a fixture
+from .test_cli import Ran, run, said_on_ctrl_c, started, txcls  # noqa: F401  # run is a fixture
 
 UP, DOWN = ["good", "fine", "nice", "lovely"], ["bad", "awful", "poor", "dreadful"]
 MESSAGES = [
@@ -191,23 +187,9 @@ def test_a_messy_table_is_shown_as_it_would_be_learned(run, tmp_path: Path) -> N
 def test_ctrl_c_while_ones_own_file_is_read_says_so_in_a_sentence(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 1_000_000, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += "from txcls import cli; import txcls.data.own_rows; print('ready', flush=True); cli.main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "train", str(table), "--out", "made"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.own_rows")
     time.sleep(1.0)  # it reads for many seconds
-    process.send_signal(signal.SIGINT)
-    _, problem = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in problem
-    assert problem.splitlines()[-1] == "stopped by Ctrl-C while reading; nothing was written"
+    assert said_on_ctrl_c(process) == "stopped by Ctrl-C while reading; nothing was written"
     assert not (tmp_path / "made").exists()
 
 

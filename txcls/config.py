@@ -199,8 +199,6 @@ class DataConfig(Section):
 class TrainConfig(Section):
     """How `txcls.training` fits a model."""
 
-    start_vectors: Literal["random", "company"] = "random"
-    """Initial token embeddings: random, or from word co-occurrence in the training texts."""
     epochs: int = Field(5, ge=1, le=10_000)
     """Passes over the training rows, unless early stopping ends training sooner."""
     min_steps: int = Field(0, ge=0)

@@ -131,6 +131,10 @@ def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
+WITHDRAWN = frozenset({"start_vectors"})
+"""Settings of training that checkpoints of earlier versions name: what they did is in the weights."""
+
+
 def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Calibration, ScopeRule | None]:
     """The settings, calibration and out-of-scope rule in the values of a config.json.
 
@@ -146,6 +150,8 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
         )
     calibration = values.pop("calibration", None)
     scope = values.pop("scope", None)
+    if isinstance(values.get("train"), dict):
+        values["train"] = {name: value for name, value in values["train"].items() if name not in WITHDRAWN}
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")

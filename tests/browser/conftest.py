@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -113,9 +114,10 @@ def browser() -> "Iterator[Browser]":
         started.close()
 
 
-@pytest.fixture
-def context(browser: "Browser", server: Server) -> "Iterator[BrowserContext]":
-    opened = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+@contextmanager
+def watched(browser: "Browser", server: Server, **settings: Any) -> "Iterator[BrowserContext]":
+    """A visitor's browser; afterwards, errors in its pages, foreign requests and the complaints of the server fail."""
+    opened = browser.new_context(**settings)
     opened.set_default_timeout(PATIENCE_MS)
     watch = Watch()
     opened.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
@@ -124,6 +126,12 @@ def context(browser: "Browser", server: Server) -> "Iterator[BrowserContext]":
     opened.close()
     assert not watch.problems
     assert not server.complaints()[before:]
+
+
+@pytest.fixture
+def context(browser: "Browser", server: Server) -> "Iterator[BrowserContext]":
+    with watched(browser, server, viewport={"width": 1280, "height": 900}, accept_downloads=True) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -71,18 +71,23 @@ def serving(
                 wait_until_healthy(address, server, log)
             yield Served(address, server.pid)
         finally:
-            server.terminate()
-            try:
-                server.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            end(server)
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Have a process end, and kill it where it has not after ten seconds."""
+    process.terminate()
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def wait_until_healthy(address: str, server: "subprocess.Popen[bytes]", log: Path, *, seconds: float = 60) -> None:
     """Return as soon as the server answers; RuntimeError with its output where it ends or takes too long."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and server.poll() is None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and server.poll() is None:
         try:
             with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
                 return

@@ -6,14 +6,14 @@ Each page is opened once, and follows the theme of the system as that is switche
 import tomllib
 from collections.abc import Iterator
 from typing import Any, Literal
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.app.film import FILMED
-from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.conftest import Server, watched
 from tests.browser.server import ROOT
 from tests.browser.visiting import settle
 from tests.conftest import TEXTS
@@ -69,15 +69,8 @@ NEVER_JUDGED = [".js-plotly-plot .main-svg"]
 @pytest.fixture(scope="module")
 def visitor(browser: Browser, server: Server) -> Iterator[Page]:
     """One page for all addresses, so that the app's own files are loaded once."""
-    context = browser.new_context(reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE_MS)
-    watch = Watch()
-    context.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
-    before = len(server.complaints())
-    yield context.new_page()
-    context.close()
-    assert not watch.problems
-    assert not server.complaints()[before:]
+    with watched(browser, server, reduced_motion="reduce") as context:
+        yield context.new_page()
 
 
 @pytest.fixture(scope="module", params=PAGES, ids=lambda path: path or "classify")

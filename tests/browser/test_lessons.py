@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.exported import Open
 from tests.browser.server import serve
 from tests.browser.test_accessibility import findings
@@ -41,13 +41,8 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def visitor(browser: Browser, shipped: Server) -> Iterator[Page]:
     """One page for all lessons, so that the app's files and the checkpoints are loaded once."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE_MS)
-    watch = Watch()
-    context.on("page", lambda page: watch.on(page, urlsplit(shipped.address).netloc))
-    yield context.new_page()
-    context.close()
-    assert not watch.problems
+    with watched(browser, shipped, viewport={"width": 1280, "height": 800}, reduced_motion="reduce") as context:
+        yield context.new_page()
     assert not shipped.complaints()
 
 

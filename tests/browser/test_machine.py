@@ -19,7 +19,8 @@ from txcls.inspection.lens import class_lens
 from txcls.inspection.stories import MARKS, head_chips
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.predictor import Predictor
-from txcls.web.page import DRAWING, MODULES, export_page, packed, script
+from txcls.web.page import export_page, packed
+from txcls.web.sources import MODULES, PICTURE, script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -59,7 +60,7 @@ globalThis.ready = true;
 def scenes(browser: "Browser") -> "Iterator[Page]":
     """An empty page that holds the modules that compute scenes."""
     page = browser.new_page()
-    page.add_script_tag(type="module", content=script((*MODULES, *DRAWING[:-1])) + IN_THE_PAGE)
+    page.add_script_tag(type="module", content=script((*MODULES, *PICTURE)) + IN_THE_PAGE)
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()

@@ -21,7 +21,8 @@ from txcls.inspection.tracing import trace_text
 from txcls.listing import list_checkpoints
 from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
-from txcls.web.page import MODULES, describe, script, unsupported
+from txcls.web.page import describe, unsupported
+from txcls.web.sources import MODULES, script
 from txcls.web.tables import reading_tables
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.tiny import save_tiny_checkpoints
-from tests.browser.server import ROOT, Served, free_port, serving
+from tests.browser.server import ROOT, Served, end, free_port, serving
 from tests.deploy.proxy import find_haproxy
 
 CONFIG = ROOT / "deploy" / "haproxy.cfg"
@@ -54,18 +54,13 @@ def proxy(apps: list[Served], log: Path, **changed: str) -> Iterator[str]:
         wait_until_open(port, process, log)
         yield f"http://127.0.0.1:{port}"
     finally:
-        process.terminate()
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
 
 
 def wait_until_open(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
     """Return as soon as the port is open; RuntimeError with the output where the process ends or takes too long."""
-    end = time.monotonic() + 20
-    while time.monotonic() < end and process.poll() is None:
+    until = time.monotonic() + 20
+    while time.monotonic() < until and process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return

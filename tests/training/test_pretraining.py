@@ -148,11 +148,11 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
 
 
 @pytest.mark.parametrize("objective", ["classify", "masked"])
-def test_start_vectors_fit_embeddings_narrower_than_the_model(
+def test_embeddings_may_be_narrower_than_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objective: str
 ) -> None:
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
-    config = run_config(objective, model={**SMALL, "d_embedding": 8}).with_settings(["train.start_vectors=company"])
+    config = run_config(objective, model={**SMALL, "d_embedding": 8})
     made = (train if objective == "classify" else pretrain)(config, out=tmp_path / "made", max_steps=1)
     assert made.model.embeddings.token.weight.shape == (made.encoder.vocab_size, 8)
 

@@ -564,22 +564,28 @@ def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablatio
 
 @dataclass(frozen=True)
 class Explained:
-    """Attributions of a text's words, the overlaps of their strongest words, and the deletion curves."""
+    """Attributions of a text's words, and the overlaps of their strongest words."""
 
     explanation: "Explanation"
     overlaps: NDArray[np.float64]
-    curves: "DeletionCurves"
 
 
 @_shared(heavy=True)
 def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
-    """All attribution methods on a text, with their deletion curves; TraceError if the text has no tokens."""
-    from txcls.inspection.attribution import deletion_curves, explain, top_overlaps
+    """All attribution methods on a text; TraceError if the text has no tokens."""
+    from txcls.inspection.attribution import explain, top_overlaps
 
-    ready = classifier(source)
-    explanation = explain(ready, text, target=target, baseline=baseline)
-    curves = deletion_curves(ready, text, explanation.scores)
-    return Explained(explanation, top_overlaps(explanation.scores), curves)
+    explanation = explain(classifier(source), text, target=target, baseline=baseline)
+    return Explained(explanation, top_overlaps(explanation.scores))
+
+
+@_shared(heavy=True)
+def deletion(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> "DeletionCurves":
+    """The deletion curves of `explain`'s scores. Apart from these, since a long text's words need not wait for them."""
+    from txcls.inspection.attribution import deletion_curves
+
+    found = explain(source, text, target=target, baseline=baseline)
+    return deletion_curves(classifier(source), text, found.explanation.scores)
 
 
 def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> "ExplanationAverages":

@@ -1,29 +1,23 @@
-"""What pages share: heading, checkpoint picker, text box, answer, charts, and the links at the end."""
+"""The frame of every page: heading, checkpoint picker, text box with examples, and the links at the end."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import compute, head_stories, lecture, lesson_panel, report_builder, share, state
+from txcls.app import compute, lecture, lesson_panel, report_builder, share, state
 from txcls.app.components.live_text import submit_while_typing
-from txcls.app.components.save_chart import save_buttons
+from txcls.app.markdown import plain
 from txcls.app.pages import PAGES, PageInfo
 from txcls.app.turns import BusyError
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
-from txcls.figures import percent, visible
-
-if TYPE_CHECKING:
-    from txcls.model import Encoder
-    from txcls.predictor import Prediction, Predictor
+from txcls.figures import visible
 
 ICON = str(Path(__file__).parent / "icon.png")
 """The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
@@ -81,7 +75,7 @@ def open_page(
             "`python -m txcls train ag_news`, then reload this page."
         )
         st.stop()
-    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="checkpoint_line")
     if len(names) > 1 and not lecture.is_on():
         picker(line, "checkpoint", names, view.checkpoint, on_change=partial(_checkpoint_changed, text_box))
         if compare:
@@ -181,7 +175,7 @@ def picker(
         index=None if placeholder else 0,
         key=key,
         format_func=_describe,
-        on_change=on_change or follow(field, key),
+        on_change=on_change or state.follow(field, key),
         placeholder=placeholder,
         label_visibility="collapsed",
         width=460,
@@ -203,7 +197,7 @@ def _ask(
         key=text_box,
         height=box_height,
         placeholder="Type or paste a text here …",
-        on_change=follow("text", text_box),
+        on_change=state.follow("text", text_box),
         label_visibility="collapsed",
     )
     if isinstance(strip, DeltaGenerator):
@@ -281,150 +275,9 @@ def link_to(page: Opened, other: PageInfo, label: str) -> None:
     st.page_link(other.path, label=label, query_params=state.link_params(page.view))
 
 
-class Waiting:
-    """A placeholder of fixed height while the checkpoint loads for the first time, until `over`."""
-
-    def __init__(self, page: Page, *, height: int) -> None:
-        self._slot = st.empty()
-        if not compute.is_loaded(page.source):
-            self._slot.skeleton(height)
-
-    def over(self) -> None:
-        """Remove the placeholder."""
-        self._slot.empty()
-
-
-@dataclass(frozen=True)
-class Read:
-    """The classifier and its prediction for the text; the label is None if the text has no tokens."""
-
-    classifier: "Predictor"
-    prediction: "Prediction"
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether the text had any tokens to classify."""
-        return self.prediction.label is not None
-
-
-def read_text(page: Page, what: str) -> Read | None:
-    """Load the checkpoint, classify the page's text and draw the answer; None if the box is empty.
-
-    An empty box, or a text without tokens, gets a friendly line instead; `what` says what a text would show.
-    """
-    if not page.has_text:
-        invite(what)
-        load(page)
-        return None
-    waiting = Waiting(page, height=480)
-    classifier = load(page)
-    prediction = compute.predict(page.source, page.view.text).prediction
-    waiting.over()
-    if prediction.label is None:
-        nothing_to_read()
-    else:
-        draw_answer(page, prediction)
-    return Read(classifier, prediction)
-
-
-MOSTLY = 0.5
-"""From this share of unknown words on, an answer is said to mean nothing."""
-
-
-def draw_answer(page: Page, prediction: "Prediction") -> None:
-    """The answer beside the examples, and a warning if it means nothing; in lecture mode both are in the strip."""
-    share = prediction.unknown_share
-    if not lecture.is_on():
-        page.answer.html(answer_html(prediction))
-        say_unknown(prediction)
-    elif share >= MOSTLY:
-        before = f"<b>Means nothing</b>, {share:.0%} is unknown".replace("%", " %")
-        page.answer.html(answer_html(prediction, before=before))
-    else:
-        page.answer.html(answer_html(prediction))
-
-
-def say_unknown(prediction: "Prediction") -> None:
-    """A warning if most of the text is made of words that the model does not know."""
-    share = prediction.unknown_share
-    if share >= MOSTLY:
-        how = "" if prediction.unknown else "; they are spelled out in single letters or bytes"
-        st.warning(
-            f"**This answer means nothing**: {share:.0%} of the letters of this text are in words that are not in the "
-            f"model's vocabulary{how}. A model has no way not to answer.".replace("%", " %"),
-        )
-
-
-def load(page: Page) -> "Predictor":
-    """Load the page's classifier and draw the line about it; if it cannot be loaded, show why and end the run."""
-    try:
-        classifier = compute.classifier(page.source)
-    except TxclsError as error:
-        stop_with(error)
-    if not lecture.is_on():
-        page.facts.html(facts_html(facts(classifier)))
-    if compute.summary(page.view.checkpoint).dataset == "who_won":
-        report_builder.offer_known_words(page.unknown, classifier, page.view.text, f"{TEXT_BOX}_{page.info.name}")
-    return classifier
-
-
-def facts(classifier: "Predictor") -> str:
-    """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
-    checkpoint = classifier.checkpoint
-    parts = [f"<b>{html.escape(classifier.name)}</b>"]
-    if checkpoint.config.title and len(compute.names()) < 2:
-        parts.append(html.escape(checkpoint.config.title))
-    for split in ("test", "validation"):
-        if split in checkpoint.metrics:
-            figures = checkpoint.metrics[split]
-            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts"
-            parts.append(right.replace("%", " %"))
-            break
-    parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
-    return " · ".join(parts)
-
-
 def facts_html(line: str) -> str:
     """The line about a checkpoint, as HTML."""
     return f'<div class="txcls-facts">{line}</div>'
-
-
-def answer_html(prediction: "Prediction", *, large: bool = False, before: str = "Prediction") -> str:
-    """The predicted class and its probability, as HTML; a text that seems out of scope is said to be so first.
-
-    `before` stands before a small answer.
-    """
-    best = prediction.ranked[0]
-    label = html.escape(visible(best.label))
-    outside = prediction.out_of_scope is True
-    if large:
-        words = (
-            f"? Probably none of these<small>nearest: {label}, {percent(best.probability)}</small>"
-            if outside
-            else f"{label}<small>{percent(best.probability)}</small>"
-        )
-        return f'<div class="txcls-answer{" txcls-outside" * outside}" role="status">{words}</div>'
-    words = (
-        f"<b>probably none of these</b> (nearest: {label}, {percent(best.probability)})"
-        if outside
-        else f"<b>{label}</b>, {percent(best.probability)}"
-    )
-    return f'<div class="txcls-strip" role="status">{before}: {words}</div>'
-
-
-def has_long_names(classes: Sequence[str]) -> bool:
-    """Whether class names are too long to stand beside their bars on a phone."""
-    return max(map(len, classes), default=0) > 12
-
-
-def invite(what: str) -> None:
-    """A friendly line for an empty text box."""
-    st.info(f"Type a few words above, or pick one of the texts: {what}")
-
-
-def nothing_to_read() -> None:
-    """A friendly line for a text without tokens."""
-    st.info("After cleaning, no tokens are left of this text. A few words are enough.")
 
 
 def stop_with(error: TxclsError) -> "Any":
@@ -432,24 +285,6 @@ def stop_with(error: TxclsError) -> "Any":
     st.error(plain(str(error)))
     lecture.end(is_broken=True)
     st.stop()
-
-
-def plain(text: str) -> str:
-    """Escape text for Markdown."""
-    return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in text)
-
-
-def follow(field: str, key: str) -> Callable[[], None]:
-    """A callback, for `on_change`, that copies a widget's value into a field of the view."""
-
-    def copy() -> None:
-        given = st.session_state[key] or ""
-        state.change_view(**{field: given})
-        kept = getattr(state.shown_view(), field)
-        if kept != given and isinstance(given, str):
-            st.session_state[key] = kept  # it was cut
-
-    return copy
 
 
 def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
@@ -488,119 +323,3 @@ def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
     if view is not page.view:
         state.publish(view)
     return replace(page, view=view)
-
-
-def open_on_head(page: Page, classifier: "Predictor") -> Page:
-    """The page with a head that its checkpoint has: the one that the address names, else the one worth most."""
-    model = classifier.checkpoint.config.model
-    page = fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-    worth = head_stories.worth_of_heads(classifier)
-    named = np.array([page.view.layer, page.view.head])
-    fits = [place for place in np.ndindex(worth.shape) if ((named == state.OPEN) | (named == place)).all()]
-    layer, head = max(fits, key=worth.__getitem__)
-    return replace(page, view=replace(page.view, layer=layer, head=head))
-
-
-def choose_head(view: state.View, n_layers: int, n_heads: int) -> None:
-    """Two controls that select the layer and the head, in lecture mode beside one another."""
-    place = st.container(horizontal=True) if lecture.is_on() else st
-    for field, n in (("layer", n_layers), ("head", n_heads)):
-        key = f"{field}_box"
-        st.session_state[key] = getattr(view, field) + 1
-        change: dict[str, Any] = {"on_change": _box_changed}
-        if n <= 12:
-            place.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
-        else:
-            place.number_input(field.capitalize(), 1, n, key=key, **change)
-
-
-def _box_changed() -> None:
-    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1 for field in ("layer", "head")})
-
-
-def parameters(model: "Encoder", name: str) -> None:
-    """An expander with a table of the model's parameters."""
-    from txcls.inspection.parameters import part_sizes
-
-    with st.expander(
-        f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"
-    ) as opened:
-        if not opened.open:
-            return
-        parts = part_sizes(model)
-        total = sum(part.total for part in parts)
-        rows = ["| part | shape | times | parameters | share |", "|---|---|---:|---:|---:|"]
-        for part in parts:
-            shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
-            share = f"{part.total / total:.1%}".replace("%", " %")
-            rows.append(f"| {plain(part.name)} | {shape} | {part.times} | {part.total:,} | {share} |")
-        rows.append(f"| **all** | | | **{total:,}** | |")
-        st.markdown("\n".join(rows))
-        st.caption("Names as in txcls/model.py; \\* stands for the layer number: all layers have the same shapes.")
-
-
-def code(thing: type | Callable[..., Any], *, formula: str) -> None:
-    """A formula and the source code that computes it."""
-    from txcls.inspection.walk import source_of
-
-    found = source_of(thing)
-    st.latex(formula)
-    st.code(found.code, language="python")
-    st.caption(f"{plain(found.file)}, line {found.line}, as it runs here.")
-
-
-MOST_TOKENS = 64
-"""Most tokens drawn at once; longer texts get a slider that moves a window over them."""
-
-
-def window(n_tokens: int, *, key: str) -> slice:
-    """The tokens to draw: all, or a window of `MOST_TOKENS` that a slider moves."""
-    if n_tokens <= MOST_TOKENS:
-        return slice(0, n_tokens)
-    first = st.slider(
-        f"First token shown: {MOST_TOKENS} of this text's {n_tokens} at a time",
-        1,
-        n_tokens - MOST_TOKENS + 1,
-        key=f"{key}_{n_tokens}",
-    )
-    return slice(first - 1, first - 1 + MOST_TOKENS)
-
-
-def chart(
-    figure: go.Figure,
-    *,
-    key: str,
-    alt: str,
-    file_name: str,
-    on_select: Callable[[], None] | Literal["ignore"] = "ignore",
-) -> None:
-    """A figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
-
-    In lecture mode it fills the height that its slide has left, and has no buttons.
-    """
-    large = lecture.is_on()
-    st.plotly_chart(
-        lecture.enlarge(figure) if large else figure,
-        key=key,
-        height="stretch" if large else "content",
-        on_select=on_select,
-        selection_mode="points",
-        alt=alt,
-        config={
-            "displaylogo": False,
-            "scrollZoom": False,
-            "doubleClick": False if on_select != "ignore" else "reset",
-            "modeBarButtonsToRemove": [
-                "select2d",
-                "lasso2d",
-                "zoom2d",
-                "pan2d",
-                "autoScale2d",
-                "zoomIn2d",
-                "zoomOut2d",
-            ],
-            "toImageButtonOptions": {"format": "png", "filename": file_name, "scale": 2},
-        },
-    )
-    if not large:
-        save_buttons(key, file_name=file_name)

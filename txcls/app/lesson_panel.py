@@ -10,6 +10,7 @@ import streamlit as st
 
 from txcls.app import lecture, lesson, state
 from txcls.app.components.lesson_drag import word_bins
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import Solved, languages_of
 from txcls.lessons.format import Choice, Drag, Heads, Number
@@ -23,14 +24,14 @@ LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Españo
 def draw() -> None:
     """The panel of the step that is on; in lecture mode a slide with its narration and question."""
     if note := lesson.take_note():
-        st.warning(_plain(note))
+        st.warning(plain(note))
     place = lesson.now()
     if place is None:
         return
     try:
         solved = lesson.solved(place)
     except TxclsError as error:
-        st.error(_plain(str(error)))
+        st.error(plain(str(error)))
         st.button(words_in(place.language)["leave"], key="lesson_leave", on_click=lesson.leave)
         return
     words = words_in(place.language)
@@ -240,7 +241,3 @@ def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
 def _with_formulas(text: str) -> str:
     """Formulas between $$ as blocks of their own, wherever they stand in a paragraph."""
     return re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n$$\n\1\n$$\n\n", text, flags=re.DOTALL)
-
-
-def _plain(text: str) -> str:
-    return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in text)

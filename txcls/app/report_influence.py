@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from txcls.app import compute, compute_influence, layout, lecture, report_rows
+from txcls.app import answering, compute, compute_influence, layout, lecture, report_rows, state
+from txcls.app.charts import chart
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import influence_bars, minus, visible
 
@@ -28,12 +30,12 @@ def draw(opened: layout.Page, classifier: "Predictor") -> None:
 def _nearest(opened: layout.Page, classifier: "Predictor") -> None:
     st.subheader("Training rows nearest to a text", anchor=False)
     key = f"{layout.TEXT_BOX}_{opened.info.name}"
-    st.text_area("Text", key=key, height=84, on_change=layout.follow("text", key), placeholder="Type or paste a text …")
+    st.text_area("Text", key=key, height=84, on_change=state.follow("text", key), placeholder="Type or paste a text …")
     if not opened.has_text:
-        layout.invite("the training rows nearest to it are listed here.")
+        answering.invite("the training rows nearest to it are listed here.")
         return
     if compute.predict(opened.source, opened.view.text).prediction.label is None:
-        layout.nothing_to_read()
+        answering.nothing_to_read()
         return
     asked = f"report_nearest_{opened.source.name}"
     if not st.session_state.get(asked):
@@ -48,7 +50,7 @@ def _nearest(opened: layout.Page, classifier: "Predictor") -> None:
         with st.spinner("reading training rows …"):
             rows, among, total = compute_influence.nearest(opened.source, opened.view.text)
     except TxclsError as error:
-        st.info(f"This needs the training rows of {layout.plain(classifier.name)}. {layout.plain(str(error))}")
+        st.info(f"This needs the training rows of {plain(classifier.name)}. {plain(str(error))}")
         return
     lines = [(one.text, one.label, one.cosine) for one in rows]
     report_rows.table("", ("text", "label", "cosine"), lines, key="nearest")
@@ -81,7 +83,7 @@ def _taught() -> None:
     bar.empty()
     text = st.text_input("Message", ASKED, key="report_taught_text", max_chars=400)
     if not text.strip():
-        layout.invite("a message about cooking, health, money, sport, technology or travel.")
+        answering.invite("a message about cooking, health, money, sport, technology or travel.")
         return
     with st.spinner("comparing gradients …"):
         found = compute_influence.taught_answer(text)
@@ -117,7 +119,7 @@ def _say_check(check: "object") -> None:
 def _answer(found: "TaughtAnswer", text: str) -> None:
     label = found.classes[found.answer]
     st.markdown(
-        f"The answer is **{layout.plain(label)}**, {found.probabilities[found.answer]:.1%}".replace("%", " %")
+        f"The answer is **{plain(label)}**, {found.probabilities[found.answer]:.1%}".replace("%", " %")
         + f", mean of {compute_influence.N_TRAININGS} trainings. The {len(found.named)} training rows of this class "
         f"that "
         "carry it most:"
@@ -142,7 +144,7 @@ def _answer(found: "TaughtAnswer", text: str) -> None:
     control = compute_influence.answer_without(text, found.control, on_share=show(1))
     bar.empty()
     named, others = f"without these {len(found.named)} rows", f"without {len(found.control)} random others of the class"
-    layout.chart(
+    chart(
         influence_bars(
             found.classes, found.probabilities.tolist(), {named: without.tolist(), others: control.tolist()}
         ),

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from txcls.app import compute_report, layout, lecture, pages, state
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import visible
 
@@ -109,11 +110,11 @@ def _mistakes(answers: "Answers", rows_are: str) -> None:
     st.subheader("The most confident mistakes", anchor=False)
     mistakes = answers.mistakes()
     if not mistakes:
-        st.markdown(f"No answer differs from the label ({layout.plain(rows_are)}).")
+        st.markdown(f"No answer differs from the label ({plain(rows_are)}).")
         return
     shown = f" Listed are the first {MOST_SHOWN}." if len(mistakes) > MOST_SHOWN else ""
     st.markdown(
-        f"**{len(mistakes):,}** answers differ from the label ({layout.plain(rows_are)}), the surest first. **Mark a "
+        f"**{len(mistakes):,}** answers differ from the label ({plain(rows_are)}), the surest first. **Mark a "
         f"row to open it in Classify.**{shown}"
     )
     rows_table(mistakes, key="mistakes")
@@ -133,7 +134,7 @@ def _peer(opened: layout.Page) -> None:
         with st.spinner("fitting the linear model …"):
             found = compute_report.peer(opened.source)
     except TxclsError as error:
-        st.info(f"This needs the training rows. {layout.plain(str(error))}")
+        st.info(f"This needs the training rows. {plain(str(error))}")
         return
     _peer_found(found)
 
@@ -142,7 +143,7 @@ def _peer_found(found: "PeerAnswers") -> None:
     part = ""
     if found.n_training < found.n_available:
         part = f" It learned from {found.n_training:,} of the {found.n_available:,} training rows."
-    st.markdown(f"{layout.plain(found.verdict())}.{part}")
+    st.markdown(f"{plain(found.verdict())}.{part}")
     own, other = found.alone(peer=False), found.alone(peer=True)
     tabs = st.tabs([f"Only the Transformer is right: {len(own):,}", f"Only the linear model is right: {len(other):,}"])
     for tab, rows, key in zip(tabs, (own, other), ("only_transformer", "only_linear"), strict=True):
@@ -179,7 +180,7 @@ def _labels(opened: layout.Page, answers: "Answers", *, of_table: bool) -> None:
             )
         except TxclsError as error:
             bar.empty()
-            st.info(layout.plain(str(error)))
+            st.info(plain(str(error)))
             return
         st.session_state[key] = (answers.rows, rows)
         st.rerun()

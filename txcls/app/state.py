@@ -56,6 +56,7 @@ __all__ = [
     "change_view",
     "changes_of",
     "current_view",
+    "follow",
     "link_params",
     "params_from_view",
     "publish",
@@ -218,6 +219,19 @@ def put_text(text: str, text_box: str) -> None:
     """Make this the text of the session and of the page's box; for callbacks."""
     change_view(text=text)
     st.session_state[text_box] = text
+
+
+def follow(field: str, key: str) -> Callable[[], None]:
+    """A callback, for `on_change`, that copies a widget's value into a field of the view."""
+
+    def copy() -> None:
+        given = st.session_state[key] or ""
+        change_view(**{field: given})
+        kept = getattr(shown_view(), field)
+        if kept != given and isinstance(given, str):
+            st.session_state[key] = kept  # it was cut
+
+    return copy
 
 
 def shown_view() -> View:

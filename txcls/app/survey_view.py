@@ -5,7 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import layout, table_html
+from txcls.app import table_html
+from txcls.app.charts import chart
+from txcls.app.markdown import plain
 from txcls.figures import class_counts, length_histogram
 
 KINDS = {
@@ -25,7 +27,7 @@ def charts(found: Mapping[str, Any]) -> None:
     with left:
         st.subheader(f"{len(counts):,} classes", anchor=False)
         first, last = next(iter(counts.items()), ("", 0)), next(reversed(counts.items()), ("", 0))
-        layout.chart(
+        chart(
             class_counts(counts),
             key="chart_classes",
             alt=f"Bar chart of rows per class, {len(counts)} classes: from {first[0][:40]} with {first[1]:,} to "
@@ -33,7 +35,7 @@ def charts(found: Mapping[str, Any]) -> None:
             file_name="classes",
         )
         if small := found["small_classes"]:
-            some = ", ".join(layout.plain(name[:40]) for name in small[:5])
+            some = ", ".join(plain(name[:40]) for name in small[:5])
             st.caption(
                 f"{len(small)} {'class has' if len(small) == 1 else 'classes have'} fewer than 5 rows ({some}"
                 f"{', …' if len(small) > 5 else ''}): too few to measure."
@@ -41,7 +43,7 @@ def charts(found: Mapping[str, Any]) -> None:
     with right:
         lengths: list[tuple[int, int]] = found["lengths"]
         st.subheader("Lengths", anchor=False)
-        layout.chart(
+        chart(
             length_histogram(lengths),
             key="chart_rows_by_length",
             alt=_about_lengths(lengths),

@@ -9,8 +9,10 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import compute, layout, own, pages, state, table_html, waiting
+from txcls.app.charts import chart
 from txcls.app.jobs import files
 from txcls.app.jobs.running import JobState
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import comparison_intervals, live_curves
 
@@ -33,14 +35,13 @@ def live(now: JobState) -> None:
     left = progress.get("seconds_left")
     st.progress(
         share,
-        f"{layout.plain(str(progress['stage']))}"
-        + (f" · {own.clock(left)} left" if left is not None and share else ""),
+        f"{plain(str(progress['stage']))}" + (f" · {own.clock(left)} left" if left is not None and share else ""),
     )
     folder = _folder()
     points, validations = (files.read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     _figures(progress, points)
     steps = int((files.read(folder / "plan.json") or {}).get("steps", 0)) or int(progress.get("steps") or 1)
-    layout.chart(
+    chart(
         live_curves(_thinned(points), validations, steps=steps),
         key="chart_live",
         alt=_about_curves(points, validations, steps),
@@ -101,7 +102,7 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
     if found["stopped_early"]:
         why = "as you asked" if found["asked_to_stop"] else "since its time was used up on this busy server"
         st.info(f"Stopped early, {why}: this is what it had learned until then.")
-    st.markdown(f"**{layout.plain(found['verdict'])}**")
+    st.markdown(f"**{plain(found['verdict'])}**")
     players = [(NAMES[name], getattr(comparison, name)) for name in NAMES]
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -117,7 +118,7 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
         )
     with right:
         drawn = [(name, one.accuracy.value, one.accuracy.low, one.accuracy.high) for name, one in players]
-        layout.chart(
+        chart(
             comparison_intervals(drawn, what="accuracy on test rows"),
             key="chart_comparison",
             alt="Accuracy on test rows with 95 % intervals: "
@@ -126,7 +127,7 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
         )
     with st.expander("How it was trained", key="how_trained", on_change="rerun") as how:
         if how.open:
-            st.markdown("\n".join(f"- {layout.plain(note)}" for note in found["notes"]))
+            st.markdown("\n".join(f"- {plain(note)}" for note in found["notes"]))
 
 
 def _measured(one: Any) -> str:
@@ -139,9 +140,9 @@ def mine(opened: layout.Opened) -> None:
     from txcls.web.page import unsupported
 
     for name in compute.own_names():
-        plain, known = name.removeprefix(own.PREFIX), compute.summary(name)
+        bare, known = name.removeprefix(own.PREFIX), compute.summary(name)
         score = "" if known.accuracy is None else f" · {known.accuracy:.1%} right on its test rows".replace("%", " %")
-        st.markdown(f"**{layout.plain(name)}** · {known.n_classes:,} classes{score}")
+        st.markdown(f"**{plain(name)}** · {known.n_classes:,} classes{score}")
         first = next(iter(compute.examples(name)), None)
         text = first.text if first else opened.view.text
         params = state.link_params(state.View(checkpoint=name, mode=opened.view.mode, text=text))
@@ -152,25 +153,25 @@ def mine(opened: layout.Opened) -> None:
             source = compute.source(name)
             classifier = compute.classifier(source)
         except TxclsError as error:
-            st.error(layout.plain(str(error)))
+            st.error(plain(str(error)))
             continue
         with st.container(horizontal=True):
             st.download_button(
-                f"Download {plain}.zip",
+                f"Download {bare}.zip",
                 partial(pack, source.folder),
-                file_name=f"{plain}.zip",
+                file_name=f"{bare}.zip",
                 mime="application/zip",
-                key=f"zip_{plain}",
+                key=f"zip_{bare}",
                 on_click="ignore",
                 help="The classifier. It opens here again, and with `txcls.load` where you unpack it.",
             )
             if not unsupported(classifier.checkpoint):
                 st.download_button(
-                    f"Download {plain}.html",
+                    f"Download {bare}.html",
                     partial(compute.exported_page, source),
-                    file_name=f"{plain}.html",
+                    file_name=f"{bare}.html",
                     mime="text/html",
-                    key=f"page_{plain}",
+                    key=f"page_{bare}",
                     on_click="ignore",
                     help="A page that needs no server: it classifies in the browser.",
                 )

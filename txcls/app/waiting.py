@@ -5,9 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import layout, own, state
+from txcls.app import own, state
 from txcls.app.jobs import running
 from txcls.app.jobs.running import JobError, JobState, Kind
+from txcls.app.markdown import plain
 from txcls.app.turns import BusyError
 from txcls.errors import TxclsError
 
@@ -44,7 +45,7 @@ def line(now: JobState, what: str) -> None:
     if now.status == "waiting" and now.ahead:
         st.info(in_queue(now.ahead))
     else:
-        st.info(f"{what} … {layout.plain(str(now.progress.get('stage', 'starting')))}")
+        st.info(f"{what} … {plain(str(now.progress.get('stage', 'starting')))}")
 
 
 def in_queue(ahead: int) -> str:
@@ -77,6 +78,6 @@ def forget(kind: Kind) -> None:
 def failure(now: JobState) -> None:
     """Why a job did not come to its end, if it did not."""
     if now.status in ("failed", "lost"):
-        st.error(layout.plain(now.message))
+        st.error(plain(now.message))
     elif now.status == "cancelled":
         st.info("Cancelled; nothing of it was kept.")

@@ -15,19 +15,22 @@ def _commands() -> None:
     """Make a page of a model that needs no server."""
 
 
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="The folder to write; an older page in it is replaced.")
+]
+SingleFileOption = Annotated[
+    bool, typer.Option("--single-file", help="Write index.html alone, which opens from a disk, with the weights in it.")
+]
+
+
 @app.command()
 def page(
     checkpoints: Annotated[
         list[str],
         typer.Argument(metavar="CHECKPOINT", help="Checkpoint folders, or names under checkpoints/."),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="The folder to write; an older page in it is replaced.")
-    ],
-    single_file: Annotated[
-        bool,
-        typer.Option("--single-file", help="Write index.html alone, which opens from a disk, with the weights in it."),
-    ] = False,
+    out: OutOption,
+    single_file: SingleFileOption = False,
 ) -> None:
     """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
     from txcls.web.page import export_page
@@ -38,13 +41,8 @@ def page(
 @app.command()
 def lesson(
     lesson: Annotated[str, typer.Argument(metavar="LESSON", help="A lesson's file, or the name of a shipped lesson.")],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="The folder to write; an older page in it is replaced.")
-    ],
-    single_file: Annotated[
-        bool,
-        typer.Option("--single-file", help="Write index.html alone, which opens from a disk, with the weights in it."),
-    ] = False,
+    out: OutOption,
+    single_file: SingleFileOption = False,
     language: Annotated[
         str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")
     ] = "en",

@@ -15,7 +15,6 @@ from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here
 from txcls.training.from_pretrained import encoder_from, start_from
 from txcls.training.objectives import Classify
-from txcls.training.start_vectors import start_embeddings
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ def prepare(
 
     Args:
         config: all settings.
-        rows: training rows; the vocabulary and start vectors come from these alone.
+        rows: training rows; the vocabulary comes from these alone.
         held_out: validation rows.
         init: a pre-trained model to start from, whose settings `config` has; the head is initialised afresh.
         cache: folder for token ids (`TokenisedTexts.encode`).
@@ -71,7 +70,5 @@ def prepare(
     model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
     if init is not None:
         start_from(model, init)
-    else:
-        start_embeddings(model.embeddings, texts, config.train, tell=tell)
     objective = Classify.of(texts, n_classes=len(rows.classes), config=config.train, dropped=encoder.blank)
     return Prepared(encoder, texts, validation, model, objective)

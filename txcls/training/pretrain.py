@@ -32,7 +32,6 @@ from txcls.training.facts import training_facts
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
-from txcls.training.start_vectors import start_embeddings
 
 LONGEST = 1_000_000
 """Most tokens read from one text."""
@@ -79,7 +78,6 @@ def pretrain(
         train, held_out = (windows(encoder, part) for part in (texts.training, texts.validation))
     torch.manual_seed(config.train.seed)
     model, objective = _task(config, encoder.vocab_size, train)
-    start_embeddings(model.embeddings, train, config.train, tell=tell)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,

@@ -41,6 +41,7 @@ export class LessonPanel {
     /** Of each step: null, or what was given (undefined if the answer was only shown) and whether it is right. */
     this.given = lesson.steps.map(() => /** @type {null | {right: boolean | null}} */ (null));
     root.hidden = false;
+    document.body.classList.add("with-lesson");
     root.lang = lesson.language;
     addEventListener("keydown", (event) => {
       const by = {PageDown: 1, PageUp: -1}[event.key];

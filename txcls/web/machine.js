@@ -5,6 +5,7 @@
 
 import {element, tr} from "./dom.js";
 import {OTHER, classColours, heatMap, percent, shortened, visible} from "./figures.js";
+import {Kept, SVG, attribute, property, shapes, style, titled, write} from "./kept.js";
 import {saveButtons} from "./saving.js";
 import {MOST_LANES, narrate, quoted, verb} from "./scene.js";
 
@@ -42,77 +43,13 @@ const LEAST_FOR_STORY = 100;
 const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"};
 /** How long the front stays at each part while it plays, in milliseconds. */
 const PACE = 1300;
-const SVG = "http://www.w3.org/2000/svg";
 
 /** Two decimals are enough for what is drawn; numbers are faster to compare and write than their digits. */
 const round = (value) => Math.round(value * 100) / 100;
-
-/** Elements of one kind below one parent, each kept from one drawing to the next under its key: building a picture anew
- * at every key would take several times as long as changing what differs. */
-class Kept {
-  /** @param {Element} parent @param {(key: number) => any} make an element, which is appended to the parent */
-  constructor(parent, make) {
-    this.parent = parent;
-    this.make = make;
-    /** @type {Map<number, {node: any, values: Record<string, any>, turn: number}>} */
-    this.all = new Map();
-    this.turn = 0;
-  }
-
-  /** The element with this key, made if there is none, for `write`. @param {number} key */
-  take(key) {
-    let one = this.all.get(key);
-    if (!one) {
-      one = {node: this.make(key), values: {}, turn: 0};
-      this.parent.append(one.node);
-      this.all.set(key, one);
-    }
-    one.turn = this.turn;
-    return one;
-  }
-
-  /** Remove what was not taken since the last call. */
-  finish() {
-    for (const [key, {node, turn}] of this.all) {
-      if (turn === this.turn) continue;
-      node.remove();
-      this.all.delete(key);
-    }
-    this.turn++;
-  }
-}
-
-/** Write the values that differ from the last ones by `set`. */
-function write(one, values, set) {
-  for (const name in values) {
-    if (one.values[name] === values[name]) continue;
-    one.values[name] = values[name];
-    set(one.node, name, values[name]);
-  }
-}
-
-const attribute = (node, name, value) => node.setAttribute(name, value);
-const property = (node, name, value) => { node[name] = value; };
-const style = (node, name, value) => node.style.setProperty(name, value);
-
-/** Elements of SVG in a group of their own. */
-function shapes(svg, className, name, childClass = "") {
-  const group = document.createElementNS(SVG, "g");
-  group.setAttribute("class", className);
-  svg.append(group);
-  return new Kept(group, () => {
-    const made = document.createElementNS(SVG, name);
-    if (childClass) made.setAttribute("class", childClass);
-    return made;
-  });
-}
-
-/** What is shown while the pointer rests on a shape. */
-function titled(one, text) {
-  if (one.title === text) return;
-  if (!one.title) one.node.append(document.createElementNS(SVG, "title"));
-  one.title = one.node.firstChild.textContent = text;
-}
+/** Widths of lines in steps of a fifth of a pixel, and opacities in twentieths: nobody sees less, and the browser works
+ * out anew the style of every line that changes. */
+const thickness = (value) => Math.round(value * 5) / 5;
+const opacity = (value) => Math.round(value * 20) / 20;
 
 function button(className, label, onClick, text = "") {
   const made = element("button", {className, text});
@@ -545,8 +482,8 @@ export class Machine {
         }
         write(one, {
           stroke: stage ? this.colour(stage.best[lane]) : OTHER,
-          "stroke-width": stage ? round(1.2 + thick * stage.size[lane]) : 1.2,
-          "stroke-opacity": stage ? round(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
+          "stroke-width": stage ? thickness(1.2 + thick * stage.size[lane]) : 1.2,
+          "stroke-opacity": stage ? opacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
         }, attribute);
         if (stage) {
           titled(one, tr("{name}: the class head reads {label} {probability} here", {name: visible(scene.lanes[lane].name),
@@ -579,7 +516,7 @@ export class Machine {
         const [x, y, width, height] = this.vertical ? [v, u, high, wide] : [u, v, wide, high];
         write(one, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, attribute);
       }
-      write(one, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": round(Math.abs(value))}, attribute);
+      write(one, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": opacity(Math.abs(value))}, attribute);
     }));
     kept.finish();
   }
@@ -607,8 +544,8 @@ export class Machine {
         if (one.version === undefined) Object.assign(one.node.dataset, {query, key, head: `${number + 1}.${h + 1}`});
         this.curve(one, [from, this.v(key) + shift], [to, this.v(query) + shift]);
         one.node.weight = weight;
-        write(one, {stroke: colours[key], "stroke-width": round(0.6 + weight * widest),
-          "stroke-opacity": round(0.12 + 0.63 * weight)}, attribute);
+        write(one, {stroke: colours[key], "stroke-width": thickness(0.6 + weight * widest),
+          "stroke-opacity": opacity(0.12 + 0.63 * weight)}, attribute);
       }
     });
     kept.finish();
@@ -624,7 +561,7 @@ export class Machine {
         const [cx, cy] = this.point((to + end) / 2, this.v(lane)).split(",");
         write(one, {cx, cy, "data-lane": lane}, attribute);
       }
-      write(one, {r: round(1.5 + Math.min(6, this.pitch * 0.22) * (value / most))}, attribute);
+      write(one, {r: thickness(1.5 + Math.min(6, this.pitch * 0.22) * (value / most))}, attribute);
       titled(one, tr("{name}: feed-forward adds {times} times the length of its state",
         {name: visible(this.scene.lanes[lane].name), times: value.toFixed(2)}));
     });
@@ -681,13 +618,13 @@ export class Machine {
       if (one.version === undefined) Object.assign(one.node.dataset, {key: lane, query: "pool"});
       this.curve(one, [from, this.v(lane)], [this.vector, this.middle]);
       one.node.weight = weight;
-      write(one, {stroke: this.colour(best[lane]), "stroke-width": round(0.6 + widest * (weight / Math.max(most, 0.25))),
-        "stroke-opacity": round(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
+      write(one, {stroke: this.colour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
+        "stroke-opacity": opacity(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
     });
     kept.finish();
     const [cx, cy] = this.point(this.vector, this.middle).split(",");
     const vector = this.drawn.vector.take(0);
-    write(vector, {cx, cy, r: round(Math.min(13, this.pitch * 0.5)), fill: this.colour(ranked[0].index)}, attribute);
+    write(vector, {cx, cy, r: thickness(Math.min(13, this.pitch * 0.5)), fill: this.colour(ranked[0].index)}, attribute);
     titled(vector, tr("The text's vector"));
     this.drawn.vector.finish();
   }
@@ -731,7 +668,7 @@ export class Machine {
       const path = out.take(row), v = round(top + (row + 0.72) * pitch);
       if (path.v !== v) Object.assign(path, {v, version: undefined});
       this.curve(path, [this.vector, this.middle], [left - 6, v]);
-      write(path, {stroke: colour, "stroke-width": round(0.7 + 9 * now), "stroke-opacity": round(0.25 + 0.6 * now)}, attribute);
+      write(path, {stroke: colour, "stroke-width": thickness(0.7 + 9 * now), "stroke-opacity": opacity(0.25 + 0.6 * now)}, attribute);
     });
     out.finish();
     bars.finish();

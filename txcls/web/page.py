@@ -24,16 +24,9 @@ from txcls.folders import new_folder, reading, reason
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.predictor import Predictor
+from txcls.web.sources import DRAWING, HERE, MODULES, SHEETS, script, style
 from txcls.web.tables import reading_tables
 
-HERE = Path(__file__).parent
-MODULES = (
-    "tensor", "unicode", "regex", "cleaning", "words", "subwords", "encoder", "calibration", "weights", "model",
-    "ablation", "classifier",
-)  # fmt: skip
-"""What computes, each module after those that it imports."""
-DRAWING = ("reader", "dom", "figures", "saving", "scene", "machine", "bins", "lesson", "page")
-"""What draws the page."""
 SETTINGS = (
     "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
     "pooling", "norm", "activation",
@@ -164,13 +157,6 @@ def refuse_other_files(folder: Path) -> None:
         )
 
 
-def script(modules: Sequence[str]) -> str:
-    """The named modules as one: joined in this order, without their imports of each other."""
-    sources = [(HERE / f"{name}.js").read_text(encoding="utf-8") for name in modules]
-    own = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
-    return "\n".join(re.sub(r"^export ", "", own.sub("", source), flags=re.MULTILINE) for source in sources)
-
-
 def _read(path_or_name: str | Path) -> _Model:
     folder = find_checkpoint(path_or_name)
     with reading(folder.absolute().parent):
@@ -285,12 +271,11 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         for model in models
     ]
     code = script((*MODULES, *DRAWING))
-    sheets = ("page", "machine", "bins", "lesson")
-    style = "\n".join((HERE / f"{name}.css").read_text(encoding="utf-8") for name in sheets)
+    looks = style(SHEETS)
     sources = {
         "default-src": "'none'",
         "script-src": _hash(code),
-        "style-src": _hash(style),
+        "style-src": _hash(looks),
         "connect-src": "'none'" if single_file else "'self'",
         "img-src": "data:",
         "base-uri": "'none'",
@@ -306,7 +291,7 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         "GENERATOR": f'{GENERATOR}{__version__}">',
         "POLICY": html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True),
         "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
-        "STYLE": style,
+        "STYLE": looks,
         "DATA": _json({"version": __version__, "tables": tables, "models": entries, "lesson": lesson}).decode("utf-8"),
         "WEIGHTS": "\n".join(weights),
         "SCRIPT": code,

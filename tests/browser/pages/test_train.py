@@ -3,12 +3,11 @@
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE_MS, Server, Watch
+from tests.browser.conftest import Server, watched
 from tests.browser.visiting import query, settle
 from txcls.predictor import Predictor
 
@@ -36,13 +35,8 @@ def table(tmp_path: Path) -> Path:
 @pytest.fixture
 def other(browser: Browser, server: Server) -> Iterator[Page]:
     """Another visitor, side by side with the first."""
-    context: BrowserContext = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(PATIENCE_MS)
-    watch = Watch()
-    context.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
-    yield context.new_page()
-    context.close()
-    assert not watch.problems
+    with watched(browser, server, viewport={"width": 1280, "height": 900}) as context:
+        yield context.new_page()
 
 
 def open_train(page: Page, server: Server) -> None:

@@ -1,19 +1,17 @@
 """Words to bring into an order or into groups."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import streamlit as st
 
-from txcls.web.page import script
+from txcls.app.components.register import read
+from txcls.web.sources import script, style
 
-_WEB = Path(__file__).parent.parent.parent / "web"
 _bins = st.components.v2.component(
     "txcls_lesson_drag",
     html='<div class="bins"></div>',
-    js=f"{script(('dom', 'bins'))}\n{(Path(__file__).parent / 'lesson_drag.js').read_text(encoding='utf-8')}",
-    css=":host, .bins {font-family: var(--st-font); color: var(--st-text-color);}\n"
-    + (_WEB / "bins.css").read_text(encoding="utf-8"),
+    js=f"{script(('dom', 'bins'))}\n{read('lesson_drag.js')}",
+    css=":host, .bins {font-family: var(--st-font); color: var(--st-text-color);}\n" + style(("buttons", "bins")),
 )
 
 

@@ -5,21 +5,19 @@ picture has said that they have arrived.
 """
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from txcls.app.components.register import read
-from txcls.web.page import MODULES, script
+from txcls.web.sources import MODULES, PICTURE, script, style
 
-_WEB = Path(__file__).parent.parent.parent / "web"
-_script = script((*MODULES, "reader", "dom", "figures", "saving", "scene", "machine"))
+_script = script((*MODULES, *PICTURE))
 _machine = st.components.v2.component(
     "txcls_machine",
     html='<div class="picture"></div>',
     js=f"{_script}\n{read('machine.js')}",
-    css=(_WEB / "machine.css").read_text(encoding="utf-8") + read("machine.css"),
+    css=style(("buttons", "machine", "saving")) + read("machine.css"),
 )
 _weights = st.components.v2.component("txcls_weights", js=read("weights.js"))
 

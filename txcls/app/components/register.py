@@ -5,12 +5,19 @@ from typing import Any
 
 import streamlit as st
 
+from txcls.web.sources import style
+
 _FOLDER = Path(__file__).parent
 
 
 def register(name: str, **parts: str) -> Any:
-    """A component made of files of this folder, by kind (js, html, css); several of a kind are joined."""
+    """A component made of files of this folder, by kind (js, html, css); several of a kind are joined.
+
+    Its style sheets come after what all buttons have in common.
+    """
     sources: dict[str, Any] = {kind: "".join(map(read, files.split())) for kind, files in parts.items()}
+    if "css" in sources:
+        sources["css"] = style(("buttons",)) + sources["css"]
     return st.components.v2.component(f"txcls_{name}", **sources)
 
 

@@ -11,7 +11,7 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 from txcls.app.components.register import read
 from txcls.figures import visible
 from txcls.figures.style import SEQUENTIAL
-from txcls.web.page import script
+from txcls.web.sources import script, style
 
 if TYPE_CHECKING:
     from txcls.inspection.training_film import TrainingFilm
@@ -20,7 +20,7 @@ _film = st.components.v2.component(
     "txcls_training_film",
     html=read("training_film.html"),
     js=f"{script(('dom', 'saving'))}\n{read('training_film.js')}",
-    css=read("training_film.css"),
+    css=style(("buttons", "saving")) + read("training_film.css"),
 )
 
 MOST_BARS = 8

@@ -9,7 +9,9 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import compute, head_stories, layout, lecture, pages, state
+from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, pages, state
+from txcls.app.charts import chart
+from txcls.app.markdown import plain
 from txcls.figures import minus, number_map, visible
 
 if TYPE_CHECKING:
@@ -40,14 +42,14 @@ LONGEST_SENTENCE = 160
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.ATLAS, asks=False)
-    waiting = layout.Waiting(opened, height=480)
-    classifier = layout.load(opened)
+    waiting = answering.Waiting(opened, height=480)
+    classifier = answering.load(opened)
     waiting.over()
     atlas = head_stories.atlas_of(classifier)
     if atlas is None:
         _without(opened, classifier)
     else:
-        opened = layout.open_on_head(opened, classifier)
+        opened = head_choice.open_on_head(opened, classifier)
         with lecture.slide(lecture.ATTENTION):
             _summary(atlas)
             first = st.container()
@@ -62,7 +64,7 @@ def main() -> None:
 def _without(opened: layout.Page, classifier: "Predictor") -> None:
     """How to measure an atlas, and which checkpoints have one."""
     st.info(
-        f"The heads of {layout.plain(classifier.name)} have not been measured. If its data set is on this machine, "
+        f"The heads of {plain(classifier.name)} have not been measured. If its data set is on this machine, "
         "this command measures them once and saves the result with the checkpoint:"
     )
     st.code(f"python -m txcls evaluate {classifier.name} --heads --write", language=None)
@@ -72,7 +74,7 @@ def _without(opened: layout.Page, classifier: "Predictor") -> None:
         with st.container(horizontal=True, gap="medium"):
             for name in others:
                 shown = replace(opened, view=state.View(checkpoint=name, text=opened.view.text, mode=opened.view.mode))
-                layout.link_to(shown, pages.ATLAS, f"{layout.plain(visible(name))} →")
+                layout.link_to(shown, pages.ATLAS, f"{plain(visible(name))} →")
 
 
 def _summary(atlas: "HeadAtlas") -> None:
@@ -99,7 +101,7 @@ def _heads(opened: layout.Page, atlas: "HeadAtlas", first: DeltaGenerator) -> No
         format_func=lambda order: ORDERS[order],
         required=True,
         key="atlas_sort",
-        on_change=layout.follow("sort", "atlas_sort"),
+        on_change=state.follow("sort", "atlas_sort"),
     )
     texts = compute.clearest_texts(opened.source)
     rows = sorted(range(len(atlas.heads)), key=lambda n: _rank(atlas, n, view.sort))
@@ -159,7 +161,7 @@ def _head(opened: layout.Page, atlas: "HeadAtlas", n: int, text: str) -> None:
         with look:
             there = replace(opened, view=replace(opened.view, text=text, layer=layer, head=head))
             shown = text if len(text) <= LONGEST_SENTENCE else f"{text[:LONGEST_SENTENCE]} …"
-            layout.link_to(there, pages.ATTENTION, f"“{layout.plain(visible(shown))}” →")
+            layout.link_to(there, pages.ATTENTION, f"“{plain(visible(shown))}” →")
             st.button(
                 f"Kinds of {name} are shown below" if chosen else f"Show kinds of {name}",
                 key=f"atlas_kinds_{layer}_{head}",
@@ -202,7 +204,7 @@ def _kinds(opened: layout.Page, atlas: "HeadAtlas") -> None:
     st.subheader(f"Head {layer + 1}.{head + 1}: attention by kinds, against chance", anchor=False)
     over = np.where(table.held > 0, table.attention[layer, head] - table.chance, np.nan)
     query, key = np.unravel_index(int(np.nanargmax(over)), over.shape)
-    layout.chart(
+    chart(
         number_map(
             over,
             rows=table.queries,

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, head_stories, layout, lecture, pages, state
+from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, model_parts, pages, state
+from txcls.app.charts import chart, window
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import (
     attention_arcs,
@@ -55,9 +57,9 @@ LAYER_NORM = r"""
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.ATTENTION, compare=True)
-    read = layout.read_text(opened, "the attention patterns of all heads appear here.")
+    read = answering.read_text(opened, "the attention patterns of all heads appear here.")
     if read is not None and read.is_answered:
-        opened = layout.open_on_head(opened, read.classifier)
+        opened = head_choice.open_on_head(opened, read.classifier)
         _draw(opened, read.classifier, compute.patterns(opened.source, opened.view.text))
     layout.close_page(opened, LINKS)
 
@@ -70,7 +72,7 @@ def _draw(opened: layout.Page, classifier: "Predictor", traced: compute.Patterns
     if special.any() and not special.all():
         hide = st.toggle("Hide tokens that the model adds", key="hide_special", persist_state="session")
     kept = np.flatnonzero(~special) if hide else np.arange(len(tokens))
-    kept = kept[layout.window(len(kept), key="attention_window")]
+    kept = kept[window(len(kept), key="attention_window")]
     names = [tokens[place].text for place in kept]
     patterns = traced.attention[:, :, kept][:, :, :, kept]
     pattern = patterns[view.layer, view.head]
@@ -91,7 +93,7 @@ def _draw(opened: layout.Page, classifier: "Predictor", traced: compute.Patterns
                 f"Tokens that are not shown get **{elsewhere.mean():.0%}** of this head's attention; the column "
                 "**elsewhere** has each query's part of it.".replace("%", " %")
             )
-        layout.chart(
+        chart(
             attention_map(pattern, names, elsewhere=elsewhere),
             key="chart_map",
             alt=f"Heat map of attention in {where} over {len(names)} tokens; {_largest(pattern, names)}",
@@ -103,14 +105,14 @@ def _draw(opened: layout.Page, classifier: "Predictor", traced: compute.Patterns
             st.markdown(
                 "Click a map to enlarge it. All maps share one colour scale from 0 to 1, finer for small weights."
             )
-        layout.chart(
+        chart(
             attention_grid(patterns, selected=(view.layer, view.head)),
             key="chart_grid",
             alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {where} is selected",
             file_name=f"{view.checkpoint}-all-heads",
             on_select=_grid_clicked,
         )
-        layout.choose_head(view, n_layers, n_heads)
+        head_choice.choose_head(view, n_layers, n_heads)
         st.info(CAVEAT_IN_BRIEF if lecture.is_on() else CAVEAT)
         layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the prediction? →")
 
@@ -152,7 +154,7 @@ def _choose_section(view: state.View, sections: Sequence[str]) -> str:
         format_func=SECTIONS.__getitem__,
         required=True,
         key="attention_section",
-        on_change=layout.follow("section", "attention_section"),
+        on_change=state.follow("section", "attention_section"),
     )
     return section
 
@@ -173,7 +175,7 @@ def _arcs(
     query = tokens.index(chosen) - 1 if chosen else None
     most = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
     arcs = choose_arcs(pattern, query=query, at_most=most)
-    layout.chart(
+    chart(
         attention_arcs(pattern, names, arcs),
         key="chart_arcs",
         alt=f"Arc diagram of attention in {where}: {len(arcs.weights)} arcs between tokens, strongest "
@@ -210,7 +212,7 @@ def _why(opened: layout.Page, traced: compute.Patterns, kept: np.ndarray) -> Non
         f"**{found.weight:.3f}**. Single dimensions mean nothing by themselves: rotating queries and keys together "
         "changes the bars, but not their sum."
     )
-    layout.chart(
+    chart(
         query_key_bars(found.products),
         key="chart_query_key",
         alt=f"Bars of query times key in {len(found.products)} dimensions, which sum to {found.score:.2f}",
@@ -221,15 +223,15 @@ def _why(opened: layout.Page, traced: compute.Patterns, kept: np.ndarray) -> Non
 def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None:
     """The same text in a second checkpoint."""
     view = opened.view
-    st.subheader(f"The same text in {layout.plain(view.checkpoint)} and in {layout.plain(view.versus)}", anchor=False)
+    st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
     try:
         other = compute.patterns(compute.source(view.versus), view.text)
     except TxclsError as error:
-        st.warning(layout.plain(str(error)))
+        st.warning(plain(str(error)))
         return
     n_layers, n_heads, n_tokens, _ = other.attention.shape
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
-    shown = layout.window(n_tokens, key="versus_window")
+    shown = window(n_tokens, key="versus_window")
     others = [token.text for token in other.tokens[shown]]
     maps = (
         (view.checkpoint, view.layer, view.head, pattern, names),
@@ -237,8 +239,8 @@ def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None
     )
     for column, (name, of_layer, of_head, weights, tokens) in zip(st.columns(2, gap="large"), maps, strict=True):
         with column:
-            st.markdown(f"**{layout.plain(name)}**, layer {of_layer + 1}, head {of_head + 1}")
-            layout.chart(
+            st.markdown(f"**{plain(name)}**, layer {of_layer + 1}, head {of_head + 1}")
+            chart(
                 attention_map(weights, tokens),
                 key=f"chart_versus_{name}",
                 alt=f"Heat map of attention of {name} in layer {of_layer + 1}, head {of_head + 1} over {len(tokens)} "
@@ -258,7 +260,7 @@ def _heads(opened: layout.Page) -> None:
     st.subheader("Entropy and distance of each head", anchor=False)
     left, right = st.columns(2, gap="large")
     with left:
-        layout.chart(
+        chart(
             head_values_map(
                 found.heads.entropy, title="bits", what="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
             ),
@@ -272,7 +274,7 @@ def _heads(opened: layout.Page) -> None:
             f"{np.log2(n_tokens):.2f} bits if it is uniform."
         )
     with right:
-        layout.chart(
+        chart(
             head_values_map(
                 found.heads.distance, title="tokens", what="mean distance:", top=max(1.0, (n_tokens - 1) / 2), digits=1
             ),
@@ -303,7 +305,7 @@ def _rollout(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None:
             "feed-forward blocks. Whether it explains the prediction is tested under “Is attention an explanation?”."
         )
     with rolled:
-        layout.chart(
+        chart(
             attention_map(
                 rolled_out,
                 names,
@@ -323,7 +325,7 @@ def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View
         "After the last layer, the tokens' states are averaged with these weights into the vector that is classified. "
         "The dashed line marks equal weights."
     )
-    layout.chart(
+    chart(
         pooling_bars(weights, names),
         key="chart_pooling",
         alt="Bar chart of pooling weights; highest: "
@@ -344,7 +346,7 @@ def _layer_norm() -> None:
             "Each token's D numbers x are normalised to mean 0 and variance 1, then scaled and shifted by two learned "
             "vectors γ and β (`weight` and `bias`). ε avoids a division by zero when all numbers are equal."
         )
-        layout.code(LayerNorm, formula=LAYER_NORM)
+        model_parts.code(LayerNorm, formula=LAYER_NORM)
 
 
 def _query_changed() -> None:

@@ -6,9 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, own, pages, table_html, uploads, waiting
+from txcls.app import answering, compute, layout, lecture, own, pages, table_html, uploads, waiting
+from txcls.app.charts import chart
 from txcls.app.jobs import running
 from txcls.app.limits import limits
+from txcls.app.markdown import plain
 from txcls.figures import class_counts
 
 LINKS = (pages.CLASSIFY, pages.NEIGHBOURHOOD, pages.TRAIN)
@@ -41,7 +43,7 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             st.subheader("Result", anchor=False)
             _result(batch)
-    layout.load(opened)
+    answering.load(opened)
     st.caption(
         f"Your files are on this server only, and are removed {own.kept_for()} after your last visit. The address of "
         "this page leads to them."
@@ -57,7 +59,7 @@ def _file(peek: running.JobState) -> None:
     if peek.status == "done":
         found = peek.result
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{layout.plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
+            st.markdown(f"**{plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
             st.button("Take another file", key="another_file", on_click=_another)
         names = [one["name"] for one in found["columns"]]
         st.session_state.setdefault("batch_column", found["text_column"])
@@ -157,7 +159,7 @@ def _progress(now: running.JobState) -> None:
         st.info(waiting.in_queue(now.ahead))
     else:
         done, rows = now.progress.get("done"), now.progress.get("rows")
-        words = layout.plain(str(now.progress.get("stage", "starting")))
+        words = plain(str(now.progress.get("stage", "starting")))
         if done is not None and rows:
             share = done / rows
             passed = own.ago(now.since)
@@ -176,9 +178,9 @@ def _result(batch: running.JobState) -> None:
     file = desk.job("batch") / str(found["file"])
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.markdown(f"**{found['rows']:,} rows** by {layout.plain(str(batch.spec['model']))}.")
+        st.markdown(f"**{found['rows']:,} rows** by {plain(str(batch.spec['model']))}.")
         st.download_button(
-            f"Download {layout.plain(_renamed(name, file.suffix))}",
+            f"Download {plain(_renamed(name, file.suffix))}",
             file.read_bytes,
             file_name=_renamed(name, file.suffix),
             mime=MIME.get(file.suffix, "application/octet-stream"),
@@ -188,7 +190,7 @@ def _result(batch: running.JobState) -> None:
         )
         counts = {label or "(no words)": n for label, n in found["labels"].items()}
         first = next(iter(counts.items()))
-        layout.chart(
+        chart(
             class_counts(counts),
             key="chart_classified",
             alt=f"Bar chart of rows per predicted class, {len(counts)} classes: most are {first[0][:40]}, {first[1]:,}",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, pages, state, token_html
+from txcls.app import answering, compute, layout, lecture, model_parts, pages, state, token_html
+from txcls.app.charts import chart, has_long_names
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 
@@ -40,9 +42,9 @@ def main() -> None:
     classifier = _two(opened) if opened.view.versus else _one(opened)
     if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
-    with st.expander(f"How {layout.plain(classifier.name)} was trained"):
+    with st.expander(f"How {plain(classifier.name)} was trained"):
         _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
-    layout.parameters(classifier.checkpoint.model, classifier.name)
+    model_parts.parameters(classifier.checkpoint.model, classifier.name)
     _download(opened.source, classifier)
     _test_texts(opened, classifier)
     layout.close_page(opened, LINKS)
@@ -59,14 +61,14 @@ def _one(opened: layout.Page) -> "Predictor":
         result = st.container()
         with result:
             if opened.has_text:
-                waiting = layout.Waiting(opened, height=380)
+                waiting = answering.Waiting(opened, height=380)
             else:
-                layout.invite("the prediction appears here as you type.")
+                answering.invite("the prediction appears here as you type.")
     with reading:
         if opened.has_text:
             st.subheader("What the model read", anchor=False)
         read = st.container()
-    classifier = layout.load(opened)
+    classifier = answering.load(opened)
     if opened.has_text:
         waiting.over()
         with picture:
@@ -130,8 +132,8 @@ def _open_part(part: str) -> None:
 def _two(opened: layout.Page) -> "Predictor":
     """The predictions of two checkpoints, side by side."""
     if not opened.has_text:
-        layout.invite("the predictions of both checkpoints appear here as you type.")
-    waiting = layout.Waiting(opened, height=380)
+        answering.invite("the predictions of both checkpoints appear here as you type.")
+    waiting = answering.Waiting(opened, height=380)
     try:
         source = compute.source(opened.view.versus)
         classifier, other = (compute.classifier(one) for one in (opened.source, source))
@@ -145,8 +147,8 @@ def _two(opened: layout.Page) -> "Predictor":
         columns = st.columns(2, gap="large")
     for column, (which, one, key) in zip(columns, pairs, strict=True):
         with column:
-            st.subheader(layout.plain(one.checkpoint.config.title or one.name), anchor=False)
-            st.html(f'<div class="txcls-facts">{layout.facts(one)}</div>')
+            st.subheader(plain(one.checkpoint.config.title or one.name), anchor=False)
+            st.html(f'<div class="txcls-facts">{answering.facts(one)}</div>')
             if opened.has_text:
                 answered.append(_answer(opened, which, one, key=key))
     if any(answered):
@@ -159,7 +161,7 @@ def _two(opened: layout.Page) -> "Predictor":
     if opened.has_text:
         for column, (which, one, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
             with column:
-                st.subheader(f"What {layout.plain(one.name)} read", anchor=False)
+                st.subheader(f"What {plain(one.name)} read", anchor=False)
                 _read(opened, which, one)
     return classifier
 
@@ -168,10 +170,10 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor"
     """The ranked classes; False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
-        layout.nothing_to_read()
+        answering.nothing_to_read()
         return False
-    layout.say_unknown(prediction)
-    st.html(layout.answer_html(prediction, large=True))
+    answering.say_unknown(prediction)
+    st.html(answering.answer_html(prediction, large=True))
     if prediction.out_of_scope:
         st.caption(
             f"This text scores below the threshold that separates texts of the {len(classifier.classes)} classes from "
@@ -181,12 +183,12 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor"
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)
     words = ", ".join(f"{score.label} {score.probability:.1%}" for score in shown)
-    layout.chart(
+    chart(
         probability_bars(
             [score.label for score in shown],
             [score.probability for score in shown],
             other=(len(hidden), other),
-            names_above=layout.has_long_names(classifier.classes),
+            names_above=has_long_names(classifier.classes),
         ),
         key=key,
         alt=f"Bar chart of class probabilities: {words}" + (f", all others {other:.1%}" if hidden else ""),
@@ -226,7 +228,7 @@ def _k_changed() -> None:
 def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) -> None:
     if history:
         kept = next((row for row in reversed(history) if row.get("best")), history[-1])
-        layout.chart(
+        chart(
             training_curves(history),
             key="chart_training",
             alt="Loss and accuracy during training; the kept weights reach "
@@ -241,7 +243,7 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
             st.caption(f"{len(per_class)} classes, lowest F1 first.")
         rows = [f"| class | precision | recall | F1 | {split} texts |", "|---|---:|---:|---:|---:|"]
         rows += [
-            f"| {layout.plain(str(one['label']))} | {one['precision']:.3f} | {one['recall']:.3f} | {one['f1']:.3f} "
+            f"| {plain(str(one['label']))} | {one['precision']:.3f} | {one['recall']:.3f} | {one['f1']:.3f} "
             f"| {one['support']:,} |"
             for one in per_class
         ]
@@ -253,10 +255,10 @@ def _download(source: compute.Source, classifier: "Predictor") -> None:
     """The classifier as one file; it is made when the button is pressed, beside the page's run."""
     from txcls.web.page import unsupported
 
-    name = layout.plain(classifier.name)
+    name = plain(classifier.name)
     with st.expander(f"{name} as a file that needs no server"):
         if sentence := unsupported(classifier.checkpoint):
-            st.info(layout.plain(sentence) + ".")
+            st.info(plain(sentence) + ".")
             return
         st.markdown(
             "One HTML file with the model in it: text box, probabilities, every attention head, heads switched off, "
@@ -275,7 +277,7 @@ def _download(source: compute.Source, classifier: "Predictor") -> None:
 
 def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:
     """Random test texts with true and predicted class, if the data set is on this machine."""
-    name = layout.plain(classifier.name)
+    name = plain(classifier.name)
     with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
         if not section.open:
             return
@@ -287,7 +289,7 @@ def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:
             found = compute.test_texts(opened.source)
             _drawn(opened, classifier, found)
         except TxclsError as error:
-            st.warning(layout.plain(str(error)))
+            st.warning(plain(str(error)))
 
 
 def _how_to_get(classifier: "Predictor") -> str:
@@ -306,7 +308,7 @@ def _how_to_get(classifier: "Predictor") -> str:
         else f"Its publisher requires a login: download it from {info.homepage}"
     )
     return (
-        f"The texts of {layout.plain(info.title)} are not on this machine, and checkpoints do not contain them. {how}, "
+        f"The texts of {plain(info.title)} are not on this machine, and checkpoints do not contain them. {how}, "
         f"or put them into a folder `{dataset}` and start the app with `TXCLS_DATA` set to its parent folder."
     )
 
@@ -336,8 +338,8 @@ def _drawn(opened: layout.Page, classifier: "Predictor", found: compute.TestText
     st.html(token_html.drawn_texts(drawn))
     info = found.dataset.info
     st.caption(
-        f"Drawn from the {len(found.rows):,} test texts of {layout.plain(info.title)}, as stored on this machine. "
-        f"Terms: {layout.plain(info.terms)}."
+        f"Drawn from the {len(found.rows):,} test texts of {plain(info.title)}, as stored on this machine. "
+        f"Terms: {plain(info.terms)}."
     )
 
 

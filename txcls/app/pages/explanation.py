@@ -8,7 +8,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import compute, layout, lecture, pages
+from txcls.app import answering, compute, layout, lecture, pages, state
+from txcls.app.charts import chart
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import deletion_lines, minus, overlap_map, visible
 from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages, n_top
@@ -54,7 +56,7 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.EXPLANATION)
     st.html(STYLE)
-    read = layout.read_text(opened, "its words are scored by several attribution methods.")
+    read = answering.read_text(opened, "its words are scored by several attribution methods.")
     if read is not None:
         if read.is_answered:
             _one_text(opened, read.classifier)
@@ -76,7 +78,7 @@ def _one_text(opened: layout.Page, classifier: "Predictor") -> None:
         st.session_state[key] = chosen[field]
         controls.segmented_control(
             title, list(options), format_func=options.__getitem__, required=True, key=key,
-            on_change=layout.follow(field, key),
+            on_change=state.follow(field, key),
         )  # fmt: skip
     found = compute.explain(opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline)
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
@@ -86,7 +88,10 @@ def _one_text(opened: layout.Page, classifier: "Predictor") -> None:
     with agree, lecture.slide(lecture.WORDS):
         _agreement(opened, names, found.overlaps, len(found.explanation.words))
     with gone, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _deletion(opened, found.curves, winner=found.explanation.label, blank=_blank(classifier))
+        curves = compute.deletion(
+            opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
+        )
+        _deletion(opened, curves, winner=found.explanation.label, blank=_blank(classifier))
 
 
 def _blank(classifier: "Predictor") -> str:
@@ -96,7 +101,7 @@ def _blank(classifier: "Predictor") -> str:
 
 def _scores(text: str, explained: Explanation, blank: str) -> None:
     """The words coloured by every method, and their numbers."""
-    label = layout.plain(explained.label)
+    label = plain(explained.label)
     st.subheader(f"Which words led to {label}?", anchor=False)
     st.html(
         f'<p class="txcls-key"><span style="background: rgba({FOR}, 0.7)">orange</span>evidence for '
@@ -132,7 +137,7 @@ def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.f
     )
     if np.isnan(overlaps).all():
         st.info("With a single word, or equal scores for all words, there is nothing to rank.")
-    layout.chart(
+    chart(
         overlap_map(names, overlaps),
         key="chart_overlaps",
         alt=f"Share of the {n} strongest words that attribution methods have in common: "
@@ -153,7 +158,7 @@ def _deletion(opened: layout.Page, found: DeletionCurves, *, winner: str, blank:
     )
     names = [METHODS[name] for name in found.curves]
     st.markdown(_verdict(found.areas, found.random_area))
-    layout.chart(
+    chart(
         deletion_lines(names, found.shares, list(found.curves.values()), found.random, winner=winner),
         key="chart_deletion",
         alt=f"Lines of the probability of {winner[:40]} while words are deleted, ordered by "
@@ -281,7 +286,7 @@ def _run(opened: layout.Page, key: str) -> None:
         )
     except (TxclsError, ValueError) as error:
         bar.empty()
-        st.warning(layout.plain(str(error)))
+        st.warning(plain(str(error)))
         return
     st.rerun()
 

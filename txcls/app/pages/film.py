@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, lesson, pages, state
+from txcls.app import answering, compute, layout, lecture, lesson, pages, state
+from txcls.app.charts import window
 from txcls.app.components.training_film import film_data, training_film
+from txcls.app.markdown import plain
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ def main() -> None:
     opened = layout.open_page(pages.FILM, box_height=68)
     if not compute.summary(opened.view.checkpoint).has_snapshots:
         _offer(opened)
-    read = layout.read_text(opened, "watch how the model learned to answer it.")
+    read = answering.read_text(opened, "watch how the model learned to answer it.")
     if read is not None and read.is_answered and read.classifier.checkpoint.snapshots is not None:
         with lecture.slide(own_keys=True):
             _film(opened, read.classifier.checkpoint)
@@ -32,7 +34,7 @@ def main() -> None:
 
 def _offer(opened: layout.Page) -> None:
     """Say that there is no film of this checkpoint, and offer those that have one."""
-    name = layout.plain(opened.view.checkpoint)
+    name = plain(opened.view.checkpoint)
     with_film = [one for one in compute.listing().classifiers if one.has_snapshots]
     st.info(
         f"**{name}** was trained without keeping states along the way, so there is no film of it. "
@@ -40,7 +42,7 @@ def _offer(opened: layout.Page) -> None:
     )
     box = f"{layout.TEXT_BOX}_{pages.FILM.name}"
     for one in with_film:
-        label = f"{layout.plain(one.name)} · {layout.plain(one.title)}" if one.title else layout.plain(one.name)
+        label = f"{plain(one.name)} · {plain(one.title)}" if one.title else plain(one.name)
         st.button(
             label, key=f"film_of_{one.name}", type="primary", on_click=layout.change_checkpoint, args=(one.name, box)
         )
@@ -48,7 +50,7 @@ def _offer(opened: layout.Page) -> None:
 
 def _film(opened: layout.Page, checkpoint: "Checkpoint") -> None:
     tokens = compute.predict(opened.source, opened.view.text).prediction.tokens
-    shown = layout.window(len(tokens), key="film_window")
+    shown = window(len(tokens), key="film_window")
     film = compute.training_film(opened.source, opened.view.text, first=shown.start, last=shown.stop)
     steps = np.array([row.step for row in film.rows])
     data = film_data(
@@ -94,7 +96,7 @@ def _table(film: "TrainingFilm", classes: Sequence[str]) -> str:
         train = "" if row.train_loss is None else f"{row.train_loss:.4f}"
         lines.append(
             f"| {row.step:,} | {train} | {row.validation_loss:.4f} | {percent(row.validation_accuracy)} "
-            f"| {layout.plain(visible(classes[answer]))} | {percent(float(probabilities[answer]))} |"
+            f"| {plain(visible(classes[answer]))} | {percent(float(probabilities[answer]))} |"
         )
     return "\n".join(lines)
 

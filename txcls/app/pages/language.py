@@ -8,8 +8,10 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import compute, layout, lecture, pages, state, token_html
+from txcls.app import answering, compute, head_choice, layout, lecture, model_parts, pages, state, token_html
+from txcls.app.charts import chart
 from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, percent, surprisal_bars, token_bars, visible
 from txcls.text.encoder import Encoding, Token
@@ -84,7 +86,7 @@ def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | Non
         return None
     name = wanted if wanted in names else names[0]
     if wanted and wanted != name:
-        st.warning(layout.plain(f"There is no language model “{wanted[:60]}” here that {PRESETS[objective][1]}."))
+        st.warning(plain(f"There is no language model “{wanted[:60]}” here that {PRESETS[objective][1]}."))
     line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if len(names) > 1 and not lecture.is_on():
         layout.picker(line, objective, names, name)
@@ -97,7 +99,7 @@ def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | Non
         found = compute.language(source, objective)
     except TxclsError as error:
         waiting.empty()
-        st.error(layout.plain(str(error)))
+        st.error(plain(str(error)))
         return None
     waiting.empty()
     chosen = Chosen(source, found.model, found.names, objective)
@@ -123,7 +125,7 @@ def _facts(model: "TextModel", *, with_title: bool) -> str:
 def _say_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
     if encoding.truncated_at is not None:
         st.caption(
-            f"✂ This text is too long for **{layout.plain(chosen.model.name)}**: it is cut after "
+            f"✂ This text is too long for **{plain(chosen.model.name)}**: it is cut after "
             f"{len(encoding.tokens):,} tokens.{more}"
         )
 
@@ -141,13 +143,13 @@ def _fill_blank(opened: layout.Opened) -> None:
     if chosen is None:
         return
     if not opened.has_text:
-        layout.invite("click a word, and the model predicts what was there.")
+        answering.invite("click a word, and the model predicts what was there.")
         return
     encoding = chosen.model.read(opened.view.text)
     words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
     number_of = {place: number for number, place in enumerate(words, start=1)}
     if not words:
-        layout.nothing_to_read()
+        answering.nothing_to_read()
         return
     blank = opened.view.blank if 1 <= opened.view.blank <= len(words) else _worth_guessing(encoding, words)
     place = words[blank - 1]
@@ -172,7 +174,7 @@ def _fill_blank(opened: layout.Opened) -> None:
     ranked = compute.fill(chosen.source, tuple(encoding.ids), place)
     st.markdown(_truth(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
     _ranking(ranked, chosen, key="chart_fill", file_name=f"{chosen.source.name}-blank-{blank}")
-    layout.parameters(chosen.model.model, chosen.model.name)
+    model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
 def _worth_guessing(encoding: Encoding, words: Sequence[int]) -> int:
@@ -187,7 +189,7 @@ def _blank_chosen(number: int) -> None:
 
 def _truth(ranked: "RankedTokens", name: str, n_tokens: int, *, is_unknown: bool) -> str:
     """The rank of the typed token among the predictions, in words."""
-    shown = layout.plain(name[:80])
+    shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
         return f"**{shown}** was typed there. It is not in the vocabulary, so the model cannot predict it."
     mark = "✓ " if ranked.true_rank == 1 else ""
@@ -212,7 +214,7 @@ def _ranking(
 ) -> None:
     names = [chosen.names[index] for index in ranked.ids]
     words = ", ".join(f"{visible(name)[:20]} {p:.1%}" for name, p in zip(names, ranked.probabilities, strict=True))
-    layout.chart(
+    chart(
         token_bars(
             names,
             ranked.probabilities,
@@ -238,7 +240,7 @@ def _continue(opened: layout.Opened) -> None:
     chosen, typed, found = read
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
         _surprisal(chosen, typed, found)
-    layout.parameters(chosen.model.model, chosen.model.name)
+    model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
 def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surprisal] | None":
@@ -250,7 +252,7 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
     encoding = model.read(view.text)
     typed = encoding.tokens or model.start
     if not typed:
-        layout.nothing_to_read()
+        answering.nothing_to_read()
         return None
     if any(not 0 <= index < len(chosen.names) for index in view.added):
         st.warning("The continuation in the link is not from this model; it was ignored.")
@@ -469,11 +471,11 @@ def _surprisal(chosen: Chosen, typed: Sequence[Token], found: "Surprisal") -> No
     st.markdown(
         f"On average **{found.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is the "
         f"perplexity, **{found.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among that many "
-        f"tokens.{layout.plain(unknown)}"
+        f"tokens.{plain(unknown)}"
     )
     shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
     most = max(shown, key=lambda place: bits[place])
-    layout.chart(
+    chart(
         surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=found.mean),
         key="chart_surprisal",
         alt=f"Bar chart of the surprisal of {len(shown)} tokens in bits; highest: "
@@ -518,7 +520,7 @@ def _masks(opened: layout.Opened) -> None:
         n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
         fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
         view = replace(fitted.view, layer=max(fitted.view.layer, 0), head=max(fitted.view.head, 0))
-        layout.choose_head(view, n_layers, n_heads)
+        head_choice.choose_head(view, n_layers, n_heads)
         for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
             if objective in both:
                 with column:
@@ -529,13 +531,13 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     encoding = chosen.model.read(opened.view.text)
     read = (encoding.tokens or chosen.model.start)[:MOST_MAPPED]
     if not read:
-        layout.nothing_to_read()
+        answering.nothing_to_read()
         return None
     sight = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
     names = [chosen.name_of(token) for token in read]
     n_seen, n_all = int(sight.mask.sum()), sight.mask.size
     st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} query–key pairs are unmasked.")
-    layout.chart(
+    chart(
         mask_map(sight.mask, names),
         key=f"chart_mask_{chosen.objective}",
         alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_seen:,} of {n_all:,} "
@@ -554,9 +556,9 @@ def _pattern(view: state.View, seen: Seen) -> None:
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
     where = f"layer {layer + 1} of {n_layers}, head {head + 1} of {n_heads}"
     last = " (its last)" if (layer, head) != (view.layer, view.head) else ""
-    st.markdown(f"**{layout.plain(chosen.model.name)}**, {where}{last}: each row sums to 1 over its unmasked keys.")
+    st.markdown(f"**{plain(chosen.model.name)}**, {where}{last}: each row sums to 1 over its unmasked keys.")
     weights = np.where(seen.sight.mask, seen.sight.patterns[layer, head], np.nan)  # masked cells stay blank
-    layout.chart(
+    chart(
         attention_map(weights, seen.names),
         key=f"chart_pattern_{chosen.objective}",
         alt=f"Heat map of attention of the {chosen.objective} model in {where} over {len(seen.names)} tokens",

@@ -5,7 +5,9 @@ import html
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, pages
+from txcls.app import answering, compute, layout, lecture, pages
+from txcls.app.charts import chart, window
+from txcls.app.markdown import plain
 from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
 
 LINKS = (pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
@@ -22,7 +24,7 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.LENS)
     st.html(STYLE)
-    read = layout.read_text(opened, "the class head is applied to its state after every block.")
+    read = answering.read_text(opened, "the class head is applied to its state after every block.")
     if read is not None and read.is_answered:
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
             _decision(opened, read.classifier.classes)
@@ -42,7 +44,7 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
     )
     lines, steps = st.columns([3, 2], gap="large")
     with lines:
-        layout.chart(
+        chart(
             lens_lines(lens.states, classes, lens.probabilities),
             key="chart_lens",
             alt="Class probabilities after each block: "
@@ -74,9 +76,9 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
     sources = (*lens.sources, "biases")
     values = np.append(between.sum(axis=1), lens.bias[winner] - lens.bias[second])
     tokens = lens.traced.tokens
-    shown = layout.window(len(tokens), key="lens_window")
+    shown = window(len(tokens), key="lens_window")
     names = [token.text for token in tokens[shown]]
-    first, other = (layout.plain(visible(classes[place][:40])) for place in (winner, second))
+    first, other = (plain(visible(classes[place][:40])) for place in (winner, second))
     bars, of_tokens = st.columns([2, 3], gap="large")
     with bars, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
         st.subheader(f"Which part decides between {first} and {other}?", anchor=False)
@@ -85,7 +87,7 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
             "The last state is the sum of what each part wrote to the residual stream, so this difference is a sum "
             f"too: the bars add up to it. Orange: in favour of {first}; blue: of {other}."
         )
-        layout.chart(
+        chart(
             contribution_bars(sources, values, title=f"logit of {label(classes[winner])} − {label(classes[second])}"),
             key="chart_contributions",
             alt=f"What each part adds to the logit of {classes[winner][:40]} beyond that of {classes[second][:40]}: "
@@ -105,7 +107,7 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
     with of_tokens, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
         st.subheader("Through which token?", anchor=False)
         st.markdown("The same for each token's last state, weighted as in pooling.")
-        layout.chart(
+        chart(
             token_rows(lens.sources, names, between[:, shown], title="logits", signed=True, form="+.2f"),
             key="chart_contribution_map",
             alt=f"Heat map of what {len(lens.sources)} parts add through each of {len(names)} tokens, from "
@@ -118,7 +120,7 @@ def _norms(opened: layout.Page, *, post_norm: bool) -> None:
     """The norm of each token's state after every block."""
     lens = compute.lens(opened.source, opened.view.text)
     tokens = lens.traced.tokens
-    shown = layout.window(len(tokens), key="norms_window")
+    shown = window(len(tokens), key="norms_window")
     names = [token.text for token in tokens[shown]]
     st.subheader("Norm of the residual stream", anchor=False)
     lengths = lens.lengths.mean(axis=1)
@@ -133,7 +135,7 @@ def _norms(opened: layout.Page, *, post_norm: bool) -> None:
             "final LayerNorm gives all tokens the same scale before the class head."
         )
     )
-    layout.chart(
+    chart(
         token_rows(lens.states, names, lens.lengths[:, shown], title="norm", signed=False, form=".2f"),
         key="chart_lengths",
         alt=f"Heat map of the norm of {len(lens.states)} states of {len(names)} tokens, from "

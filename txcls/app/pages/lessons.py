@@ -3,6 +3,7 @@
 import streamlit as st
 
 from txcls.app import layout, lesson, lesson_panel, pages
+from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import find_lesson, languages_of, lesson_names
 from txcls.lessons.wording import words_in
@@ -29,7 +30,7 @@ def _offer(name: str, number: int) -> None:
             try:
                 found = find_lesson(name, language)
             except TxclsError as error:
-                st.warning(layout.plain(str(error)))
+                st.warning(plain(str(error)))
                 continue
             if language == languages[0]:
                 minutes = words_in(language)["minutes"].format(minutes=f"{found.minutes:g}")

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, pages, state
+from txcls.app import answering, compute, layout, lecture, pages, state
+from txcls.app.charts import chart
+from txcls.app.markdown import plain
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
@@ -31,7 +33,7 @@ ABOUT = (
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.NEIGHBOURHOOD)
-    read = layout.read_text(opened, "its words and its vector are drawn among others.")
+    read = answering.read_text(opened, "its words and its vector are drawn among others.")
     if read is not None and read.is_answered:
         st.markdown(ABOUT)
         words, texts = st.columns(2, gap="large")
@@ -53,7 +55,7 @@ def _words(opened: layout.Page) -> None:
     if chosen and chosen not in nearest:
         nearest[chosen] = tuple(compute.neighbours(opened.source, chosen))[:N_NEAREST]
     st.markdown("**Click a word** of the plot to see its nearest neighbours.")
-    layout.chart(
+    chart(
         token_scatter(
             made.points,
             [names[index] for index in made.ids],
@@ -118,10 +120,10 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
             others += drawn
             what += f" and {len(drawn)} test texts from this machine"
         except TxclsError as error:
-            st.info(layout.plain(str(error)))
+            st.info(plain(str(error)))
     pooled = compute.pooled(opened.source, tuple(others))
     made = compute.text_plane(opened.source, opened.view.text, tuple(others))
-    layout.chart(
+    chart(
         text_scatter(
             made.points,
             pooled.labels,
@@ -145,12 +147,12 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     lines = ["| cosine | class | text |", "|---:|---|---|"]
     for n in np.argsort(-made.cosines, kind="stable")[:6]:
         start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")
-        lines.append(f"| {_cosine(made.cosines[n])} | {layout.plain(pooled.labels[n])} | {layout.plain(start)} |")
+        lines.append(f"| {_cosine(made.cosines[n])} | {plain(pooled.labels[n])} | {plain(start)} |")
     st.markdown("\n".join(lines))
 
 
 def _plain(token: str) -> str:
-    return layout.plain(visible(token[:30]))
+    return plain(visible(token[:30]))
 
 
 def _cosine(value: float) -> str:

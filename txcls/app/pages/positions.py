@@ -8,8 +8,10 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import compute, layout, lecture, pages, state
+from txcls.app import answering, compute, layout, lecture, pages, state
+from txcls.app.charts import chart, has_long_names
 from txcls.app.components.word_order import draggable_words
+from txcls.app.markdown import plain
 from txcls.data.who_won import TEAMS
 from txcls.figures import (
     number_map,
@@ -58,12 +60,12 @@ class Encoding:
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.POSITIONS)
-    waiting = layout.Waiting(opened, height=480)
-    classifier = layout.load(opened)
+    waiting = answering.Waiting(opened, height=480)
+    classifier = answering.load(opened)
     prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
     waiting.over()
     if prediction is not None and prediction.label is not None:
-        layout.draw_answer(opened, prediction)
+        answering.draw_answer(opened, prediction)
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     is_answered = prediction is not None and prediction.label is not None
@@ -74,9 +76,9 @@ def main() -> None:
     with lecture.slide(lecture.VECTORS, lecture.CLASSES):
         st.subheader("Does word order matter for this prediction?", anchor=False)
         if prediction is None:
-            layout.invite("its words are shuffled and classified again.")
+            answering.invite("its words are shuffled and classified again.")
         elif prediction.label is None:
-            layout.nothing_to_read()
+            answering.nothing_to_read()
         else:
             _shuffling(opened, classifier.classes)
     if is_answered and not first:
@@ -111,7 +113,7 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
                 get_args(state.Encoding),
                 required=True,
                 key="pe_kind",
-                on_change=layout.follow("encoding", "pe_kind"),
+                on_change=state.follow("encoding", "pe_kind"),
             )
         length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
         width = st.slider(
@@ -124,14 +126,14 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         values, bound = compute.sinusoids(length, width), 1.0
     is_added = learned or (kind == "sinusoidal" and width == d_model)
     used = n_tokens if is_added else None
-    name = layout.plain(opened.view.checkpoint)
+    name = plain(opened.view.checkpoint)
     mark = _whose(name, kind, values, learned=learned, d_model=d_model, max_length=max_length)
     if used:
         mark += f" The frame marks the {min(used, length)} positions of the text above."
     if is_added and length > max_length:
         mark += f" It has {max_length} positions at most."
     st.markdown(mark)
-    layout.chart(
+    chart(
         position_heatmap(values, bound=bound, used=used),
         key="chart_positions",
         alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
@@ -180,7 +182,7 @@ def _curves(values: Floats, *, bound: float | None) -> None:
         max_selections=8,
         key=f"pe_dimensions_{n}",
     )
-    layout.chart(
+    chart(
         position_curves(values, chosen, bound=bound),
         key="chart_curves",
         alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
@@ -195,7 +197,7 @@ def _products(values: Floats, *, learned: bool, used: int | None) -> None:
     st.subheader("Similarity of two positions", anchor=False)
     of_formula = " It depends only on the distance, hence the stripes, and is largest for a position with itself."
     st.markdown("The dot product of their vectors." + ("" if learned else of_formula))
-    layout.chart(
+    chart(
         position_products_map(position_products(values), used=used),
         key="chart_products",
         alt=f"Heat map of dot products between {len(values)} positions"
@@ -207,7 +209,7 @@ def _products(values: Floats, *, learned: bool, used: int | None) -> None:
 def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
     result = compute.shuffle(opened.source, opened.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
-    label = layout.plain(best.label)
+    label = plain(best.label)
     n = len(result.texts)
     n_kept = round(result.label_kept * n)
     st.markdown(
@@ -215,12 +217,12 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
         + ("Word order does not change the class here." if n_kept == n else f"Order alone changes {n - n_kept}.")
     )
     probability = {one.label: one.probability for one in result.original.ranked}
-    layout.chart(
+    chart(
         shuffle_bars(
             classes,
             [probability.get(name, 0.0) for name in classes],
             result.probabilities,
-            names_above=layout.has_long_names(classes),
+            names_above=has_long_names(classes),
         ),
         key="chart_shuffles",
         alt=f"Bars of class probabilities as typed, {best.label} {best.probability:.1%} first, and dots for {n} "
@@ -304,9 +306,9 @@ def _reordered(view: state.View, typed: str, words: Sequence[str]) -> str:
 def _first_order(words: Sequence[str]) -> list[int]:
     """The first and the last team exchanged; all words reversed if there are no two teams."""
     order = list(range(len(words)))
-    plain = [word.strip(",.") for word in words]
-    teams = [place for place in order if plain[place] in TEAMS]
-    others = [place for place in teams if plain[place] != plain[teams[0]]]
+    bare = [word.strip(",.") for word in words]
+    teams = [place for place in order if bare[place] in TEAMS]
+    others = [place for place in teams if bare[place] != bare[teams[0]]]
     if not others:
         return order[::-1]
     order[teams[0]], order[others[-1]] = others[-1], teams[0]
@@ -326,7 +328,7 @@ def _answer(source: compute.Source, text: str) -> str:
     if prediction.label is None:
         return "no tokens"
     probability = percent(prediction.ranked[0].probability).replace("&lt;", "<").replace("&gt;", ">")
-    return f"**{layout.plain(prediction.label)}** {probability}"
+    return f"**{plain(prediction.label)}** {probability}"
 
 
 def _share(value: object) -> str:
@@ -359,19 +361,19 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
         learned = kind == "learned" and max_length >= 16
         if learned and n_fitted > width:
             own = np.asarray(compute.positions(opened.source, length=length).values)
-            rows.append((f"learned by {layout.plain(opened.view.checkpoint)}", fit_shift(own, k)))
+            rows.append((f"learned by {plain(opened.view.checkpoint)}", fit_shift(own, k)))
         lines = ["| positions | error where fitted | error elsewhere |", "|---|---:|---:|"]
         lines += [f"| {name} | {fitted.fitted:.3f} | {fitted.held_out:.3f} |" for name, fitted in rows]
         st.markdown("\n".join(lines))
         st.caption(f"{length} positions of {width} numbers.")
         if learned and n_fitted <= width:
             st.caption(
-                f"The learned positions of {layout.plain(opened.view.checkpoint)} cannot be tested: any {n_fitted} "
+                f"The learned positions of {plain(opened.view.checkpoint)} cannot be tested: any {n_fitted} "
                 f"vectors of {width} numbers are fitted exactly, random ones too."
             )
     with right:
         shown = min(SHOWN_DIMENSIONS, width)
-        layout.chart(
+        chart(
             number_map(
                 shift_map(width, k)[:shown, :shown],
                 rows=[str(d) for d in range(shown)],

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import compute_report, layout, lecture, pages, report_influence, report_rows, uploads
+from txcls.app import answering, compute_report, layout, lecture, pages, report_influence, report_rows, uploads
+from txcls.app.charts import chart
 from txcls.app.limits import limits
+from txcls.app.markdown import plain
 from txcls.errors import DataError, TxclsError
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
 
@@ -25,7 +27,7 @@ SHORT_ORDER = {"words_shuffled": "words shuffled", "positions_removed": "no posi
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.REPORT, asks=False)
-    classifier = layout.load(opened)
+    classifier = answering.load(opened)
     stored = compute_report.stored(opened.source)
     of_table = _own_table(opened)
     # Test rows take seconds, so that they come last, unless nothing is stored.
@@ -70,7 +72,7 @@ def _own_table(opened: layout.Page) -> "Report | None":
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if found is not None:
             for note in found[1]:
-                st.caption(layout.plain(note))
+                st.caption(plain(note))
             st.button("Back to the test rows", key="report_back", on_click=lambda: st.session_state.pop(key, None))
         elif why := uploads.refusal():
             st.info(why)
@@ -97,7 +99,7 @@ def _upload(opened: layout.Page, key: str) -> None:
         )
     except TxclsError as error:
         bar.empty()
-        st.error(layout.plain(str(error)))
+        st.error(plain(str(error)))
         return
     st.rerun()
 
@@ -114,7 +116,7 @@ def _of_test_rows(opened: layout.Page) -> "Report | None":
             on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} test rows answered"),
         )
     except DataError as error:
-        st.warning(layout.plain(str(error)))
+        st.warning(plain(str(error)))
         found = None
     bar.empty()
     return found
@@ -128,7 +130,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         st.info("Nothing was measured when this classifier was trained, and there are no rows to measure it on.")
         return
     figures = report.figures
-    st.subheader(f"On {layout.plain(report.rows_are)}", anchor=False)
+    st.subheader(f"On {plain(report.rows_are)}", anchor=False)
     columns = st.container(horizontal=True, gap="large")
     for name, value, meaning in (
         ("Accuracy", _percent(figures["accuracy"]), "Share of rows answered with their label."),
@@ -145,7 +147,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         lines = ["| on the rows held out | accuracy | macro-F1 |", "|---|---|---|"]
         lines += [f"| {name} | {accuracy} | {f1} |" for name, accuracy, f1 in found.table]
         st.markdown("\n".join(lines))
-        st.caption(f"{layout.plain(found.verdict)} In brackets: 95 % intervals.")
+        st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals.")
 
 
 def _percent(share: float) -> str:
@@ -157,7 +159,7 @@ def _curves(opened: layout.Page, report: "Report") -> None:
     kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = kept.get("validation_accuracy")
     said = f", kept weights at {accuracy:.1%} of validation rows" if accuracy is not None else ""
-    layout.chart(
+    chart(
         training_curves(report.history),
         key="chart_training_report",
         alt=f"Loss and accuracy over {len(report.history)} validations of the training{said}",
@@ -196,7 +198,7 @@ def _confusion(opened: layout.Page, report: "Report") -> None:
     first = (
         f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows" if worst else "no row is confused"
     )
-    layout.chart(
+    chart(
         confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
@@ -231,7 +233,7 @@ def _reliability(opened: layout.Page, report: "Report") -> None:
     bins = [one for one in report.figures["reliability"] if one["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
     largest = max(bins, key=lambda one: one["n"])
-    layout.chart(
+    chart(
         reliability_diagram(bins),
         key="chart_reliability",
         alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
@@ -273,7 +275,7 @@ def _groups(opened: layout.Page, report: "Report") -> None:
     for column, (title, what, names, accuracies, rows, field) in zip(st.columns(len(parts)), parts, strict=True):
         with column:
             st.markdown(f"**{title}**")
-            layout.chart(
+            chart(
                 group_bars(names, accuracies, rows, what=what or "word order"),
                 key=f"chart_groups_{field}",
                 alt="Bars of accuracy: "

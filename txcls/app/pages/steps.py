@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, head_stories, layout, lecture, pages, state, token_html
+from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, pages, state, token_html
+from txcls.app.charts import chart
 from txcls.app.components.cell_click import listen_to_cells
+from txcls.app.markdown import plain
 from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map, visible
 from txcls.text.cleaning import clean
 
@@ -67,10 +69,10 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.STEPS)
-    read = layout.read_text(opened, "every step of the forward pass appears here with its numbers.")
+    read = answering.read_text(opened, "every step of the forward pass appears here with its numbers.")
     at = None
     if read is not None and read.is_answered:
-        opened = layout.open_on_head(opened, read.classifier)
+        opened = head_choice.open_on_head(opened, read.classifier)
         st.html(STYLE)
         walk = compute.walk(opened.source, opened.view.text)
         place = _place(opened.view, walk)
@@ -94,7 +96,7 @@ def _step(opened: layout.Page, classifier: "Predictor", walk: "Walk", step: "Ste
     if step.by_head and step.layer is not None:
         head_stories.draw_chip(classifier, step.layer, opened.view.head)
     with st.container(key="step_says"):
-        st.markdown(layout.plain(step.says))
+        st.markdown(plain(step.says))
     hidden = _is_hidden(opened, step)
     left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     chosen = (0, 0)
@@ -120,9 +122,7 @@ def _place(view: state.View, walk: "Walk") -> int:
     try:
         return walk.find(view.step, view.layer)
     except KeyError:
-        st.warning(
-            f"There is no step “{layout.plain(view.step)}” in {layout.plain(view.checkpoint)}; showing the first step."
-        )
+        st.warning(f"There is no step “{plain(view.step)}” in {plain(view.checkpoint)}; showing the first step.")
         return 0
 
 
@@ -213,7 +213,7 @@ def _code(step: "Step") -> None:
         st.caption(f"`{code.file}`, line {code.line}")
         st.code(code.code, language="python", wrap_lines=True)
     if step.reads:
-        st.caption("Input from: " + ", ".join(layout.plain(title) for title in step.reads))
+        st.caption("Input from: " + ", ".join(plain(title) for title in step.reads))
 
 
 def _shape(step: "Step", walk: "Walk") -> str:
@@ -246,14 +246,14 @@ def _is_hidden(opened: layout.Page, step: "Step") -> bool:
     key = f"guess_{hash((opened.source, opened.view.text, step.name, step.layer, head if step.by_head else 0))}"
     if opened.view.guess and key not in st.session_state:
         st.session_state[key] = min(opened.view.guess, len(question.options)) - 1
-    st.markdown(f"**Predict:** {layout.plain(question.text)}")
+    st.markdown(f"**Predict:** {plain(question.text)}")
     guess = st.radio(
         "Your prediction",
         range(len(question.options)),
         index=None,
         on_change=_guessed,
         args=(key, step, question),
-        format_func=lambda option: layout.plain(question.options[option]),
+        format_func=lambda option: plain(question.options[option]),
         key=key,
         label_visibility="collapsed",
         persist_state="session",
@@ -276,11 +276,11 @@ def _guessed(key: str, step: "Step", question: "Question") -> None:
 
 
 def _judge(question: "Question", guess: int) -> None:
-    because = layout.plain(question.because)
+    because = plain(question.because)
     if guess == question.answer:
         st.success(f"✓ Right. {because}")
     else:
-        st.warning(f"✗ The answer is **{layout.plain(question.options[question.answer])}**. {because}")
+        st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {because}")
 
 
 def _text(step: "Step", walk: "Walk", encoder: "TextEncoder") -> None:
@@ -334,7 +334,7 @@ def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]
         )
     else:
         figure = number_map(cells[first:last], **settings)
-    layout.chart(
+    chart(
         figure,
         key=CHART,
         alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_least(cells):.4f} to "
@@ -357,7 +357,7 @@ def _bars(opened: layout.Page, step: "Step", axis: "Axis", values: np.ndarray, c
     """Draw a vector, one number per class, token or dimension; many classes with the largest numbers first."""
     ranked = axis.what == "class"
     n, most = axis.size, MOST_BARS_OF_A_SLIDE if lecture.is_on() else MOST_BARS
-    layout.chart(
+    chart(
         number_bars(
             values,
             names=axis.names or None,

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from txcls.app import compute, head_stories, layout, lecture, pages, state
+from txcls.app import answering, compute, head_stories, layout, lecture, pages, state
+from txcls.app.charts import chart
+from txcls.app.markdown import plain
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means
 
@@ -23,7 +25,7 @@ Place = tuple[int, int]
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.SWITCHBOARD)
-    read = layout.read_text(opened, "then switch parts of the model off and see how the prediction changes.")
+    read = answering.read_text(opened, "then switch parts of the model off and see how the prediction changes.")
     if read is not None and read.is_answered:
         _experiment(opened, read.classifier, str(read.prediction.label))
     layout.close_page(opened, LINKS)
@@ -46,7 +48,7 @@ def _experiment(opened: layout.Page, classifier: "Predictor", winner: str) -> No
         badges, changes = _switches(opened, classifier, off=off, how=how)
     effects = compute.ablate_each(opened.source, opened.view.text, heads=how, off=off)
     with left:
-        layout.chart(
+        chart(
             head_effects_map(
                 effects.heads,
                 effects.feed_forward,
@@ -61,7 +63,7 @@ def _experiment(opened: layout.Page, classifier: "Predictor", winner: str) -> No
             on_select=lambda: _clicked(opened.source, opened.view),
         )
         st.caption(
-            f"Each cell: the change in the probability of **{layout.plain(winner)}** "
+            f"Each cell: the change in the probability of **{plain(winner)}** "
             f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
             "Blue: it falls; orange: it rises. FF is the layer's feed-forward block, which can only be switched off. "
             "Parts can compensate for each other: a small change does not mean that a part does nothing."
@@ -83,14 +85,14 @@ def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.S
     st.session_state["switch_heads"] = view.heads
     place.segmented_control(
         "A changed head is …", get_args(state.HeadChange), required=True,
-        key="switch_heads", on_change=layout.follow("heads", "switch_heads"),
+        key="switch_heads", on_change=state.follow("heads", "switch_heads"),
     )  # fmt: skip
     if means is None:
         return "zero", view.heads
     st.session_state["switch_off"] = view.off
     place.segmented_control(
         "Off means replaced by …", list(OFF), format_func=OFF.__getitem__, required=True,
-        key="switch_off", on_change=layout.follow("off", "switch_off"),
+        key="switch_off", on_change=state.follow("off", "switch_off"),
     )  # fmt: skip
     return view.off, view.heads
 
@@ -145,7 +147,7 @@ def _switches(
         st.toggle("Position vectors off", key=keys[1], **follow)
     st.multiselect(
         "Tokens ablated before the first layer", range(len(tokens)),
-        format_func=lambda place: f"{place + 1} · {layout.plain(label(tokens[place].text))}", key=keys[2],
+        format_func=lambda place: f"{place + 1} · {plain(label(tokens[place].text))}", key=keys[2],
         placeholder="none", **follow,
     )  # fmt: skip
     changes = [
@@ -190,9 +192,9 @@ def _answer(opened: layout.Page, classifier: "Predictor", changes: tuple[Change,
     else:
         line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction becomes"
     if n:
-        line += f" **{layout.plain(now)}**, {percent(float(after.max()))}."
+        line += f" **{plain(now)}**, {percent(float(after.max()))}."
     st.markdown(line)
-    layout.chart(
+    chart(
         moved_bars(classifier.classes, result.original.tolist(), after.tolist()),
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
@@ -212,7 +214,7 @@ def _accuracy(classifier: "Predictor", off: Any) -> None:
         return
     heads, feed_forward = found.heads - found.accuracy, found.feed_forward - found.accuracy
     lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
-    layout.chart(
+    chart(
         head_effects_map(
             heads,
             feed_forward,

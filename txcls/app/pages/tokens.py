@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, pages, token_html
+from txcls.app import answering, compute, layout, lecture, pages, token_html
+from txcls.app.markdown import plain
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import Encoding, TextEncoder, Token
 from txcls.text.subwords import BytePairs, Merge, spell
@@ -26,8 +27,8 @@ SIZES = (300, 500, 1000, 2000, 4000, 8000)
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.TOKENS)
-    waiting = layout.Waiting(opened, height=480)
-    encoder = layout.load(opened).encoder
+    waiting = answering.Waiting(opened, height=480)
+    encoder = answering.load(opened).encoder
     waiting.over()
     if opened.has_text:
         with lecture.slide(lecture.WORDS):
@@ -39,7 +40,7 @@ def main() -> None:
         with lecture.slide(lecture.WORDS):
             _merges(opened.view.text, encoder, both)
     else:
-        layout.invite("its cleaning, tokens and ids appear here.")
+        answering.invite("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
         _vocabulary(opened, encoder)
     layout.close_page(opened, LINKS)
@@ -56,8 +57,8 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
         if step.edits:
             n = len(step.edits)
             st.markdown(
-                f"**{layout.plain(step.name.replace('_', ' '))}** (step {number} of {len(steps)}): "
-                f"{layout.plain(step.description)}. {n:,} change{'s' if n > 1 else ''} here:"
+                f"**{plain(step.name.replace('_', ' '))}** (step {number} of {len(steps)}): "
+                f"{plain(step.description)}. {n:,} change{'s' if n > 1 else ''} here:"
             )
             st.html(token_html.edits(step))
     names = ", ".join(step.name.replace("_", " ") for step in idle)
@@ -137,7 +138,7 @@ def _ids(opened: layout.Page, encoder: TextEncoder) -> None:
     st.subheader("3 · Ids", anchor=False)
     encoding = encoder.encode(opened.view.text)
     if not encoding.tokens:
-        layout.nothing_to_read()
+        answering.nothing_to_read()
         return
     st.markdown(
         "The model sees only these numbers. Below each token: its **id**, which is its index in the vocabulary, and in "
@@ -185,7 +186,7 @@ def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | Non
     """The first word of what was typed, as bytes; None if there is none, or if it is too long."""
     found = pairs.parts(clean(typed[:LONGEST_CLEANED].replace("␣", " "), steps))
     if len(found) > 1:
-        first = layout.plain(spell(found[0])[:LONGEST_PART])
+        first = plain(spell(found[0])[:LONGEST_PART])
         st.caption(f"Only {first}: merges never cross word boundaries.")
     return found[0] if found and len(found[0]) <= LONGEST_PART else None
 
@@ -207,7 +208,7 @@ def _building(part: str, merges: Sequence[Merge], both: "Tokenizers") -> None:
     if now is None:
         st.markdown(f"**{len(part)} bytes**, before any merge.")
     else:
-        left, right = (layout.plain(spell(piece)) for piece in now.pair)
+        left, right = (plain(spell(piece)) for piece in now.pair)
         counted = _counted(now, both)
         st.markdown(
             f"**Merge {done} of {len(merges)}**: {left} + {right}, rank {now.rank:,} of {len(both.pairs.merges):,}"
@@ -257,16 +258,16 @@ def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
         return
     query = typed if typed in SPECIAL_TOKENS else clean(typed, encoder.config.cleaning)
     if query != typed:
-        st.caption(f"After cleaning: “{layout.plain(query)}”.")
+        st.caption(f"After cleaning: “{plain(query)}”.")
     found = compute.search(opened.source, query)
     if found.exact is not None:
-        st.markdown(f"✓ **{layout.plain(names[found.exact])}** is in the vocabulary: id **{found.exact}**.")
+        st.markdown(f"✓ **{plain(names[found.exact])}** is in the vocabulary: id **{found.exact}**.")
     else:
-        st.markdown(f"✗ **{layout.plain(query)}** is not in the vocabulary. The model reads it as:")
+        st.markdown(f"✗ **{plain(query)}** is not in the vocabulary. The model reads it as:")
         read = encoder.encode(typed).tokens[:24]
         st.html(token_html.ids([_name(token, encoder) for token in read], read))
     if found.by_id is not None:
-        st.markdown(f"Id **{found.by_id}** is **{layout.plain(names[found.by_id])}**.")
+        st.markdown(f"Id **{found.by_id}** is **{plain(names[found.by_id])}**.")
     left, right = st.columns(2, gap="large")
     with left:
         _found("Starting with it", found.starting, found.n_starting, names)
@@ -276,9 +277,7 @@ def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
         anchor = found.exact if found.exact is not None else found.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
             near = compute.neighbours(opened.source, anchor)
-            st.markdown(
-                f"**Nearest to {layout.plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):"
-            )
+            st.markdown(f"**Nearest to {plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):")
             st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in near]))
 
 

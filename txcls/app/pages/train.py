@@ -22,6 +22,7 @@ from txcls.app import (
 from txcls.app.jobs import running
 from txcls.app.jobs.own_files import SAMPLES
 from txcls.app.limits import limits
+from txcls.app.markdown import plain
 
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.BATCH)
 TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx", "gz"]
@@ -39,7 +40,7 @@ def main() -> None:
         _table(read)
     if read.status == "done" and "classes" in read.result:
         with lecture.slide():
-            st.subheader(f"2 · What is in {layout.plain(str(read.result['name'])[:60])}", anchor=False)
+            st.subheader(f"2 · What is in {plain(str(read.result['name'])[:60])}", anchor=False)
             survey_view.charts(read.result)
         survey_view.problems(read.result, unit=str(read.result["unit"]), rows_file=_rows_file())
         with lecture.slide():
@@ -48,7 +49,7 @@ def main() -> None:
     trained = own.job("train")
     if trained.status == "done":
         with lecture.slide():
-            st.subheader(f"Result: {layout.plain(own.PREFIX + str(trained.result['name']))}", anchor=False)
+            st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor=False)
             training_view.result(opened, trained.result)
     if compute.own_names():
         with lecture.slide():
@@ -107,8 +108,8 @@ def _suffix(name: str) -> str:
     """The ending of a name that says its format, if it is one that is read."""
     lower = name.lower()
     gz = ".gz" if lower.endswith(".gz") else ""
-    plain = lower.removesuffix(".gz").rpartition(".")[2]
-    return f".{plain}{gz}" if plain in TYPES else ".csv"
+    ending = lower.removesuffix(".gz").rpartition(".")[2]
+    return f".{ending}{gz}" if ending in TYPES else ".csv"
 
 
 def _read_sample(name: str) -> None:
@@ -119,12 +120,12 @@ def _chosen(read: running.JobState) -> None:
     """The table that was read: its columns, which can be corrected, and its first rows."""
     found = read.result
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{layout.plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
+        st.markdown(f"**{plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
         st.button("Take another table", key="another_table", on_click=_another)
     for note in found["notes"]:
-        st.caption(layout.plain(note))
+        st.caption(plain(note))
     if "problem" in found:
-        st.error(layout.plain(found["problem"]))
+        st.error(plain(found["problem"]))
     if found["columns"]:
         _columns(read)
         survey_view.preview(found)
@@ -149,7 +150,7 @@ def _columns(read: running.JobState) -> None:
                 width=320,
             )
     if reasons := found.get("reasons"):
-        st.caption(" ".join(layout.plain(one) for one in reasons))
+        st.caption(" ".join(plain(one) for one in reasons))
 
 
 def _columns_changed(spec: Mapping[str, Any]) -> None:

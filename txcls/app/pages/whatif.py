@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, pages, state, token_html
+from txcls.app import answering, compute, layout, lecture, pages, state, token_html
+from txcls.app.charts import chart, has_long_names
+from txcls.app.markdown import plain
 from txcls.figures import compared_bars, compared_effects, percent, visible
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def main() -> None:
         compared = st.container()
     with compared:
         changed = _second_box(opened.view) if opened.has_text else ""
-    read = layout.read_text(opened, "then change a word in a second box and see what changes.")
+    read = answering.read_text(opened, "then change a word in a second box and see what changes.")
     if read is not None and read.is_answered:
         st.html(STYLE)
         if compute.predict(opened.source, changed).prediction.label is None:
@@ -86,24 +88,24 @@ def _compare(made: "Comparison", classes: Sequence[str]) -> None:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
     elif before.label == after.label:
         st.markdown(
-            f"Still **{layout.plain(after.label)}**: {_percent(before.probability)} as typed, "
+            f"Still **{plain(after.label)}**: {_percent(before.probability)} as typed, "
             f"{_percent(after.probability)} changed."
         )
     else:
         st.markdown(
-            f"**{layout.plain(before.label)}** ({_percent(before.probability)}) has become "
-            f"**{layout.plain(after.label)}** ({_percent(after.probability)})."
+            f"**{plain(before.label)}** ({_percent(before.probability)}) has become "
+            f"**{plain(after.label)}** ({_percent(after.probability)})."
         )
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("The classes", anchor=False)
         old, new = ({each.label: each.probability for each in one.ranked} for one in (made.before, made.after))
-        layout.chart(
+        chart(
             compared_bars(
                 classes,
                 [old[name] for name in classes],
                 [new[name] for name in classes],
-                names_above=layout.has_long_names(classes),
+                names_above=has_long_names(classes),
             ),
             key="chart_compared",
             alt=f"Bars of class probabilities for both texts: {before.label} {before.probability:.1%} as typed, "
@@ -152,7 +154,7 @@ def _effects(made: "Comparison") -> None:
     kept = _kept(made.pairs, before, after)
     names = [_name(made, made.pairs[n]) for n in kept]
     strongest = kept[int(np.nanargmax(np.nan_to_num(np.maximum(np.abs(before[kept]), np.abs(after[kept])), nan=0.0)))]
-    layout.chart(
+    chart(
         compared_effects(names, before[kept], after[kept], of=made.label),
         key="chart_effects",
         alt=f"Bars of each word's effect on the probability of {made.label} in both texts; strongest: "
@@ -162,7 +164,7 @@ def _effects(made: "Comparison") -> None:
     n = len(made.pairs)
     note = "" if len(kept) == n else f" Shown: the changed and the strongest words, {len(kept)} of {n}."
     st.caption(
-        f"**Leave one out**: how much the probability of {layout.plain(made.label)} falls when the word is removed "
+        f"**Leave one out**: how much the probability of {plain(made.label)} falls when the word is removed "
         f"from its text. Negative values are evidence against it.{note}"
     )
 
@@ -242,16 +244,16 @@ def _flips(found: "FlipSearch", *, choose: bool) -> None:
     st.markdown(f"**{len(found.flips):,}** of the {found.done:,} changes tried flip the class{more}:")
     lines = ["| size | change | new class | probability |", "|---:|---|---|---:|"]
     for flip in found.flips[:MOST_FLIPS]:
-        word = layout.plain(_short(flip.word))
-        change = f"{word} → **{layout.plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
-        lines.append(f"| {flip.size:.3f} | {change} | {layout.plain(flip.label)} | {flip.probability:.1%} |")
+        word = plain(_short(flip.word))
+        change = f"{word} → **{plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
+        lines.append(f"| {flip.size:.3f} | {change} | {plain(flip.label)} | {flip.probability:.1%} |")
     st.markdown("\n".join(lines))
     if choose:
         smallest = found.flips[0]
         word = _short(smallest.word)
         what = f"{word} → {_short(smallest.replacement)}" if smallest.replacement else f"remove {word}"
         st.button(
-            f"Copy the smallest change to the second box: {layout.plain(what)}",
+            f"Copy the smallest change to the second box: {plain(what)}",
             key="flip_use",
             on_click=_use,
             args=(smallest.text,),

@@ -1,0 +1,86 @@
+// What a visitor of the page has chosen, which is in the address, and what is shown of it.
+
+import {speak, translate} from "./dom.js";
+
+/** @typedef {import("./classifier.js").Classifier} Classifier */
+/** @typedef {import("./reader.js").Reader} Reader */
+
+/** Characters; longer texts are left out of the address. */
+export const LONGEST_LINKED_TEXT = 4000;
+
+export const find = (id) => /** @type {any} */ (document.getElementById(id));
+export const page = JSON.parse(find("page-data").textContent);
+if (page.lesson) {
+  speak(page.lesson.page);
+  translate(document.body);
+  document.documentElement.lang = page.lesson.spoken;
+  // What a checkpoint says about itself is in English.
+  for (const id of ["title", "facts", "models"]) find(id).lang = "en";
+  find("card").querySelector("div").lang = "en";
+}
+if (page.lesson) {
+  speak(page.lesson.page);
+  translate(document.body);
+  document.documentElement.lang = page.lesson.spoken;
+  // What a checkpoint says about itself is in English.
+  for (const id of ["title", "facts", "models"]) find(id).lang = "en";
+  find("card").querySelector("div").lang = "en";
+}
+
+/** What the visitor has chosen; all of it is in the address. */
+export const view = {model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
+  query: /** @type {number | null} */ (null), theme: ""};
+/** What is shown: the classifier, the text's pass with all heads and the one with some switched off, the shown cell. */
+export const shown = {classifier: /** @type {Classifier | null} */ (null), reader: /** @type {Reader | null} */ (null),
+  pass: null, whole: null, key: null, first: 0};
+
+// The address: #model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&theme=dark
+
+/** Read the view from the address. @returns {boolean} whether it has a text */
+export function fromAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const number = page.models.findIndex((model) => model.name === given.get("model"));
+  view.model = Math.max(0, number);
+  view.text = given.get("text") ?? "";
+  view.head = pair(given.get("head"));
+  view.off = new Set((given.get("off") ?? "").split(",").filter((one) => pair(one)));
+  view.how = ["zero", "uniform", "mean"].includes(given.get("how") ?? "") ? given.get("how") : "zero";
+  view.query = /^\d{1,4}$/.test(given.get("query") ?? "") ? Number(given.get("query")) : null;
+  view.theme = ["light", "dark"].includes(given.get("theme") ?? "") ? given.get("theme") : "";
+  return given.has("text");
+}
+
+/** "2.1" as layer 1 and head 0, counted from 0. @returns {[number, number] | null} */
+export function pair(text) {
+  const found = /^(\d{1,2})\.(\d{1,3})$/.exec(text ?? "");
+  return found && Number(found[1]) && Number(found[2]) ? [Number(found[1]) - 1, Number(found[2]) - 1] : null;
+}
+
+/** The view as the address says it. */
+export function address() {
+  const said = new URLSearchParams();
+  if (page.models.length > 1) said.set("model", page.models[view.model].name);
+  if (view.text.length <= LONGEST_LINKED_TEXT) said.set("text", view.text);
+  if (view.head) said.set("head", `${view.head[0] + 1}.${view.head[1] + 1}`);
+  if (view.off.size) said.set("off", [...view.off].sort().join(","));
+  if (view.how !== "zero") said.set("how", view.how);
+  if (view.query !== null) said.set("query", String(view.query));
+  if (view.theme) said.set("theme", view.theme);
+  return `#${said}`;
+}
+
+let remembering = 0;
+/** Put the view into the address, once nothing has changed for a moment. */
+export function remember() {
+  clearTimeout(remembering);
+  remembering = setTimeout(() => history.replaceState(null, "", address()), 250);
+}
+
+/** A head as it is written: layer and head from 1, as "2.1". */
+export const name = ([layer, head]) => `${layer + 1}.${head + 1}`;
+
+/** Set a text, unless it is there already. */
+export function say(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+  if (place.id === "problem") place.hidden = !text;
+}
