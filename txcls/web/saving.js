@@ -119,7 +119,7 @@ function copySeen(one, group, how) {
   const at = how.upright ?? how.place(one.getBoundingClientRect());
   if (one instanceof HTMLCanvasElement) {
     if (one.width && one.height) {
-      group.append(svgNode("image", {...at, href: one.toDataURL(), preserveAspectRatio: "none", style: "image-rendering: pixelated"}));
+      group.append(svgNode("image", {...at, href: one.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated"}));
     }
     return;
   }
