@@ -156,7 +156,7 @@ export function drawMap() {
 /** A sentence about the chosen cell, or the largest weights of the chosen row, or of the map. */
 function drawReadout() {
   const {pass} = shown, {tokens} = pass.encoding, n = tokens.length;
-  const bold = (place) => element("b", {text: `“${shortened(tokens[place].text, 24)}”`});
+  const bold = (place) => element("b", {text: tr("“{word}”", {word: shortened(tokens[place].text, 24)})});
   const parts = [];
   if (view.query !== null) {
     const weights = row(view.query);

@@ -16,7 +16,7 @@ def main() -> None:
     st.markdown(
         "A lesson leads through the app's pages, asks before it shows, and computes every answer from the model. "
         "PageDown and PageUp, as on a presenter's remote, go through it; F9 makes it slides. A lesson of your own is a "
-        "text file: `python -m txcls lesson new mine.en.yaml`; with `TXCLS_LESSONS` set to its folder it stands here too."
+        "text file: `python -m txcls lesson new mine.en.yaml`; `TXCLS_LESSONS=FOLDER` lists it here."
     )
     if why := not_offered():
         st.warning(plain(why))
