@@ -51,6 +51,7 @@ def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -
     page.goto(f"{server.address}/?lesson={name}&step={step}{more}")
     expect(page.locator(f"{PANEL}, .st-key-slide_0").first).to_be_visible()
     settle(page)
+    page.wait_for_function("!!window.txclsLecture?.live")  # before its code is loaded, nothing can take a key
 
 
 def at_step(page: Page, number: int) -> None:
@@ -195,6 +196,7 @@ def test_the_film_of_a_step_is_at_the_training_step_that_it_is_about(visitor: Pa
     visitor.locator(".film input[type=range]").fill("0")
     visitor.wait_for_url(re.compile("training_step=0"))
     visitor.reload()
+    visitor.wait_for_function("!!window.txclsLecture?.live")
     expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
     settle(visitor)
     press_next(visitor)
