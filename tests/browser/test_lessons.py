@@ -24,7 +24,7 @@ from txcls.inspection.tracing import trace_text
 from txcls.lessons import find_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.wording import words_in
 from txcls.predictor import Predictor
-from txcls.web.lesson import export_lesson
+from txcls.web.lesson import export_lesson, page_words
 
 PANEL = ".st-key-lesson_panel"
 ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]
@@ -51,6 +51,7 @@ def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -
     page.goto(f"{server.address}/?lesson={name}&step={step}{more}")
     expect(page.locator(f"{PANEL}, .st-key-slide_0").first).to_be_visible()
     settle(page)
+    page.wait_for_function("!!window.txclsLecture?.live")  # before its code is loaded, nothing can take a key
 
 
 def at_step(page: Page, number: int) -> None:
@@ -76,9 +77,10 @@ def test_a_clicker_goes_through_every_step_of_every_lesson(
         path = "" if step.page == "classify" else step.page
         assert urlsplit(visitor.url).path.strip("/") == path
         assert "[[" not in panel.inner_text()
-        if step.question is not None and not step.question.look:
-            expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
-            expect(visitor.locator('[class*="st-key-text_box"]')).to_have_count(0)
+        if step.question is not None:
+            if not step.question.look:
+                expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
+                expect(visitor.locator('[class*="st-key-text_box"]')).to_have_count(0)
             press_next(visitor)  # the answer, and the page with it
             expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
             expect(panel).to_contain_text(words_in(language)["shown"])
@@ -106,10 +108,9 @@ def test_answers_are_judged_and_a_code_tells_of_them_at_the_end(visitor: Page, s
     for number in (4, 5, 6):
         press_next(visitor)
         at_step(visitor, number)
-        if number != 4:
-            press_next(visitor)  # shows the answer
-            expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
-            settle(visitor)
+        press_next(visitor)  # shows the answer
+        expect(panel).to_contain_text("The answer:")
+        settle(visitor)
     code = panel.locator("code").last.inner_text()
     assert read_code(code).answers == (True, False, None, None, None)
 
@@ -162,6 +163,67 @@ def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after
     visitor.keyboard.press("PageUp")
     expect(count).to_have_text("1 / 6")
     expect(shown).to_contain_text("The answer:")
+
+
+def picture_of(page: Page) -> Locator:
+    return page.locator(".st-key-machine .picture")
+
+
+def test_the_picture_of_a_step_is_that_of_its_text_where_the_step_before_has_the_same_page(
+    visitor: Page, shipped: Server
+) -> None:
+    steps = find_lesson("errors").steps
+    assert steps[3].page == steps[4].page and steps[3].checkpoint == steps[4].checkpoint
+    begin(visitor, shipped, "errors", 4, mode="lecture")
+    for step in (steps[3], steps[4]):
+        expect(picture_of(visitor)).to_have_attribute("data-read", step.text)
+        for _ in range(3):
+            press_next(visitor)
+            settle(visitor)
+
+
+def test_the_film_of_a_step_is_at_the_training_step_that_it_is_about(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "training", mode="lecture")
+    for number, step in enumerate(find_lesson("training").steps[:3], 1):
+        expect(visitor.locator(".bar .count")).to_have_text(f"{number} / 5")
+        press_next(visitor)
+        expect(visitor.locator(".film .where")).to_contain_text(f"Step {step.state['training_step']} ")
+        press_next(visitor)
+        press_next(visitor)
+    begin(visitor, shipped, "training", 2)
+    press_next(visitor)
+    expect(visitor.locator(".film .where")).to_contain_text("Step 130 ")
+    visitor.locator(".film input[type=range]").fill("0")
+    visitor.wait_for_url(re.compile("training_step=0"))
+    visitor.reload()
+    visitor.wait_for_function("!!window.txclsLecture?.live")
+    expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
+    settle(visitor)
+    press_next(visitor)
+    expect(visitor.locator(".film .where")).to_contain_text("Step 0 ")
+
+
+def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: Page, shipped: Server) -> None:
+    visitor.goto("about:blank")
+    visitor.goto(f"{shipped.address}/?lesson=errors&step=1&mode=lecture", wait_until="commit")
+    visitor.wait_for_function("!!window.txclsLecture?.keeper")
+    for _ in range(5):
+        press_next(visitor)
+    expect(visitor.locator(".bar .count")).to_have_text("1 / 6")
+    settle(visitor)
+    expect(visitor.locator('.st-key-slide_0[class*="st-key-slide_"]')).to_have_attribute("inert", "")
+    slide = int(query(visitor).get("slide", "1"))
+    assert slide > 1
+    while slide < 3:
+        press_next(visitor)
+        slide += 1
+    for _ in range(5):  # the first turns; one of the others is taken when the next step is there
+        press_next(visitor)
+    expect(visitor.locator(".bar .count")).to_have_text("2 / 6")
+    visitor.wait_for_url(re.compile("step=2.*slide=2"))
+    settle(visitor)
+    visitor.wait_for_timeout(1000)
+    assert query(visitor)["step"] == "2" and query(visitor)["slide"] == "2"
 
 
 def test_words_are_dragged_by_keyboard(visitor: Page, shipped: Server) -> None:
@@ -241,6 +303,8 @@ def test_a_page_works_in_a_frame_of_another_origin(
         expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)
         if "lesson" in path:
             inside.locator(".st-key-lesson_next button").click()
+            expect(inside.locator(PANEL)).to_contain_text("The answer:")
+            inside.locator(".st-key-lesson_next button").click()
             expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "5")
             expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)  # on another page
     finally:
@@ -280,6 +344,12 @@ def test_an_exported_lesson_asks_and_answers_offline(exported: str, open_page: O
         page.keyboard.press("PageDown")
     assert read_code(panel.locator(".lesson-code").inner_text()).answers == tuple(given)
     assert panel.get_attribute("lang") == "de"
+    assert page.locator("html").get_attribute("lang") == "de"
+    around = page.evaluate("document.body.innerText")
+    said = page_words("de")
+    for english in ("All off", "What it read", "About this model: data, figures, limits", "The picture as text"):
+        assert english not in around and said[english] in around
+    assert said["▶ Play"] in around and "Kopf" in page.locator(".machine-head").first.get_attribute("aria-label")
 
 
 def choose(panel: Locator, kind: str, *, right: bool) -> None:

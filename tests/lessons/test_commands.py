@@ -18,7 +18,12 @@ def run(*args: str) -> str:
 def test_a_new_lesson_passes_its_check_and_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     run("lesson", "new", str(file))
-    assert "3 steps, 3 questions" in run("lesson", "check", str(file))
+    said = " ".join(run("lesson", "check", str(file)).split())
+    assert "3 steps, 3 questions" in said and "│ Rangers │" in said, "the answers are printed"
+    assert "NAME.LANGUAGE.yaml" in said, "the app would not offer mine.yaml"
+    named = file.rename(tmp_path / "mine.en.yaml")
+    assert f"TXCLS_LESSONS={tmp_path}" in " ".join(run("lesson", "check", str(named)).split())
+    file = named
     run("lesson", "worksheet", str(file), "--out", str(tmp_path / "sheet.html"))
     assert "Who won, and how does the model know?" in (tmp_path / "sheet.html").read_text("utf-8")
 

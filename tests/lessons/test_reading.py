@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from txcls.lessons import LessonError, find_lesson, given_lesson, languages_of, lesson_names, read_lesson
-from txcls.lessons.reading import TEMPLATE, write_template
+from txcls.lessons.reading import TEMPLATE, not_offered, write_template
 
 HEAD = "title: A lesson\nlanguage: en\nminutes: 5\nsummary: One learns.\nsteps:\n"
 STEP = """  - title: First
@@ -50,6 +50,7 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
         ("a: &x [1]\nb: *x\n", "anchors"),
         ("- one\n- two\n", "wanted fields such as title"),
         ("title: [\n", "is no YAML"),
+        ("title: a\nunit: %\n", r'line 2, column 7: is no YAML: .* stands in "quotes"'),
         ("!!python/object/apply:os.system ['true']\n", "is no YAML"),
     ],
 )  # fmt: skip
@@ -95,7 +96,11 @@ def test_lessons_of_ones_own_stand_beside_the_shipped_ones(
     after = find_lesson("mine")
     assert after.title == "Another" and before.version != after.version
     write(HEAD.replace("language: en", "language: de") + STEP, "mine.de.yaml")
-    assert set(languages_of("mine")) == {"en", "de"}
+    assert set(languages_of("mine")) == {"en", "de"} and not_offered() == ""
+    write(HEAD + STEP, "Mine.yaml")
+    assert "mine" in lesson_names() and "Not offered: 'Mine.yaml'. A lesson's file is called" in not_offered()
+    monkeypatch.setenv("TXCLS_LESSONS", str(tmp_path / "missing"))
+    assert "is not a folder" in not_offered() and "attention" in lesson_names()
 
 
 def test_the_template_is_written_once(tmp_path: Path) -> None:

@@ -73,7 +73,11 @@ def test_the_heads_that_flip_are_found_one_by_one(tmp_path: Path, model: Predict
 
 def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
     listed = {name: fields for name, fields, _ in measures()}
-    assert listed["most_attended"] == "layer, head, query, words_only"
+    assert listed["most_attended"] == (
+        "layer: a number, head: a number, [query: a number], [words_only: true or false]"
+    )
+    assert listed["grouping"] == "by: known, sign or pieces, words: a list of words"
+    assert listed["heads_that_flip"] == "[how: zero, mean, uniform or shuffled]"
     assert len(listed) >= 20 and all(what for _, _, what in measures())
 
 

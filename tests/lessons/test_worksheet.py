@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import find_lesson
 from txcls.lessons.markup import inline, to_html
@@ -61,3 +62,18 @@ def test_the_description_of_a_picture_has_its_numbers() -> None:
     row = traced.attention[1, 1, 0]
     said = f"<cls>: {traced.tokens[int(row.argmax())].text} {row.max():.2f}"
     assert said in picture_of(lesson.steps[2], load).alt
+
+
+def test_the_picture_of_the_atlas_says_of_each_head_what_the_atlas_says() -> None:
+    step = next(one for one in find_lesson("explanation").steps if one.page == "atlas")
+    atlas = HeadAtlas.of(load(step.checkpoint))
+    assert atlas is not None
+    said = picture_of(step, load).alt
+    for name, chip in head_chips(atlas).items():
+        assert f"{name}: {chip['text']}" in said
+
+
+def test_a_number_has_its_unit_and_heads_stand_side_by_side() -> None:
+    page = worksheet(find_lesson("explanation"), load)
+    assert '<div class="line number">points</div>' in page and '<ul class="options heads">' in page
+    assert "&#x029F5;" not in page, "a sign that most fonts lack"

@@ -80,7 +80,8 @@ def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
     """
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
     slides.append({"shows": (), "own_keys": False, "n": len(slides), "lesson": True, "hides_answer": hides_answer})
-    with st.container(key=f"slide_{len(slides) - 1}"):
+    n = len(slides) - 1
+    with st.container(key=f"slide_{n}"), st.container(key=f"lesson_slide_{n}"):
         yield
 
 
@@ -121,12 +122,12 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
     if (place := lesson.now()) is not None:
         n = len(place.lesson.steps)
         data |= {
-            "page": f"{info.name} {place.name} {place.at}{' covered' * lesson.is_covered()}",
+            "page": f"{info.name} {place.name} {place.at}{' open' * lesson.is_open()}",
             "slides": [] if is_broken else _slides_of_step(place),
             "at": None,
             "lesson": {"language": place.language, "title": place.lesson.title, "at": place.at, "of": n},
             "first": place.at == 0,
-            "last": place.at == n - 1 and not lesson.is_covered(),
+            "last": place.at == n - 1 and not lesson.is_open(),
         }
         bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0))
         return

@@ -4,6 +4,7 @@ The address holds the lesson and its step, and what the visitor has changed (`tx
 `lesson_panel`.
 """
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.format import Step
 
 _ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
-_ANSWERS, _ASIDE = "_lesson_answers", "_lesson_aside"
+_ANSWERS, _ASIDE, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
+_TURN = "_lesson_turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,40 @@ class Given:
     right: bool | None
 
 
+LATE_SECONDS = 2.0
+"""For how long after a turn the browser may still send what it had before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The last turn from one step to another, which a message of the browser from before it must not undo.
+
+    A picture may say that its weights have arrived just when the lecturer goes on: with the old step, or from its page.
+    """
+
+    before: Place | None
+    to: Place
+    kept: dict[str, str]
+    at: float
+
+    def is_undone_by(self, place: Place, here: pages.PageInfo) -> bool:
+        """Whether a run with this address, on this page, would go back to where the turn began."""
+        if now() != self.to or time.monotonic() - self.at > LATE_SECONDS:
+            return False
+        is_old_page = self.before is not None and here is self.before.page and here is not self.to.page
+        return place == self.before != self.to or (place == self.to and is_old_page)
+
+
 def now() -> Place | None:
     """The step that is on, None without a lesson."""
     place: Place | None = st.session_state.get(_ON)
     return place
+
+
+def opening() -> int:
+    """Another number whenever a step is opened anew, for what the browser keeps of a page; 0 before the first."""
+    times: int = st.session_state.get(_OPENED, 0)
+    return times
 
 
 def take_note() -> str:
@@ -73,8 +105,9 @@ def arrive(here: pages.PageInfo) -> None:
     params = st.query_params.to_dict()
     if (going := st.session_state.pop(_GO, None)) is not None:
         place, kept = going
+        st.session_state[_TURN] = _Turn(now(), place, kept, time.monotonic())
         _begin(place)
-        st.switch_page(place.page.path, query_params={**place.params, **kept})
+        _open(place, kept)
     if st.session_state.pop(_LEFT, False):
         return  # the address still names the lesson; the page writes it anew
     if "lesson" in params:
@@ -82,6 +115,9 @@ def arrive(here: pages.PageInfo) -> None:
         place = _asked(params)
         if place is None:
             return
+        turn: _Turn | None = st.session_state.get(_TURN)
+        if turn is not None and turn.is_undone_by(place, here):
+            _open(turn.to, turn.kept)
         if place != before:
             _begin(place)
             is_root = here is pages.PAGES[0]
@@ -92,6 +128,11 @@ def arrive(here: pages.PageInfo) -> None:
     if (place := now()) is not None:
         away = {"page": here.name} if here is pages.PAGES[0] and place.page is not here else {}
         _anchor(place, away)
+
+
+def _open(place: Place, kept: dict[str, str]) -> None:
+    state.follow_address()
+    st.switch_page(place.page.path, query_params={**place.params, **kept})
 
 
 def _asked(params: dict[str, str]) -> Place | None:
@@ -110,6 +151,7 @@ def _asked(params: dict[str, str]) -> Place | None:
 
 def _begin(place: Place) -> None:
     st.session_state[_ON] = place
+    st.session_state[_OPENED] = st.session_state.get(_OPENED, 0) + 1
     _anchor(place, {})
 
 
@@ -143,11 +185,11 @@ def go(at: int, *, language: str | None = None) -> None:
 
 
 def turn(by: int, *, to_its_end: bool = False) -> None:
-    """On or back by a step; a question that hides its page is shown its answer first."""
+    """On or back by a step; the answer to an open question is shown first."""
     place = now()
     if place is None:
         return
-    if by > 0 and is_covered():
+    if by > 0 and is_open():
         reveal()
         return
     go(place.at + by)
@@ -227,10 +269,15 @@ def reveal() -> None:
 def is_covered() -> bool:
     """Whether the page is hidden until the question is answered; never among slides, which come one by one."""
     place = now()
+    return place is not None and is_open() and place.step.question is not None and not place.step.question.look
+
+
+def is_open() -> bool:
+    """Whether the step's page has a question that is not answered yet; never among slides: the last has the answer."""
+    place = now()
     if place is None or state.shown_view().mode == "lecture" or st.session_state.get("_slides_of") is not place.page:
         return False
-    question = place.step.question
-    return question is not None and not question.look and answer_of(place) is None
+    return place.step.question is not None and answer_of(place) is None
 
 
 def code(place: Place) -> tuple[str, int, int]:

@@ -73,7 +73,7 @@ def draw_answer() -> None:
     words = words_in(place.language)
     with lecture.lesson_slide():
         st.subheader(solved.step.title, anchor=False)
-        st.markdown(f"{solved.step.question.ask}" if solved.step.question is not None else "")
+        st.markdown(f"**{place.step.question.ask.strip()}**")
         _said(lesson.answer_of(place), solved, words)
         if solved.step.room:
             _room(solved, words)
@@ -223,7 +223,7 @@ def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
     with st.container(horizontal=True, gap="small"):
         st.button(words["back"], key="lesson_back", disabled=place.at == 0, on_click=lesson.turn, args=(-1,))
         st.button(
-            words["next"], key="lesson_next", disabled=place.at == n - 1 and not lesson.is_covered(), type="primary",
+            words["next"], key="lesson_next", disabled=place.at == n - 1 and not lesson.is_open(), type="primary",
             on_click=lesson.turn, args=(1,),
         )  # fmt: skip
     st.caption(words["keys"])

@@ -130,6 +130,12 @@ def link_params(view: View) -> dict[str, str]:
     return {**anchor.place, **kept}
 
 
+def step_unsaid() -> int:
+    """The training step that an address without one means: the beginning, or that of the lesson's step."""
+    anchor: Anchor | None = st.session_state.get("_anchor")
+    return 0 if anchor is None else training_step(anchor.base, [])
+
+
 def changes_of(params: Mapping[str, str]) -> dict[str, str]:
     """What an address within a lesson says beyond the lesson's step, and how it is shown."""
     return {name: value for name, value in params.items() if name not in (*PLACE, SLIDE, "mode")}
@@ -202,6 +208,11 @@ def change_view(**changes: Any) -> None:
         changes = {**OF_TOKENS, "word": 0, **changes}
     st.session_state["_view"] = replace(view, **changes)
     st.session_state["_touched"] = True
+
+
+def follow_address() -> None:
+    """Let the page that is opened next show what its address says, whatever a widget has changed in this run."""
+    st.session_state.pop("_touched", None)
 
 
 def put_text(text: str, text_box: str) -> None:

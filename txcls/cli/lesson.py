@@ -9,7 +9,7 @@ import typer
 from txcls.cli.output import note
 
 if TYPE_CHECKING:
-    from txcls.lessons import Lesson
+    from txcls.lessons import Lesson, Solved
     from txcls.predictor import Predictor
 
 app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
@@ -31,28 +31,54 @@ def _load(name: str) -> "Predictor":
     return Predictor.load(name)
 
 
-def _checked(lesson: "Lesson") -> int:
-    """Check a lesson; returns how many of its steps ask."""
+def _checked(lesson: "Lesson") -> "list[Solved]":
+    """Check a lesson; returns its steps with everything measured."""
     from txcls.lessons import check_lesson
     from txcls.listing import list_checkpoints
 
-    solved = check_lesson(lesson, _load, checkpoints=[one.name for one in list_checkpoints().classifiers])
-    return sum(one.step.question is not None for one in solved)
+    return check_lesson(lesson, _load, checkpoints=[one.name for one in list_checkpoints().classifiers])
 
 
 @app.command()
 def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
-    """Check a lesson: its fields, its states, and every answer and claim against the models."""
+    """Check a lesson: its fields, its states, and every answer and claim against the models; prints what is right."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from txcls.cli.output import console
     from txcls.lessons import given_lesson
 
     found = given_lesson(lesson, language)
-    asked = _checked(found)
+    solved = _checked(found)
+    table = Table("step", "title", "question", "the right answer, as measured")
+    for number, one in enumerate(solved, 1):
+        kind = one.step.question.kind if one.step.question is not None else ""
+        table.add_row(str(number), escape(one.step.title), kind, escape(one.answer))
+    console().print(table)
+    asked = sum(one.step.question is not None for one in solved)
     note(f"{found.source}: {len(found.steps)} steps, {asked} questions; everything it says is what the models do")
+    _say_how_to_open(found)
+
+
+def _say_how_to_open(lesson: "Lesson") -> None:
+    """For a lesson of one's own: how the app shows it."""
+    from txcls.lessons.reading import NAMING, SHIPPED, is_offered
+
+    file = Path(lesson.source)
+    if file.parent == SHIPPED:
+        return
+    if not is_offered(file):
+        note(f"The app would not offer it. {NAMING}")
+        return
+    note(
+        f"In the app: TXCLS_LESSONS={file.resolve().parent} streamlit run streamlit_app.py, then the page Lessons, or "
+        f"/?lesson={file.name.split('.')[0]}&step=1"
+    )
 
 
 @app.command()
 def new(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, such as mine.yaml.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, such as mine.en.yaml.")],
 ) -> None:
     """Write a lesson to begin with: three steps with comments, which pass `lesson check` as they are."""
     from txcls.lessons.reading import LessonError, write_template
@@ -65,7 +91,7 @@ def new(
 
 @app.command("list")
 def list_lessons() -> None:
-    """List the shipped lessons."""
+    """List the lessons: those shipped, and those in the folder that TXCLS_LESSONS names."""
     from rich.table import Table
 
     from txcls.cli.output import console
@@ -81,6 +107,7 @@ def list_lessons() -> None:
 @app.command("measures")
 def list_measures() -> None:
     """List what a lesson's answers, facts and claims can measure."""
+    from rich.markup import escape
     from rich.table import Table
 
     from txcls.cli.output import console
@@ -88,8 +115,9 @@ def list_measures() -> None:
 
     table = Table("measure", "fields", "what it is")
     for name, fields, what in measures():
-        table.add_row(name, fields, what)
+        table.add_row(name, escape(fields), what)
     console().print(table)
+    note("A field in [brackets] may be left out. All take another `text` and `checkpoint` than the step's too.")
 
 
 @app.command()

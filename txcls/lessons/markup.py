@@ -50,4 +50,4 @@ def _mathml(latex: str, display: str) -> str:
         made: str = convert(latex, display=display)
     except errors:
         return f"<code>{html.escape(latex)}</code>"
-    return made
+    return made.replace("&#x029F5;", "\\")  # \setminus, whose sign most fonts of a browser lack

@@ -2,6 +2,7 @@
 
 import html
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ WIDTH = 640
 INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
 LONGEST = 18
 """Most characters of a name."""
-MOST_TOKENS, MOST_BARS = 24, 14
+MOST_TOKENS, MOST_BARS, MOST_HEADS = 24, 14, 16
 _WRITTEN = re.compile(r">([^<]+)</text>")
 
 
@@ -48,6 +49,8 @@ def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
         height, parts, strongest = _map(classifier, step.text, view)
         return _picture((height, parts), words["alt_map"].format(head=head), strongest)
+    if step.page == "atlas" and (verdicts := _verdicts(classifier)):
+        return _picture(_rows(verdicts), words["alt_atlas"], "; ".join(f"{name}: {said}" for name, said in verdicts))
     if step.page in ("switchboard", "atlas"):
         return _picture(_board(classifier, step.text, view), words["alt_board"])
     if step.page == "explanation":
@@ -192,6 +195,30 @@ def _board(classifier: "Predictor", text: str, view: View) -> tuple[int, list[st
             parts.append(_text(x + 8, y + 20, f"{layer + 1}.{head + 1}", size=13))
             parts.append(_text(x + 63, y + 42, f"{effect:+.1f}".replace("-", "−"), anchor="middle", size=18))
     return 62 * len(effects) + 2, parts
+
+
+def _verdicts(classifier: "Predictor") -> list[tuple[str, str]]:
+    """Each head and what the atlas says of it; none without an atlas."""
+    from txcls.inspection.stories import HeadAtlas, head_chips
+
+    atlas = HeadAtlas.of(classifier)
+    return [] if atlas is None else [(name, one["text"]) for name, one in sorted(head_chips(atlas).items())]
+
+
+def _rows(said: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
+    """Names with sentences beside them."""
+    parts, y = [], 0
+    for name, sentence in said[:MOST_HEADS]:
+        lines = textwrap.wrap(sentence, 78)
+        parts.append(_box(0, y, WIDTH, 18 * len(lines) + 8, PALE))
+        parts.append(_text(8, y + 18, name))
+        parts += [_line(48, y + 18 * (n + 1), line) for n, line in enumerate(lines)]
+        y += 18 * len(lines) + 12
+    return y, parts
+
+
+def _line(x: float, y: float, said: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="14">{html.escape(_printable(said))}</text>'
 
 
 def _film(classifier: "Predictor", at: int) -> tuple[int, list[str]]:

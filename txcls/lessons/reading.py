@@ -22,6 +22,7 @@ TEMPLATE = Path(__file__).parent / "template.yaml"
 ORDER = ("tokens", "attention", "positions", "explanation", "training", "errors", "course")
 """The shipped lessons, in the order in which they are listed."""
 _NAMED = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
+NAMING = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mine.en.yaml."
 LARGEST_FILE = 1_000_000
 DEEPEST = 3
 """How many lessons may be nested in one another."""
@@ -169,9 +170,33 @@ def write_template(file: str | Path) -> None:
         raise LessonError(f"{file}: cannot be written: {error.strerror or error}") from None
 
 
-def _files() -> tuple[Path, ...]:
+def own_folder() -> Path | None:
+    """The folder of one's own lessons, which TXCLS_LESSONS names."""
     own = os.environ.get("TXCLS_LESSONS")
-    folders = ([Path(own)] if own else []) + [SHIPPED]
+    return Path(own) if own else None
+
+
+def not_offered() -> str:
+    """Why the app does not offer what is in the folder of one's own lessons, as a sentence; "" where it offers all."""
+    folder = own_folder()
+    if folder is None:
+        return ""
+    if not folder.is_dir():
+        return f"TXCLS_LESSONS names {shown(str(folder))}, which is not a folder."
+    wrong = [one.name for one in sorted(folder.glob("*.y*ml")) if not is_offered(one)]
+    if not wrong:
+        return ""
+    return f"Not offered: {listed(wrong)}. {NAMING}"
+
+
+def is_offered(file: Path) -> bool:
+    """Whether the app would offer a file of this name."""
+    return _NAMED.fullmatch(file.name) is not None
+
+
+def _files() -> tuple[Path, ...]:
+    own = own_folder()
+    folders = ([own] if own else []) + [SHIPPED]
     found = [sorted(folder.glob("*.yaml"), key=_place) for folder in folders]
     return tuple(one for files in found for one in files if _NAMED.fullmatch(one.name))
 
@@ -200,10 +225,20 @@ def _parse(file: Path) -> dict[str, Any]:
     except (UnicodeDecodeError, RecursionError):
         raise LessonError(f"{file}: is no YAML in UTF-8; `txcls lesson new` writes an example") from None
     except yaml.YAMLError as error:
-        raise LessonError(f"{file}: is no YAML: {error}") from None
+        raise LessonError(f"{file}: {_unreadable(error)}") from None
     if not isinstance(given, dict):
         raise LessonError(f"{file}: wanted fields such as title and steps; `txcls lesson new` writes an example")
     return given
+
+
+def _unreadable(error: yaml.YAMLError) -> str:
+    """What is wrong and where, in words of someone who writes a lesson."""
+    mark: yaml.Mark | None = getattr(error, "problem_mark", None)
+    if mark is None:
+        return f"is no YAML: {error}"
+    problem = getattr(error, "problem", None) or error
+    hint = "" if "twice" in str(problem) else '; text with any of : # % @ ` & * ! | > [ ] { } in it stands in "quotes"'
+    return f"line {mark.line + 1}, column {mark.column + 1}: is no YAML: {problem}{hint}"
 
 
 def _aliased(text: str) -> bool:

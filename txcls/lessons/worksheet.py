@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping
 from pathlib import Path
 
-from txcls.lessons.format import Choice, Drag, Heads
+from txcls.lessons.format import Choice, Drag, Heads, Number
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.measures import Load
 from txcls.lessons.pictures import picture_of
@@ -91,13 +91,14 @@ def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
     question = solved.step.question
     if isinstance(question, Choice | Heads):
         rows = "".join(f"<li>{inline(one)}</li>" for one in solved.offered)
-        return f'<ul class="options">{rows}</ul>'
+        return f'<ul class="options{" heads" * isinstance(question, Heads)}">{rows}</ul>'
     if isinstance(question, Drag):
         offered = "".join(f"<span>{html.escape(one)}</span>" for one in solved.offered)
         lines = [f"{html.escape(group)}: " for group in question.groups] or [words["words_in_order"]]
         drawn = "".join(f'<div class="line"><b>{one}</b></div>' for one in lines)
         return f'<div class="words">{offered}</div>{drawn}'
-    return '<div class="line"></div>'
+    unit = html.escape(question.unit) if isinstance(question, Number) else ""
+    return f'<div class="line number">{unit}</div>'
 
 
 def _answered(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:

@@ -1,6 +1,6 @@
 // The drawn parts of the page beside the picture: answer, tokens, lens, heads, the large map and what is said of it, card.
 
-import {element} from "./dom.js";
+import {element, tr} from "./dom.js";
 import {AttentionMap, classColours, heatMap, percent, shortened, visible} from "./figures.js";
 import {find, name, pair, say, shown, view} from "./view.js";
 
@@ -11,14 +11,14 @@ export function drawAnswer() {
   place.className = "";
   if (!pass.trace) {
     place.className = "quiet";
-    say(place, view.text.trim() ? "After cleaning, no tokens are left of this text. A few words are enough."
-      : "Type a few words above, or pick one of the texts.");
+    say(place, view.text.trim() ? tr("After cleaning, no tokens are left of this text. A few words are enough.")
+      : tr("Type a few words above, or pick one of the texts."));
     return;
   }
   const [best] = pass.ranked;
   place.classList.toggle("outside", pass.outOfScope === true);
   place.replaceChildren(...(pass.outOfScope
-    ? ["? Probably none of these", element("small", {text: `nearest: ${visible(best.label)}, ${percent(best.probability)}`})]
+    ? [tr("? Probably none of these"), element("small", {text: tr("nearest: {label}", {label: `${visible(best.label)}, ${percent(best.probability)}`})})]
     : [visible(best.label), element("small", {text: percent(best.probability)})]));
 }
 
@@ -50,7 +50,7 @@ function drawTokens() {
     if (weights) span.style.setProperty("--weight", String(weights[place] / largest));
     span.classList.toggle("unknown", token.isUnknown);
     span.classList.toggle("query", place === view.query);
-    span.title = `${visible(token.text)}${token.isUnknown ? " (unknown to the model)" : ""}`
+    span.title = `${visible(token.text)}${token.isUnknown ? ` (${tr("unknown to the model")})` : ""}`
       + (weights ? `: ${weights[place].toFixed(3)}` : "");
     return span;
   }
@@ -58,17 +58,17 @@ function drawTokens() {
   const words = tokens.filter((token) => !token.isSpecial), unknown = words.filter((token) => token.isUnknown).length;
   const said = [];
   if (view.query !== null) {
-    said.push(`The bluer a token, the more “${visible(tokens[view.query].text)}” attends to it in head ${name(view.head)}.`
-      + " Click the framed token again to stop.");
+    said.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to stop.",
+      {word: visible(tokens[view.query].text), head: name(view.head)}));
   } else if (pooling) {
-    said.push(`${words.length} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it`
-      + " attends to.");
+    said.push(tr("{n} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it attends to.",
+      {n: words.length}));
   } else {
-    said.push(`${words.length} tokens. Click one to see what it attends to.`);
+    said.push(tr("{n} tokens. Click one to see what it attends to.", {n: words.length}));
   }
-  if (unknown && unknown === words.length) said.push("Every token is unknown to this model, so its answer means nothing.");
-  else if (unknown) said.push(`${unknown} ${unknown === 1 ? "token is" : "tokens are"} unknown to the model (dashed).`);
-  if (truncatedAt !== null) said.push(`It reads ${classifier.encoder.maxLength} tokens at most; the rest of the text is not read.`);
+  if (unknown && unknown === words.length) said.push(tr("Every token is unknown to this model, so its answer means nothing."));
+  else if (unknown) said.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
+  if (truncatedAt !== null) said.push(tr("It reads {n} tokens at most; the rest of the text is not read.", {n: classifier.encoder.maxLength}));
   say(find("tokens-caption"), said.join(" "));
 }
 
@@ -85,9 +85,10 @@ export function drawLens() {
   if (others) {
     const colour = element("i");
     colour.style.background = "var(--other)";
-    legend.push(element("span", {}, colour, `${others} others`));
+    legend.push(element("span", {}, colour, tr("{n} others", {n: others})));
   }
-  find("lens").replaceChildren(element("div", {className: "legend"}, ...legend), ...states.map(({name, probabilities}) => {
+  find("lens").replaceChildren(element("div", {className: "legend"}, ...legend), ...states.map(({name: stateName, probabilities}) => {
+    const name = lensName(stateName);
     const parts = few.map(({index, label}) => {
       const part = element("span", {title: `${name}: ${visible(label)} ${percent(probabilities[index])}`});
       part.style.width = `${100 * probabilities[index]}%`;
@@ -100,6 +101,13 @@ export function drawLens() {
     bar.setAttribute("aria-label", said);
     return element("div", {className: "state"}, element("span", {text: name}), bar);
   }));
+}
+
+/** The name of a state of the lens, in the page's language. @param {string} name */
+function lensName(name) {
+  const [, layer, kind] = /^layer (\d+): (.*)$/.exec(name) ?? [];
+  if (!layer) return tr("embeddings");
+  return kind === "attention" ? tr("layer {layer}: attention", {layer}) : tr("layer {layer}: feed-forward", {layer});
 }
 
 export function drawHeads() {
@@ -130,17 +138,17 @@ export function drawMap() {
   find("pan").hidden = count === n;
   find("window").max = String(n - count);
   find("window").value = String(shown.first);
-  say(find("window-text"), `tokens ${shown.first + 1} to ${shown.first + count} of ${n}`);
+  say(find("window-text"), tr("tokens {first} to {last} of {n}", {first: shown.first + 1, last: shown.first + count, n}));
   const [layer, head] = view.head;
   const marked = view.query === null ? null : {query: view.query, key: shown.key ?? -1};
   map.draw(classifier.pattern(pass.trace, layer, head), names, {first: shown.first, count, marked});
-  say(find("map-title"), `Attention of head ${head + 1} in layer ${layer + 1}`
-    + (view.off.has(name(view.head)) ? (view.how === "uniform" ? " (made even)" : " (switched off)") : ""));
+  say(find("map-title"), tr("Attention of head {head} in layer {layer}", {head: head + 1, layer: layer + 1})
+    + (view.off.has(name(view.head)) ? ` (${view.how === "uniform" ? tr("made even") : tr("switched off")})` : ""));
   for (const cell of find("heads").querySelectorAll(".head")) {
     cell.querySelector("button").setAttribute("aria-pressed", String(cell.dataset.head === name(view.head)));
   }
   find("map").setAttribute("aria-label",
-    `Heat map of ${n} by ${n} attention weights, head ${head + 1} of layer ${layer + 1}. Arrow keys choose a cell.`);
+    tr("Heat map of {n} by {n} attention weights, head {head} of layer {layer}. Arrow keys choose a cell.", {n, head: head + 1, layer: layer + 1}));
   drawReadout();
   drawTokens();
 }
@@ -148,14 +156,14 @@ export function drawMap() {
 /** A sentence about the chosen cell, or the largest weights of the chosen row, or of the map. */
 function drawReadout() {
   const {pass} = shown, {tokens} = pass.encoding, n = tokens.length;
-  const bold = (place) => element("b", {text: `“${shortened(tokens[place].text, 24)}”`});
+  const bold = (place) => element("b", {text: tr("“{word}”", {word: shortened(tokens[place].text, 24)})});
   const parts = [];
   if (view.query !== null) {
     const weights = row(view.query);
     if (shown.key !== null) {
-      parts.push(bold(view.query), " attends to ", bold(shown.key), ` with weight ${weights[shown.key].toFixed(3)}. Most: `);
+      parts.push(bold(view.query), ` ${tr("attends to")} `, bold(shown.key), ` ${tr("with weight {weight}. Most:", {weight: weights[shown.key].toFixed(3)})} `);
     } else {
-      parts.push(bold(view.query), " attends most to ");
+      parts.push(bold(view.query), ` ${tr("attends most to")} `);
     }
     const most = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 4);
     most.forEach((key, i) => parts.push(i ? ", " : "", bold(key), ` ${weights[key].toFixed(2)}`));
@@ -168,8 +176,8 @@ function drawReadout() {
       return total / n;
     });
     const key = received.indexOf(Math.max(...received));
-    parts.push("On average, tokens give ", bold(key), ` the most weight here: ${received[key].toFixed(2)}`
-      + ` (even weights would be ${(1 / n).toFixed(2)}).`);
+    parts.push(`${tr("On average, tokens give the most weight to")} `, bold(key),
+      ` ${tr("here: {weight} (even weights would be {even}).", {weight: received[key].toFixed(2), even: (1 / n).toFixed(2)})}`);
   }
   find("readout").replaceChildren(...parts);
 }

@@ -56,13 +56,18 @@ export class LessonPanel {
     return this.lesson.steps[this.at];
   }
 
-  get isCovered() {
-    return Boolean(this.step.question && !this.step.question.look && !this.given[this.at]);
+  /** Whether there is a question that is not answered yet. */
+  get isOpen() {
+    return Boolean(this.step.question && !this.given[this.at]);
   }
 
-  /** Go on or back; the answer to a question that hides its page is shown first. */
+  get isCovered() {
+    return this.isOpen && !this.step.question.look;
+  }
+
+  /** Go on or back; the answer to an open question is shown first. */
   turn(by) {
-    if (by > 0 && this.isCovered) this.answer(undefined);
+    if (by > 0 && this.isOpen) this.answer(undefined);
     else this.go(this.at + by);
   }
 
@@ -95,7 +100,7 @@ export class LessonPanel {
     if (this.at === steps.length - 1 && (!step.question || this.given[this.at])) parts.push(...this.end());
     const back = lessonButton(words.back, () => this.turn(-1)), next = lessonButton(words.next, () => this.turn(1), "main");
     back.disabled = !this.at;
-    next.disabled = this.at === steps.length - 1 && !this.isCovered;
+    next.disabled = this.at === steps.length - 1 && !this.isOpen;
     parts.push(element("div", {className: "lesson-row"}, back, next), element("p", {className: "caption", text: words.keys}));
     this.root.replaceChildren(...parts);
   }

@@ -4,6 +4,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from txcls.address import view_from_params
 from txcls.lessons import Lesson, Solved, check_lesson
 from txcls.lessons.format import Drag, Number
@@ -13,6 +15,8 @@ from txcls.lessons.wording import words_in
 from txcls.predictor import Predictor
 from txcls.web.page import export_page
 
+WORDS = Path(__file__).parent / "words"
+"""LANGUAGE.yaml: what page.html and the modules say, in that language."""
 LIVE = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
 """The app's pages whose view an exported page has too; of others a step carries a picture."""
 
@@ -32,9 +36,21 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False)
         "title": lesson.title,
         "language": lesson.language,
         "words": dict(words_in(lesson.language)),
+        "page": page_words(lesson.language),
+        "spoken": lesson.language if page_words(lesson.language) else "en",
         "steps": [_step(one, load, lesson.language) for one in solved],
     }
     return export_page(names, out, single_file=single_file, lesson=described)
+
+
+@cache
+def page_words(language: str) -> dict[str, str]:
+    """What the page around a lesson says: its English words to those of a language; none where it stays English."""
+    file = WORDS / f"{language.partition('-')[0]}.yaml"
+    if not file.is_file():
+        return {}
+    found: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
 
 
 def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:

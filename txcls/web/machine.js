@@ -3,9 +3,10 @@
 //
 // Lanes, ribbons and pooling are SVG. Words, heads and bars are HTML over it, so that the keyboard reaches them.
 
-import {element} from "./dom.js";
+import {element, tr} from "./dom.js";
 import {OTHER, classColours, heatMap, percent, shortened, visible} from "./figures.js";
 import {Kept, SVG, attribute, property, shapes, style, titled, write} from "./kept.js";
+import {saveButtons} from "./saving.js";
 import {MOST_LANES, narrate, quoted, verb} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -108,17 +109,21 @@ export class Machine {
     this.title = element("b");
     this.sentence = element("span");
     this.place = element("span", {className: "machine-place"});
-    this.play = button("machine-play", "Play, part by part", () => this.toggle(), "▶ Play");
+    this.play = button("machine-play", tr("Play, part by part"), () => this.toggle(), tr("▶ Play"));
     this.bar = element("div", {className: "machine-bar"},
       this.play,
-      button("", "Part before", () => this.step(-1), "◀"), button("", "Next part", () => this.step(1), "▶"), this.place,
+      button("", tr("Part before"), () => this.step(-1), "◀"), button("", tr("Next part"), () => this.step(1), "▶"), this.place,
       element("p", {}, this.title, " ", this.sentence));
     this.sentence.setAttribute("aria-live", "polite");
     this.words = element("ol");
     this.note = element("p");
-    const summary = element("summary", {text: "The picture as text"});
+    const summary = element("summary", {text: tr("The picture as text")});
     const asText = element("details", {className: "machine-text"}, summary, this.words, this.note);
-    root.replaceChildren(this.bar, this.stage, asText);
+    /** Of the model, for the names of files. */
+    this.name = "model";
+    const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.described()}));
+    saving.classList.add("machine-saving");
+    root.replaceChildren(this.bar, this.stage, saving, asText);
     new ResizeObserver(() => requestAnimationFrame(() => this.resized())).observe(this.stage);
     this.stage.addEventListener("pointerover", (event) => this.hover(event));
     this.stage.addEventListener("pointerleave", () => this.trace(null));
@@ -148,8 +153,8 @@ export class Machine {
     this.parts = narrate(this.scene, {isOff: (layer, head) => this.isOff(layer, head), how: this.state.how});
     if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
-    this.note.textContent = `Ribbons are weights of at least ${leastOf(this.scene.lanes.length).toFixed(2)}, in each layer the `
-      + `${MOST_RIBBONS} largest of them.`;
+    this.note.textContent = tr("Ribbons are weights of at least {least}, in each layer the {most} largest of them.",
+      {least: leastOf(this.scene.lanes.length).toFixed(2), most: MOST_RIBBONS});
     this.draw();
   }
 
@@ -165,6 +170,13 @@ export class Machine {
 
   resized() {
     if (this.scene && this.width !== this.stage.clientWidth) this.draw();
+  }
+
+  /** What the picture shows, in a line. */
+  described() {
+    if (!this.scene) return this.name;
+    const {lanes} = this.scene, words = lanes.filter(({isSpecial}) => !isSpecial).map(({name}) => visible(name)).join(" ");
+    return `${words}: ${this.parts[this.parts.length - 1].text}`;
   }
 
   isOff(layer, head) {
@@ -199,13 +211,13 @@ export class Machine {
     this.step(1, true);
     const last = this.at === this.parts.length - 1;
     this.playing = last ? 0 : window.setTimeout(() => this.advance(), PACE);
-    this.play.textContent = last ? "▶ Play" : "❚❚ Pause";
+    this.play.textContent = last ? tr("▶ Play") : tr("❚❚ Pause");
   }
 
   stop() {
     clearTimeout(this.playing);
     this.playing = 0;
-    this.play.textContent = "▶ Play";
+    this.play.textContent = tr("▶ Play");
   }
 
   /** Show one part more or less; beyond the last one, and before the first, all of the picture. @param {number} by
@@ -239,8 +251,10 @@ export class Machine {
   offSentence() {
     const names = [...(this.state.off ?? [])].sort(), [best] = this.scene.ranked;
     const before = this.state.before?.[best.index];
-    return `${names.length === 1 ? `Head ${names[0]} is` : `${names.length} heads are`} switched off: ${shortened(best.label, 30)} `
-      + `${percent(best.probability)}${before === undefined ? "" : ` (with all heads on: ${percent(before)})`}.`;
+    const values = {head: names[0], n: names.length, label: shortened(best.label, 30), probability: percent(best.probability)};
+    return (names.length === 1 ? tr("Head {head} is switched off: {label} {probability}", values)
+      : tr("{n} heads are switched off: {label} {probability}", values))
+      + (before === undefined ? "." : ` (${tr("with all heads on: {probability}", {probability: percent(before)})}).`);
   }
 
   // Drawing
@@ -331,7 +345,7 @@ export class Machine {
       this.first = 6 + this.pitch / 2;
       ends.pool = u + 104;
       this.vector = u + 96;
-      this.length = u + 118 + bars * 34 + 6;
+      this.length = u + 134 + bars * 34 + 6;
     } else {
       this.length = this.width;
       const right = Math.max(190, Math.min(400, this.width * 0.21)), pooling = Math.max(70, this.width * 0.07);
@@ -412,7 +426,7 @@ export class Machine {
 
   newName(number) {
     const {part, title} = this.parts[number];
-    const made = this.actions.onPart ? button("machine-name", `${title}: open this step`, () => this.actions.onPart(part))
+    const made = this.actions.onPart ? button("machine-name", tr("{title}: open this step", {title}), () => this.actions.onPart(part))
       : element("span", {className: "machine-name"});
     made.dataset.part = part;
     return made;
@@ -429,8 +443,8 @@ export class Machine {
     this.parts.forEach(({part, title}, number) => {
       if (part === "words") return; // the words say so themselves
       const one = names.take(number), isFeedForward = part.endsWith(".ff");
-      const text = !isFeedForward ? title.replace(": attention", "")
-        : !this.vertical && this.ends[part] - at[part] < 96 ? "FF" : "feed-forward";
+      const text = !isFeedForward ? title.split(": ")[0]
+        : !this.vertical && this.ends[part] - at[part] < 96 ? "FF" : tr("feed-forward");
       const hidden = this.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(one, {textContent: text, hidden}, property);
       this.put(one, at[part], this.vertical ? 2 : 0);
@@ -444,8 +458,8 @@ export class Machine {
       const one = words.take(number), name = visible(lane.name);
       const kind = `machine-word${lane.isUnknown ? " unknown" : ""}${lane.isSpecial ? " special" : ""}`
         + (this.vertical && this.upright ? " upright" : "");
-      write(one, {textContent: shortened(lane.name, 14), className: kind, title: name + (lane.isUnknown ? " (unknown to the model)" : ""),
-        ariaLabel: `${name}: show what reads it and what it reads`}, property);
+      write(one, {textContent: shortened(lane.name, 14), className: kind, title: name + (lane.isUnknown ? ` (${tr("unknown to the model")})` : ""),
+        ariaLabel: tr("{name}: show what reads it and what it reads", {name})}, property);
       const size = Math.min(this.font, this.pitch * 0.8);
       write(one.font ??= {node: one.node, values: {}}, {"font-size": `${round(size)}px`}, style);
       if (this.vertical) this.put(one, this.ends.words - 4, this.v(number));
@@ -472,8 +486,8 @@ export class Machine {
           "stroke-opacity": stage ? opacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
         }, attribute);
         if (stage) {
-          titled(one, `${visible(scene.lanes[lane].name)}: the class head reads `
-            + `${visible(scene.classes[stage.best[lane]])} ${percent(stage.certainty[lane])} here`);
+          titled(one, tr("{name}: the class head reads {label} {probability} here", {name: visible(scene.lanes[lane].name),
+            label: visible(scene.classes[stage.best[lane]]), probability: percent(stage.certainty[lane])}));
         }
       }
       piece++;
@@ -548,7 +562,8 @@ export class Machine {
         write(one, {cx, cy, "data-lane": lane}, attribute);
       }
       write(one, {r: thickness(1.5 + Math.min(6, this.pitch * 0.22) * (value / most))}, attribute);
-      titled(one, `${visible(this.scene.lanes[lane].name)}: feed-forward adds ${value.toFixed(2)} times the length of its state`);
+      titled(one, tr("{name}: feed-forward adds {times} times the length of its state",
+        {name: visible(this.scene.lanes[lane].name), times: value.toFixed(2)}));
     });
     kept.finish();
   }
@@ -574,14 +589,15 @@ export class Machine {
       write(one.canvas ??= {node: canvas, values: {}}, {width: `${round(size)}px`, height: `${round(size)}px`}, style);
       write(one, {
         className: `machine-head${isBare ? " bare" : ""}${off ? " off" : ""}`, ariaPressed: String(!off),
-        ariaLabel: `Head ${name}, ${off ? "off" : "on"}${story ? `: ${story.text}` : ""}`,
-        title: `Head ${name} · ${story ? `${story.text} · ` : ""}click: ${off ? "on" : "off"}${this.actions.onOpen ? " · double click: enlarge" : ""}`,
+        ariaLabel: `${tr("Head {head}", {head: name})}, ${off ? tr("off") : tr("on")}${story ? `: ${story.text}` : ""}`,
+        title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
+          + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, property);
-      write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= LEAST_FOR_OFF ? `${name} off` : name, hidden: isBare}, property);
+      write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= LEAST_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, property);
       write(one.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, property);
       // What the head attends to stands below its map where there is room; of an idle head it would mean nothing.
-      const line = story && wide >= LEAST_FOR_STORY ? (story.verdict === "idle" ? "idle" : story.story) : "";
+      const line = story && wide >= LEAST_FOR_STORY ? (story.verdict === "idle" ? tr("idle") : story.story) : "";
       write(one.told ??= {node: told, values: {}}, {hidden: !line, textContent: line}, property);
       const row = Math.floor(h / perRow), column = h % perRow;
       const [x, y] = this.vertical ? [4 + column * wide, start + 22 + row * high] : [start + 4 + column * wide, 24 + row * high];
@@ -609,7 +625,7 @@ export class Machine {
     const [cx, cy] = this.point(this.vector, this.middle).split(",");
     const vector = this.drawn.vector.take(0);
     write(vector, {cx, cy, r: thickness(Math.min(13, this.pitch * 0.5)), fill: this.colour(ranked[0].index)}, attribute);
-    titled(vector, "The text's vector");
+    titled(vector, tr("The text's vector"));
     this.drawn.vector.finish();
   }
 
@@ -624,7 +640,7 @@ export class Machine {
     }));
     if (rest.length) {
       const now = new Map(rest.map(({index, probability}) => [index, probability]));
-      rows.push({name: `${rest.length} others`, colour: OTHER, now: sum((index) => now.get(index)),
+      rows.push({name: tr("{n} others", {n: rest.length}), colour: OTHER, now: sum((index) => now.get(index)),
         then: before ? sum((index) => before[index]) : null});
     }
     return rows;
@@ -633,7 +649,7 @@ export class Machine {
   drawBars() {
     const rows = this.barRows(), {out, bars, list} = this.drawn;
     const pitch = this.vertical ? 34 : Math.min(58, Math.max(34, (this.breadth - 30) / Math.max(rows.length, 5)));
-    const top = this.vertical ? this.ends.pool + 10 : Math.max(24, Math.min(this.middle - (rows.length * pitch) / 2, this.breadth - rows.length * pitch - 4));
+    const top = this.vertical ? this.ends.pool + 26 : Math.max(24, Math.min(this.middle - (rows.length * pitch) / 2, this.breadth - rows.length * pitch - 4));
     const left = this.vertical ? 4 : this.ends.pool + 26, wide = this.vertical ? this.width - 8 : this.length - left - 2;
     rows.forEach(({name, colour, now, then}, row) => {
       const one = bars.take(row), [label, number, track] = one.node.childNodes, [fill] = track.childNodes;
@@ -643,7 +659,7 @@ export class Machine {
       write(one.fill ??= {node: fill, values: {}}, {width: `${round(100 * now)}%`, background: colour}, style);
       one.tick?.remove();
       if (then !== null) {
-        one.tick = element("div", {className: "then", title: `${percent(then)} with all heads on`});
+        one.tick = element("div", {className: "then", title: tr("with all heads on: {probability}", {probability: percent(then)})});
         one.tick.style.left = `${100 * then}%`;
         track.append(one.tick);
       }
@@ -689,8 +705,8 @@ export class Machine {
     const [layer, number] = head.split(".").map((one) => Number(one) - 1), story = this.state.stories?.[head];
     const {lanes, layers} = this.scene, pattern = layers[layer].patterns[number], N = lanes.length;
     const [i] = [...pattern.keys()].sort((a, b) => pattern[b] - pattern[a]);
-    if (this.isOff(layer, number)) return this.trace(() => false, `Head ${head} is switched off; click it to switch it on.`);
-    this.trace((one) => one.dataset.head === head, (story ? `Head ${head}: ${story.text}. ` : "")
+    if (this.isOff(layer, number)) return this.trace(() => false, tr("Head {head} is switched off; click it to switch it on.", {head}));
+    this.trace((one) => one.dataset.head === head, (story ? `${tr("Head {head}", {head})}: ${story.text}. ` : "")
       + this.attends(Math.floor(i / N), i % N, head, pattern[i]));
   }
 
@@ -719,13 +735,21 @@ export class Machine {
   /** A lane's weight in the text's vector, as a sentence. */
   pooled(lane, weight) {
     const found = this.scene.lanes[lane], name = capital(quoted(found));
-    return weight >= 0.005 ? `${name} ${verb(found, "has", "together have")} weight ${weight.toFixed(2)} in the text's vector.`
-      : `${name} ${verb(found, "itself does", "themselves do")} not enter the text's vector${weight ? " noticeably" : ""}.`;
+    const values = {name, weight: weight.toFixed(2)};
+    if (weight >= 0.005) {
+      return verb(found, tr("{name} has weight {weight} in the text's vector.", values),
+        tr("{name} together have weight {weight} in the text's vector.", values));
+    }
+    return weight
+      ? verb(found, tr("{name} hardly enters the text's vector.", values), tr("{name} hardly enter the text's vector.", values))
+      : verb(found, tr("{name} does not enter the text's vector.", values), tr("{name} do not enter the text's vector.", values));
   }
 
   attends(query, key, head, weight) {
     const {lanes} = this.scene, from = lanes[query];
-    return `${capital(quoted(from))} ${verb(from, "attends", "attend on average")} to `
-      + `${query === key ? verb(from, "itself", "each other") : quoted(lanes[key])} with weight ${weight.toFixed(2)} in head ${head}.`;
+    const values = {query: capital(quoted(from)), weight: weight.toFixed(2), head,
+      key: query !== key ? quoted(lanes[key]) : verb(from, tr("itself"), tr("each other"))};
+    return verb(from, tr("{query} attends to {key} with weight {weight} in head {head}.", values),
+      tr("{query} attend on average to {key} with weight {weight} in head {head}.", values));
   }
 }

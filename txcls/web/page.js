@@ -3,7 +3,7 @@
 // Everything that comes from a checkpoint or a visitor is set as text, never as markup.
 
 import {Classifier} from "./classifier.js";
-import {element} from "./dom.js";
+import {element, tr} from "./dom.js";
 import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
 import {drawScale, visible} from "./figures.js";
 import {LessonPanel} from "./lesson.js";
@@ -65,6 +65,7 @@ async function fetched(name) {
 
 /** Title, facts, examples, controls and card of a checkpoint. */
 function introduce({name, title, classes, config, card, examples, means}) {
+  machine.name = name;
   find("title").textContent = title || name;
   find("facts").textContent = [
     ...(card.accuracy ? [`${card.accuracy[0]} right on ${card.accuracy[1]} ${card.accuracy[2]} texts`] : ["not evaluated"]),
@@ -99,9 +100,9 @@ function heads({n_layers, n_heads}) {
   find("heads").replaceChildren(...Array.from({length: n_layers}, (_, layer) => {
     const cells = Array.from({length: n_heads}, (_, head) => {
       const name = `${layer + 1}.${head + 1}`;
-      const button = element("button", {title: `Head ${head + 1} of layer ${layer + 1}`}, element("canvas"));
+      const button = element("button", {title: tr("Head {head}", {head: name})}, element("canvas"));
       button.type = "button";
-      button.setAttribute("aria-label", `Show head ${head + 1} of layer ${layer + 1}`);
+      button.setAttribute("aria-label", tr("Show head {head}", {head: name}));
       button.addEventListener("click", () => {
         view.head = [layer, head];
         drawMap();
@@ -109,7 +110,7 @@ function heads({n_layers, n_heads}) {
       });
       const box = element("input");
       box.type = "checkbox";
-      box.setAttribute("aria-label", `Head ${name} on`);
+      box.setAttribute("aria-label", tr("Head {head} on", {head: name}));
       box.addEventListener("change", () => {
         if (box.checked) view.off.delete(name);
         else view.off.add(name);
@@ -119,7 +120,7 @@ function heads({n_layers, n_heads}) {
       cell.dataset.head = name;
       return cell;
     });
-    return element("div", {className: "layer"}, element("b", {text: `Layer ${layer + 1}`}), element("div", {}, ...cells));
+    return element("div", {className: "layer"}, element("b", {text: tr("Layer {layer}", {layer: layer + 1})}), element("div", {}, ...cells));
   }));
 }
 
@@ -138,7 +139,7 @@ async function answer() {
   Object.assign(shown, found);
   draw();
   const took = performance.now() - began;
-  find("took").textContent = `Read and drawn in ${took.toFixed(took < 10 ? 1 : 0)} ms.`;
+  find("took").textContent = tr("Read and drawn in {ms} ms.", {ms: took.toFixed(took < 10 ? 1 : 0)});
   document.documentElement.dataset.answered = String(++turn);
 }
 
@@ -169,8 +170,8 @@ function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
     stories: classifier.description.stories});
-  say(find("bars-caption"), "Probabilities of all classes sum to 100 %; they were calibrated on validation texts."
-    + (changed ? " The orange marks show the answer with all heads on." : ""));
+  say(find("bars-caption"), tr("Probabilities of all classes sum to 100 %; they were calibrated on validation texts.")
+    + (changed ? ` ${tr("The orange marks show the answer with all heads on.")}` : ""));
 }
 
 // What the visitor does
@@ -210,8 +211,8 @@ find("map").addEventListener("pointermove", (event) => {
   find("map").title = "";
   if (!cell || !shown.pass?.trace) return;
   const {tokens} = shown.pass.encoding;
-  find("map").title = `“${visible(tokens[cell.query].text)}” attends to “${visible(tokens[cell.key].text)}”: `
-    + row(cell.query)[cell.key].toFixed(3);
+  find("map").title = tr("“{query}” attends to “{key}”: {weight}", {query: visible(tokens[cell.query].text),
+    key: visible(tokens[cell.key].text), weight: row(cell.query)[cell.key].toFixed(3)});
 });
 find("map").addEventListener("keydown", (event) => {
   const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
@@ -239,14 +240,14 @@ function choose(cell) {
 
 find("link").addEventListener("click", async () => {
   history.replaceState(null, "", address());
-  let said = "Copied";
+  let said = tr("Copied");
   try {
     await navigator.clipboard.writeText(location.href);
   } catch { // not every browser lets a page opened from a disk
-    said = "It is in the address bar";
+    said = tr("It is in the address bar");
   }
-  say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? `${said}, without the long text` : said);
-  setTimeout(() => say(find("link"), "Copy link"), 2500);
+  say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? tr("{said}, without the long text", {said}) : said);
+  setTimeout(() => say(find("link"), tr("Copy link")), 2500);
 });
 find("theme").addEventListener("click", () => {
   view.theme = isDark() ? "light" : "dark";
@@ -262,7 +263,7 @@ function isDark() {
 function colour() {
   if (view.theme) document.documentElement.dataset.theme = view.theme;
   else delete document.documentElement.dataset.theme;
-  say(find("theme"), isDark() ? "Light" : "Dark");
+  say(find("theme"), isDark() ? tr("Light") : tr("Dark"));
   map.measure();
 }
 
@@ -295,7 +296,7 @@ function restore() {
 
 /** Load the chosen checkpoint and answer; `fresh` begins with one of its examples. */
 async function start(fresh) {
-  say(find("answer"), "Loading …");
+  say(find("answer"), tr("Loading …"));
   try {
     await load();
     if (!shown.classifier) return;
@@ -303,7 +304,7 @@ async function start(fresh) {
     await restore();
   } catch (error) {
     say(find("answer"), "");
-    say(find("problem"), `The model could not be loaded: ${error.message}.`);
+    say(find("problem"), tr("The model could not be loaded: {why}.", {why: error.message}));
   }
 }
 

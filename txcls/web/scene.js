@@ -2,6 +2,7 @@
 // to them, pooling, the answer; and a sentence about each part, made of these numbers.
 
 import {calibratedProbabilities} from "./calibration.js";
+import {tr} from "./dom.js";
 import {percent, shortened} from "./figures.js";
 import {layerNorm, linear} from "./model.js";
 import {part} from "./tensor.js";
@@ -72,7 +73,7 @@ function lanesOf({tokens}, whole, pooling, nHeads) {
   }
   const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);
   const kept = order.slice(0, MOST_LANES - 1).sort((a, b) => a - b), rest = order.slice(MOST_LANES - 1).sort((a, b) => a - b);
-  const others = {places: rest, name: `${rest.length} others`, isUnknown: false, isSpecial: true};
+  const others = {places: rest, name: tr("{n} others", {n: rest.length}), isUnknown: false, isSpecial: true};
   return [...kept.map((place) => lane([place])), others];
 }
 
@@ -131,10 +132,10 @@ function positionsOf(trace, lanes) {
 
 /** What a switched-off head is, and what a layer is whose heads are all switched off, by how they are switched off. */
 const SWITCHED = {
-  zero: {one: "off", all: "All heads of this layer are off: nothing moves between lanes."},
-  uniform: {one: "made to attend evenly", all: "All heads of this layer are made to attend evenly."},
-  mean: {one: "replaced by its mean output", all: "All heads of this layer are replaced by their mean outputs: nothing of "
-    + "this text moves between lanes."},
+  zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
+  uniform: {one: () => tr("made to attend evenly"), all: () => tr("All heads of this layer are made to attend evenly.")},
+  mean: {one: () => tr("replaced by its mean output"),
+    all: () => tr("All heads of this layer are replaced by their mean outputs: nothing of this text moves between lanes.")},
 };
 
 /** The parts of the picture from left to right, each with a sentence about this text.
@@ -144,52 +145,57 @@ const SWITCHED = {
 export function narrate(scene, {isOff = () => false, how = "zero"} = {}) {
   const {lanes, config, layers} = scene;
   const parts = [
-    {part: "words", title: "Words", text: wordsSentence(scene)},
-    {part: "positions", title: "Positions", text: {
-      none: "This model has no positions: it cannot tell one order of the words from another.",
-      learned: "Each lane gets a vector that the model has learned for its position.",
-      sinusoidal: "Each lane gets the sines and cosines of its position, so that order can matter.",
+    {part: "words", title: tr("Words"), text: wordsSentence(scene)},
+    {part: "positions", title: tr("Positions"), text: {
+      none: tr("This model has no positions: it cannot tell one order of the words from another."),
+      learned: tr("Each lane gets a vector that the model has learned for its position."),
+      sinusoidal: tr("Each lane gets the sines and cosines of its position, so that order can matter."),
     }[config.positions]},
   ];
   layers.forEach((layer, number) => {
     const off = layer.patterns.flatMap((_, h) => (isOff(number, h) ? [h + 1] : []));
     const some = off.length && off.length < layer.patterns.length;
-    const switched = some ? ` Switched ${off.length === 1 ? "head" : "heads"}: ${off.join(", ")} (${SWITCHED[how].one}).` : "";
+    const values = {heads: off.join(", "), how: SWITCHED[how].one()};
+    const switched = some ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
     parts.push(
-      {part: `layers.${number}.attn`, title: `Layer ${number + 1}: attention`,
-        text: (attentionSentence(layer.patterns, lanes, (h) => isOff(number, h)) || SWITCHED[how].all) + switched},
-      {part: `layers.${number}.ff`, title: `Layer ${number + 1}: feed-forward`,
+      {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
+        text: (attentionSentence(layer.patterns, lanes, (h) => isOff(number, h)) || SWITCHED[how].all()) + switched},
+      {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),
         text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
     );
   });
-  parts.push({part: "pool", title: "Pooling", text: poolingSentence(scene)});
-  parts.push({part: "answer", title: "Answer", text: answerSentence(scene)});
+  parts.push({part: "pool", title: tr("Pooling"), text: poolingSentence(scene)});
+  parts.push({part: "answer", title: tr("Answer"), text: answerSentence(scene)});
   return parts;
 }
 
 /** A lane's name in a sentence. @param {Lane} lane */
-export const quoted = ({name, places}) => (places.length > 1 ? `the ${name}` : `“${shortened(name, 20)}”`);
+export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name, 20)}));
 /** A verb for a lane: of one token, or of several. @param {Lane} lane */
 export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
 const share = (value) => value.toFixed(2);
-const count = (n, all, one, many) => (n === all ? (n === 1 ? `the only ${one}` : `all ${n} ${many}`) : `${n} of ${all} ${many}`);
+const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n === 1 ? tr("the only lane") : tr("all {n} lanes", {n}));
 
 function wordsSentence({lanes, nTokens, config}) {
   const unknown = lanes.filter((lane) => lane.isUnknown).length;
-  const shown = lanes.length < nTokens ? ` The ${lanes.length - 1} that weigh most have a lane each; the others share one.` : "";
-  return `The text becomes ${nTokens} ${nTokens === 1 ? "token" : "tokens"}, each a vector of ${config.d_model} numbers.`
-    + (unknown ? ` ${unknown} ${unknown === 1 ? "is" : "are"} unknown to the model.` : "") + shown;
+  const values = {n: nTokens, numbers: config.d_model, unknown, most: lanes.length - 1};
+  return [
+    nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
+      : tr("The text becomes {n} tokens, each a vector of {numbers} numbers.", values),
+    ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
+    ...(lanes.length < nTokens ? [tr("The {most} that weigh most have a lane each; the others share one.", values)] : []),
+  ].join(" ");
 }
 
 /** What stands out most in a layer's heads: a token that gets most weight, or neighbours; empty if all are off. */
 export function attentionSentence(patterns, lanes, isOff = () => false) {
   const N = lanes.length;
-  if (N === 1) return "With a single token there is nothing else to attend to.";
+  if (N === 1) return tr("With a single token there is nothing else to attend to.");
   let found = {clarity: -Infinity, text: ""};
   patterns.forEach((pattern, h) => {
     if (isOff(h)) return;
     for (const one of [mostRead(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
-      if (one && one.clarity > found.clarity) found = {clarity: one.clarity, text: `In head ${h + 1}, ${one.text}`};
+      if (one && one.clarity > found.clarity) found = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: h + 1, what: one.text})};
     }
   });
   return found.text;
@@ -210,9 +216,11 @@ function mostRead(pattern, lanes) {
     const row = pattern.subarray(q * N, (q + 1) * N);
     if (row.indexOf(Math.max(...row)) === key) first++;
   }
+  const values = {lanes: countOf(first, N), key: quoted(lanes[key]), weight: share(mean[key]),
+    even: share(lanes[key].places.length / n)};
   return {clarity: above[key],
-    text: `${count(first, N, "lane", "lanes")} ${first === 1 ? "attends" : "attend"} most to ${quoted(lanes[key])} `
-      + `(weight ${share(mean[key])} on average; even would be ${share(lanes[key].places.length / n)}).`};
+    text: (first === 1 ? tr("{lanes} attends most to {key} (weight {weight} on average; even would be {even}).", values)
+      : tr("{lanes} attend most to {key} (weight {weight} on average; even would be {even}).", values))};
 }
 
 /** Whether queries attend to the token before (-1) or after (1). */
@@ -222,14 +230,17 @@ function neighbour(pattern, lanes, offset) {
   let sum = 0;
   for (let q = Math.max(0, -offset); q < N - Math.max(0, offset); q++) sum += pattern[q * N + q + offset];
   const mean = sum / (N - 1);
-  return {clarity: mean - 1 / N, text: `lanes attend to the token ${offset < 0 ? "before" : "after"} them with weight `
-    + `${share(mean)} on average (even would be ${share(1 / N)}).`};
+  const values = {weight: share(mean), even: share(1 / N)};
+  return {clarity: mean - 1 / N, text: offset < 0
+    ? tr("lanes attend to the token before them with weight {weight} on average (even would be {even}).", values)
+    : tr("lanes attend to the token after them with weight {weight} on average (even would be {even}).", values)};
 }
 
 function feedForwardSentence({fed}, lanes) {
   const single = fed.map((value, lane) => (lanes[lane].places.length > 1 ? 0 : value));
   const most = single.indexOf(Math.max(...single));
-  return `Each lane alone: ${quoted(lanes[most])} changes most, by ${share(fed[most])} times the length of its state.`;
+  return tr("Each lane alone: {lane} changes most, by {times} times the length of its state.",
+    {lane: quoted(lanes[most]), times: share(fed[most])});
 }
 
 /** Which class most lanes read, by the class head applied early. */
@@ -237,24 +248,26 @@ function readingSentence({best}, {classes, lanes}) {
   const votes = new Map();
   for (const index of best) votes.set(index, (votes.get(index) ?? 0) + 1);
   const [[index, n]] = [...votes].sort((a, b) => b[1] - a[1]);
-  return `Read by the class head, ${count(n, lanes.length, "lane", "lanes")} now ${n === 1 ? "says" : "say"} `
-    + `${shortened(classes[index], 30)}.`;
+  const values = {lanes: countOf(n, lanes.length), label: shortened(classes[index], 30)};
+  return n === 1 ? tr("Read by the class head, {lanes} now says {label}.", values)
+    : tr("Read by the class head, {lanes} now say {label}.", values);
 }
 
 function poolingSentence({config, pool, lanes}) {
   if (config.pooling === "first" || config.pooling === "class_token") {
-    return `The text's vector is the last state of ${quoted(lanes[0])}.`;
+    return tr("The text's vector is the last state of {lane}.", {lane: quoted(lanes[0])});
   }
-  if (config.pooling === "mean") return "The text's vector is the mean of all tokens' last states.";
+  if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
   const most = pool.indexOf(Math.max(...pool));
-  return `The text's vector is a weighted mean of the last states; ${quoted(lanes[most])} `
-    + `${verb(lanes[most], "has", "together have")} most weight, ${share(pool[most])} `
-    + `(even would be ${share(lanes[most].places.length / tokensOf(lanes))}).`;
+  const values = {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(lanes[most].places.length / tokensOf(lanes))};
+  return verb(lanes[most],
+    tr("The text's vector is a weighted mean of the last states; {lane} has most weight, {weight} (even would be {even}).", values),
+    tr("The text's vector is a weighted mean of the last states; {lane} together have most weight, {weight} (even would be {even}).", values));
 }
 
 function answerSentence({ranked, outOfScope}) {
   const [first, second] = ranked;
-  return (outOfScope ? "Probably none of the classes; nearest: " : "")
-    + `${shortened(first.label, 30)} ${percent(first.probability)}`
-    + (second ? `, then ${shortened(second.label, 30)} ${percent(second.probability)}.` : ".");
+  const said = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
+  return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
+    + (second ? tr("{first}, then {second}.", {first: said(first), second: said(second)}) : `${said(first)}.`);
 }

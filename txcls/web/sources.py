@@ -10,11 +10,11 @@ MODULES = (
     "ablation", "classifier",
 )  # fmt: skip
 """What computes, each module after those that it imports."""
-PICTURE = ("reader", "dom", "figures", "scene", "kept", "machine")
+PICTURE = ("reader", "dom", "figures", "saving", "scene", "kept", "machine")
 """What draws the picture of the whole model."""
 DRAWING = (*PICTURE, "bins", "lesson", "view", "drawing", "page")
 """What draws the page."""
-SHEETS = ("buttons", "page", "machine", "bins", "lesson")
+SHEETS = ("buttons", "page", "machine", "saving", "bins", "lesson")
 """The page's style sheets."""
 
 

@@ -1,5 +1,7 @@
 // What a visitor of the page has chosen, which is in the address, and what is shown of it.
 
+import {speak, translate} from "./dom.js";
+
 /** @typedef {import("./classifier.js").Classifier} Classifier */
 /** @typedef {import("./reader.js").Reader} Reader */
 
@@ -8,6 +10,22 @@ export const LONGEST_LINKED_TEXT = 4000;
 
 export const find = (id) => /** @type {any} */ (document.getElementById(id));
 export const page = JSON.parse(find("page-data").textContent);
+if (page.lesson) {
+  speak(page.lesson.page);
+  translate(document.body);
+  document.documentElement.lang = page.lesson.spoken;
+  // What a checkpoint says about itself is in English.
+  for (const id of ["title", "facts", "models"]) find(id).lang = "en";
+  find("card").querySelector("div").lang = "en";
+}
+if (page.lesson) {
+  speak(page.lesson.page);
+  translate(document.body);
+  document.documentElement.lang = page.lesson.spoken;
+  // What a checkpoint says about itself is in English.
+  for (const id of ["title", "facts", "models"]) find(id).lang = "en";
+  find("card").querySelector("div").lang = "en";
+}
 
 /** What the visitor has chosen; all of it is in the address. */
 export const view = {model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",

@@ -191,7 +191,7 @@ def test_of_many_classes_those_are_sent_that_have_a_bar_in_some_state() -> None:
         lens=probabilities[:, None],
     )
     classes = [f"class {n}" for n in range(100)]
-    data = film_data(film, classes, model="m", tokens=["a", "b"], at=0)
+    data = film_data(film, classes, name="m", opened="m", tokens=["a", "b"], at=0)
     assert data["has_others"] and MOST_BARS <= len(data["classes"]) <= 3 * MOST_BARS
     for n, row in enumerate(probabilities):
         best = np.argsort(-row)[:MOST_BARS]

@@ -2,6 +2,7 @@
 // the bar that says where one is. Slides are turned here alone; the server is asked for steps and for other pages.
 const BEYOND = 3 // with more layers than these, the map has no letters in its layers
 const LEAST_FORMULA_PX = 17
+const ASK_AGAIN_MS = 5000
 const LONG = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -21,8 +22,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     for (const one of [panel, document.querySelector('[data-testid="stMain"]')]) one?.scrollTo(0, 0) // on a phone Next stands below
   }
   lecture.step = step
+  const isNew = lecture.page !== data.page || lecture.on !== data.on || !lecture.live
   if (lecture.page !== data.page || lecture.on !== data.on) {
     lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
+    clearTimeout(lecture.rearming)
     Object.assign(lecture, { page: data.page, on: data.on, asked: null })
   }
   lecture.at = Math.max(0, Math.min(lecture.at, last))
@@ -76,12 +79,29 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (data.on && !data.at && lecture.at + by >= 0 && lecture.at + by <= last) {
       lecture.at += by
       show()
-    } else if (!(by > 0 ? data.last : data.first) && lecture.asked !== data.page) {
-      lecture.asked = data.page // the next page is on its way
-      setTimeout(() => (lecture.asked = null), 5000)
+    } else if (lecture.asked === data.page) {
+      lecture.waiting = by // the next page is on its way, and takes this when it is there
+    } else if (!(by > 0 ? data.last : data.first)) {
+      lecture.asked = data.page
+      lecture.rearming = setTimeout(rearm, ASK_AGAIN_MS)
       setTriggerValue("turn", by)
     }
     return true
+  }
+  /** Take the key that was pressed while there was nothing to turn. */
+  const takeWaiting = () => {
+    const by = lecture.waiting
+    lecture.waiting = 0
+    if (by) turn(by)
+  }
+  /** After a page was asked for that does not come: allow to ask again, but never while the server is still at it. */
+  const rearm = () => {
+    const state = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
+    if (state && state !== "notRunning") lecture.rearming = setTimeout(rearm, 500)
+    else {
+      lecture.asked = null
+      takeWaiting()
+    }
   }
   const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
   const direction = (event) => (isPlain(event) ? { PageDown: 1, PageUp: -1 }[event.key] : undefined)
@@ -129,7 +149,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     window.removeEventListener("keydown", afterDrawing)
   }
   window.txclsStopLecture = stop
+  lecture.live = stop // until another call takes over, which Streamlit may make before or after it ends this one
+  if (isNew) takeWaiting()
   return () => {
+    if (lecture.live === stop) lecture.live = null
     stop()
     if (!document.querySelector('[class*="st-key-slide_"]')) style.textContent = ""
   }

@@ -2,6 +2,8 @@
 // switched or opened is sent, so that the address and the other pages know.
 
 const NAMES = /^(\d+)\.(\d+)$/;
+/** Streamlit may change the text box after the picture, without an input event: when to read the box again, in ms. */
+const READ_AGAIN = [50, 250, 1000, 3000];
 
 export default function ({data, parentElement, setStateValue, setTriggerValue}) {
   const root = parentElement.querySelector(".picture");
@@ -17,10 +19,12 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
   const typed = (event) => picture.typed(event), pressed = (event) => picture.machine.pressed(event);
   const arrived = () => picture.arrived();
   picture.stop?.();
+  const again = READ_AGAIN.map((wait) => setTimeout(() => picture.follow(), wait));
   document.addEventListener("input", typed);
   document.addEventListener("keydown", pressed);
   window.addEventListener("txcls-classifier", arrived);
   picture.stop = () => {
+    again.forEach(clearTimeout);
     document.removeEventListener("input", typed);
     document.removeEventListener("keydown", pressed);
     window.removeEventListener("txcls-classifier", arrived);
@@ -49,7 +53,7 @@ function newPicture(root) {
     },
     /** Take over the server's text and classifier. */
     update() {
-      const {name, text, box} = picture.data, file = window.txclsClassifiers?.get(name);
+      const {name, text} = picture.data, file = window.txclsClassifiers?.get(name);
       if (!file) {
         picture.machine.clear();
         return;
@@ -57,10 +61,17 @@ function newPicture(root) {
       if (picture.name !== name) {
         picture.reader = new Reader(unpack(file));
         picture.name = name;
+        picture.machine.name = picture.reader.classifier.description.name;
         picture.setStateValue("has", [...window.txclsClassifiers.keys()]);
       }
-      const area = document.querySelector(`[class*="st-key-${box}"] textarea`);
-      picture.read(area?.value ?? text);
+      picture.read(picture.area()?.value ?? text);
+    },
+    /** The page's text box. */
+    area: () => document.querySelector(`[class*="st-key-${picture.data.box}"] textarea`),
+    /** Read the box if it holds another text than the one that was read. */
+    follow() {
+      const text = picture.area()?.value;
+      if (text !== undefined && text !== picture.text) picture.read(text);
     },
     async read(text) {
       picture.text = text;

@@ -17,7 +17,7 @@ _machine = st.components.v2.component(
     "txcls_machine",
     html='<div class="picture"></div>',
     js=f"{_script}\n{read('machine.js')}",
-    css=style(("buttons", "machine")) + read("machine.css"),
+    css=style(("buttons", "machine", "saving")) + read("machine.css"),
 )
 _weights = st.components.v2.component("txcls_weights", js=read("weights.js"))
 

@@ -11,7 +11,17 @@ const PADDING = { left: 52, right: 8, top: 16, between: 24, bottom: 22 }
 export default function ({ data, parentElement }) {
   const section = parentElement.querySelector(".film")
   section.film?.stop()
-  section.film ??= { data: null, at: 0, seen: new Set(), large: null, timer: 0 }
+  if (!section.film) {
+    section.film = { data: null, at: 0, seen: new Set(), large: null, timer: 0 }
+    section.append(
+      saveButtons(() => ({
+        root: section,
+        file: `${section.film.data.name}-step-${section.film.data.steps[section.film.at]}`,
+        label: section.querySelector("input[type=range]").getAttribute("aria-valuetext"),
+        skip: ".play, .first, .ask, input, .save-picture",
+      })),
+    )
+  }
   return start(section, section.film, data)
 }
 
@@ -22,8 +32,8 @@ function start(section, film, data) {
   const first = find(".first input")
   const state = find(".state")
   const last = data.steps.length - 1
-  if (film.data?.model !== data.model) film.at = data.at
-  if (film.data?.model !== data.model || film.data?.tokens.join(" ") !== data.tokens.join(" ")) {
+  if (film.data?.opened !== data.opened) film.at = data.at
+  if (film.data?.opened !== data.opened || film.data?.tokens.join(" ") !== data.tokens.join(" ")) {
     film.seen = new Set()
     film.verdict = ""
   }
@@ -50,8 +60,8 @@ function start(section, film, data) {
       "aria-valuetext",
       `${said(n)}: ${asked ? "predict first" : `${answer(n)}, ${percent(data.probabilities[n][data.answers[n]])}`}`,
     )
-    find(".where").replaceChildren("Step ", element("b", data.steps[n].toLocaleString("en")), ` of ${total}`)
-    find(".figures").replaceChildren(...figures(n).map((line) => element("div", line)))
+    find(".where").replaceChildren("Step ", newElement("b", data.steps[n].toLocaleString("en")), ` of ${total}`)
+    find(".figures").replaceChildren(...figures(n).map((line) => newElement("div", line)))
     curves.move(n, !first.checked)
     find(".ask").hidden = !asked
     state.classList.toggle("covered", asked)
@@ -69,7 +79,7 @@ function start(section, film, data) {
     }
     find(".verdict").textContent = film.verdict
     play.textContent = film.timer ? "❚❚ Pause" : n === last ? "↺ Play again" : "▶ Play"
-    keepAddress(data.steps[n])
+    keepAddress(data.steps[n], data.steps[data.unsaid])
   }
 
   const figures = (n) => {
@@ -256,13 +266,13 @@ function drawBars(list, data) {
   list.parentElement.querySelector(".note").textContent = "★ the answer at the end of training"
 
   function row(words, title) {
-    const item = element("li")
-    const name = element("span", words, "name")
+    const item = newElement("li")
+    const name = newElement("span", words, "name")
     name.title = title
     name.dir = "auto"
-    const track = element("span", "", "track")
-    track.append(element("div", "", "bar"))
-    item.append(name, track, element("span", "", "value"))
+    const track = newElement("span", "", "track")
+    track.append(newElement("div", "", "bar"))
+    item.append(name, track, newElement("span", "", "value"))
     return item
   }
   const set = (item, place, value) => {
@@ -335,7 +345,7 @@ function drawMaps(section, film, data, attention, colours, redraw) {
   const small = []
   for (let layer = 0; layer < n_layers; layer++)
     for (let head = 0; head < n_heads; head++) {
-      const button = element("button")
+      const button = newElement("button")
       button.type = "button"
       const canvas = square()
       watch(canvas, layer, head)
@@ -346,7 +356,7 @@ function drawMaps(section, film, data, attention, colours, redraw) {
   grid.replaceChildren(...small.map((one) => one.button))
 
   function square() {
-    const canvas = element("canvas")
+    const canvas = newElement("canvas")
     canvas.width = canvas.height = n_tokens
     return canvas
   }
@@ -363,14 +373,14 @@ function drawMaps(section, film, data, attention, colours, redraw) {
     grid.hidden = Boolean(film.large)
     large.hidden = !film.large
     if (!film.large) return large.replaceChildren()
-    const bar = element("div", "", "bar-of-large")
-    const back = element("button", "◀ All heads")
+    const bar = newElement("div", "", "bar-of-large")
+    const back = newElement("button", "◀ All heads")
     back.type = "button"
     back.onclick = () => enlarge(null)
-    bar.append(back, element("b", title(...film.large)))
+    bar.append(back, newElement("b", title(...film.large)))
     const names = (kind) => {
-      const axis = element("div", "", kind)
-      axis.append(...data.tokens.map(() => element("span")))
+      const axis = newElement("div", "", kind)
+      axis.append(...data.tokens.map(() => newElement("span")))
       axis.setAttribute("aria-hidden", "true")
       return axis
     }
@@ -412,15 +422,15 @@ function drawMaps(section, film, data, attention, colours, redraw) {
 
 function showLens(list, data, n) {
   const rows = data.states.map((state, place) => {
-    const item = element("li")
+    const item = newElement("li")
     const value = data.lens[n][place]
-    const name = element("span", data.classes[data.lens_answers[n][place]], "name")
+    const name = newElement("span", data.classes[data.lens_answers[n][place]], "name")
     name.dir = "auto"
-    const track = element("span", "", "track")
-    const bar = element("div", "", "bar")
+    const track = newElement("span", "", "track")
+    const bar = newElement("div", "", "bar")
     bar.style.width = `${100 * value}%`
     track.append(bar)
-    item.append(element("span", state, "after"), name, element("span", percent(value), "value"), track)
+    item.append(newElement("span", state, "after"), name, newElement("span", percent(value), "value"), track)
     item.classList.toggle("top-class", data.lens_answers[n][place] === data.answers[data.answers.length - 1])
     return item
   })
@@ -428,11 +438,12 @@ function showLens(list, data, n) {
 }
 
 let later
-function keepAddress(step) {
+/** Write the step into the address, unless it is the one that an address without a step means. */
+function keepAddress(step, unsaid) {
   clearTimeout(later)
   later = setTimeout(() => {
     const address = new URL(window.location.href)
-    if (step) address.searchParams.set("training_step", step)
+    if (step !== unsaid) address.searchParams.set("training_step", step)
     else address.searchParams.delete("training_step")
     if (address.href !== window.location.href) history.replaceState(history.state, "", address)
   }, 200)
@@ -458,7 +469,7 @@ function gradient(colours) {
   return `linear-gradient(to right, ${stops.join(", ")})`
 }
 
-function element(tag, text = "", kind = "") {
+function newElement(tag, text = "", kind = "") {
   const made = document.createElement(tag)
   made.textContent = text
   made.className = kind

@@ -5,16 +5,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import streamlit as st
 from plotly.colors import sample_colorscale, unlabel_rgb
 
-from txcls.app.components.register import register
+from txcls.app.components.register import read
 from txcls.figures import visible
 from txcls.figures.style import SEQUENTIAL
+from txcls.web.sources import script, style
 
 if TYPE_CHECKING:
     from txcls.inspection.training_film import TrainingFilm
 
-_film = register("training_film", html="training_film.html", js="training_film.js", css="training_film.css")
+_film = st.components.v2.component(
+    "txcls_training_film",
+    html=read("training_film.html"),
+    js=f"{script(('dom', 'saving'))}\n{read('training_film.js')}",
+    css=style(("buttons", "saving")) + read("training_film.css"),
+)
 
 MOST_BARS = 8
 """Most classes with a bar of their own in a state."""
@@ -23,15 +30,26 @@ MOST = 2**16 - 1
 """What a weight of 1 is sent as."""
 
 
-def film_data(film: "TrainingFilm", classes: Sequence[str], *, model: str, tokens: Sequence[str], at: int) -> Any:
+def film_data(
+    film: "TrainingFilm",
+    classes: Sequence[str],
+    *,
+    name: str,
+    opened: str,
+    tokens: Sequence[str],
+    at: int,
+    unsaid: int = 0,
+) -> Any:
     """What the browser draws the film from; attention as 16-bit integers, so that two decimals are right.
 
     Args:
         film: with attention among `tokens`.
         classes: all C names.
-        model: identifies the model; another one begins at `at` again.
+        name: of the checkpoint.
+        opened: identifies the model and what the page was opened by; another one begins at `at` again.
         tokens: in printable form.
         at: the state to begin with.
+        unsaid: the state that an address without a training step means.
     """
     from txcls.inspection.training_film import flips, questions
 
@@ -40,8 +58,10 @@ def film_data(film: "TrainingFilm", classes: Sequence[str], *, model: str, token
     sent = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
     place = {int(index): n for n, index in enumerate(sent)}
     return {
-        "model": model,
+        "opened": opened,
+        "name": name,
         "at": at,
+        "unsaid": unsaid,
         "steps": [row.step for row in film.rows],
         **{
             field: [getattr(row, field) for row in film.rows]

@@ -24,9 +24,10 @@ from txcls.figures import (
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
 
+CAVEAT_IN_BRIEF = "**Attention is not by itself an explanation.**"
 CAVEAT = (
-    "**Attention is not by itself an explanation.** It shows which tokens a head read from, not what the model did "
-    "with them, and very different patterns can lead to the same prediction."
+    f"{CAVEAT_IN_BRIEF} It shows which tokens a head read from, not what the model did with them, and very different "
+    "patterns can lead to the same prediction."
 )
 LINKS = (
     pages.CLASSIFY,
@@ -112,7 +113,7 @@ def _draw(opened: layout.Page, classifier: "Predictor", traced: compute.Patterns
             on_select=_grid_clicked,
         )
         head_choice.choose_head(view, n_layers, n_heads)
-        st.info(CAVEAT)
+        st.info(CAVEAT_IN_BRIEF if lecture.is_on() else CAVEAT)
         layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the prediction? →")
 
     if view.versus:

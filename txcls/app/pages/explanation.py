@@ -41,6 +41,7 @@ STYLE = """
 .txcls-words .unknown {border-bottom: 2px dotted currentColor;}
 .txcls-key span {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em;}
 .txcls-table {overflow-x: auto; max-height: 30rem; overflow-y: auto;}
+[class*="st-key-slide_"]:has(.st-key-chart_deletion) .txcls-table {display: none;} /* it needs the height */
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}

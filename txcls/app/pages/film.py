@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, pages
+from txcls.app import answering, compute, layout, lecture, lesson, pages, state
 from txcls.app.charts import window
 from txcls.app.components.training_film import film_data, training_film
 from txcls.app.markdown import plain
@@ -56,9 +56,11 @@ def _film(opened: layout.Page, checkpoint: "Checkpoint") -> None:
     data = film_data(
         film,
         checkpoint.classes,
-        model=f"{opened.source.name} {opened.source.state}",
+        name=opened.view.checkpoint,
+        opened=f"{opened.source.name} {opened.source.state} {lesson.opening()}",
         tokens=[visible(token.text[:40]) for token in tokens[shown]],
         at=int(np.abs(steps - opened.view.training_step).argmin()),
+        unsaid=int(np.abs(steps - state.step_unsaid()).argmin()),
     )
     training_film(data, key="training_film")
     st.caption(_about(checkpoint, film))

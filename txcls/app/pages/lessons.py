@@ -6,6 +6,7 @@ from txcls.app import layout, lesson, lesson_panel, pages
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import find_lesson, languages_of, lesson_names
+from txcls.lessons.reading import not_offered
 from txcls.lessons.wording import words_in
 
 
@@ -15,8 +16,10 @@ def main() -> None:
     st.markdown(
         "A lesson leads through the app's pages, asks before it shows, and computes every answer from the model. "
         "PageDown and PageUp, as on a presenter's remote, go through it; F9 makes it slides. A lesson of your own is a "
-        "text file: `python -m txcls lesson new mine.yaml`."
+        "text file: `python -m txcls lesson new mine.en.yaml`; `TXCLS_LESSONS=FOLDER` lists it here."
     )
+    if why := not_offered():
+        st.warning(plain(why))
     for number, name in enumerate(lesson_names()):
         _offer(name, number)
     layout.close_plain_page()

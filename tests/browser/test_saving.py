@@ -1,0 +1,109 @@
+"""Pictures drawn by the project's own code are saved as SVG and PNG: the app's, the film's, and an exported page's."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+from tests.app.film import FILMED
+from tests.browser.conftest import Server
+from tests.browser.exported import Open
+from tests.browser.visiting import visit
+
+TEXT = "the bank raised its rates again"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def saved(page: Page, buttons: Locator, kind: str) -> Path:
+    """The file that a button saves, under the name that it was given."""
+    with page.expect_download() as waiting:
+        buttons.get_by_role("button", name=f"Save the picture as {kind.upper()}").click()
+    file = Path(waiting.value.path())
+    assert waiting.value.suggested_filename.endswith(f".{kind}")
+    return file
+
+
+def texts(svg: Path) -> list[str]:
+    """What is written in an SVG that needs nothing outside of it."""
+    source = svg.read_text("utf-8")
+    assert not re.search(r'(?:href|url\()="?(?:https?:|//|blob:)', source)
+    assert "class=" not in source and "<foreignObject" not in source and "var(--" not in source
+    root = ElementTree.fromstring(source)
+    assert all(one.get("href", "").startswith("data:image/png") for one in root.iter(f"{SVG}image"))
+    return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
+
+
+def written_as(name: str, texts: Iterable[str]) -> str | None:
+    """The text that says a name: whole, or cut off with an ellipsis where it has no room."""
+    return next((one for one in texts if one == name or (one.endswith("…") and name.startswith(one[:-1]))), None)
+
+
+def colours(png: Path, least: tuple[int, int]) -> int:
+    """How many colours a PNG has that is at least so large."""
+    with Image.open(png) as image:
+        assert image.format == "PNG" and image.width >= least[0] and image.height >= least[1]
+        return len(set(image.convert("RGB").resize((400, 200)).get_flattened_data()))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_exported_page_saves_its_picture_without_a_server(single: str, open_page: Open, theme: str) -> None:
+    page = open_page(f"{single}#text=the+bank+raised&theme={theme}", offline=True)
+    buttons = page.locator("#picture .save-picture")
+    svg = saved(page, buttons, "svg")
+    written = texts(svg)
+    words = page.locator(".machine-word").all_inner_texts()
+    names = page.locator(".machine-bars .name").all_inner_texts()
+    assert words and all(written_as(name, written) for name in (*words, *names))
+    root = ElementTree.fromstring(svg.read_text("utf-8"))
+    assert len(list(root.iter(f"{SVG}image"))) == page.locator(".machine-head canvas").count()
+    assert len(list(root.iter(f"{SVG}path"))) == page.locator(".machine-stage svg path").count()
+    ground = next(root.iter(f"{SVG}rect")).get("fill")
+    assert (ground == "#ffffff") == (theme == "light")
+    assert colours(saved(page, buttons, "png"), (600, 300)) > 20
+
+
+def test_the_svg_of_a_picture_looks_like_the_picture(single: str, open_page: Open) -> None:
+    """Each word, and each class, is drawn in the SVG where it stands on the page."""
+    page = open_page(f"{single}#text=the+bank+raised+its+rates", offline=True)
+    places = """(root) => Object.fromEntries([...root.querySelectorAll(".machine-word, .machine-bars .name, text")]
+      .map((one) => [one.textContent, one.getBoundingClientRect()])
+      .map(([text, {left, right, top, bottom}]) => [text, [left, right, (top + bottom) / 2]]))"""
+    stage = page.locator(".machine-stage")
+    on_page = stage.evaluate(places)
+    box = stage.bounding_box()
+    svg = saved(page, page.locator("#picture .save-picture"), "svg")
+    shown = page.context.new_page()
+    shown.set_content(svg.read_text("utf-8"))
+    in_svg = shown.locator("svg").first.evaluate(places)
+    left, top = shown.locator("svg").first.evaluate(
+        "(svg) => [svg.getBoundingClientRect().x, svg.getBoundingClientRect().y]"
+    )
+    assert box is not None
+    words = page.locator(".machine-word").all_inner_texts()
+    for name, (start, end, middle) in on_page.items():
+        said = written_as(name, in_svg)
+        assert said is not None, name
+        there = [in_svg[said][0] - left, in_svg[said][1] - left, in_svg[said][2] - top]
+        assert there[2] - 12 == pytest.approx(middle - box["y"], abs=4), name
+        if name in words:  # they end before their lane; classes begin at their bar
+            assert there[1] - 12 == pytest.approx(end - box["x"], abs=4), name
+        else:
+            assert there[0] - 12 == pytest.approx(start - box["x"], abs=4), name
+
+
+def test_the_app_saves_the_picture_of_its_home_page_and_of_the_film(page: Page, server: Server) -> None:
+    visit(page, server, wait_for=".machine-word", text=TEXT)
+    buttons = page.locator(".machine-saving")
+    assert {"bank", "raised"} <= set(texts(saved(page, buttons, "svg")))
+    assert colours(saved(page, buttons, "png"), (600, 300)) > 20
+    visit(page, server, "film", wait_for=".film canvas", checkpoint=FILMED, text=TEXT, training_step=3)
+    expect(page.locator(".film .where")).to_have_text("Step 3 of 12")
+    buttons = page.locator(".film .save-picture")
+    written = texts(saved(page, buttons, "svg"))
+    assert "accuracy" in written and "3" in written and "Class probabilities" in written
+    assert not {"Save as", "Predict first"} & set(written)
+    assert colours(saved(page, buttons, "png"), (600, 300)) > 20

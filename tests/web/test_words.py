@@ -1,0 +1,60 @@
+"""What an exported lesson's page says around the lesson is all said in the lesson's language."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from txcls.web.lesson import WORDS, page_words
+from txcls.web.page import DRAWING, HERE
+
+LANGUAGES = sorted(file.stem for file in WORDS.glob("*.yaml"))
+BRACES = re.compile(r"\{\w+\}")
+
+
+class _Said(HTMLParser):
+    """The words of page.html: its texts, and the attributes that are read out or shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self.inside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "link", "input"):
+            self.inside.append(tag)
+        self.found |= {
+            " ".join(value.split()) for name, value in attrs if name in ("aria-label", "title", "placeholder") and value
+        }
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        is_seen = not {"script", "style", "title", "noscript"} & set(self.inside)
+        if is_seen and re.search("[a-z]", data) and "{{" not in data:
+            self.found.add(" ".join(data.split()))
+
+
+def said() -> set[str]:
+    page = _Said()
+    page.feed((HERE / "page.html").read_text("utf-8"))
+    modules = [(HERE / f"{name}.js").read_text("utf-8") for name in DRAWING]
+    return page.found | {word for module in modules for word in re.findall(r'\btr\("([^"]+)"', module)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_language_has_all_that_the_page_says_and_nothing_else(language: str) -> None:
+    assert set(page_words(language)) == said()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_filled_in_is_the_same_in_each_language(language: str) -> None:
+    for english, other in page_words(language).items():
+        assert sorted(BRACES.findall(english)) == sorted(BRACES.findall(other)), english
+
+
+def test_a_language_without_words_stays_english() -> None:
+    assert page_words("fr") == {} and page_words("en") == {}
+    assert page_words("de-AT") == page_words("de")

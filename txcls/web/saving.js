@@ -1,0 +1,231 @@
+// Saves a picture that is made of SVG and HTML as one SVG, with its styles as attributes and nothing outside of it, or as
+// PNG. What is seen is saved at its place: text, maps, bars and lines.
+
+import {element, tr} from "./dom.js";
+
+const NAMESPACE = "http://www.w3.org/2000/svg";
+/** Properties of an SVG's shapes that a style sheet may set. */
+const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin",
+  "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
+/** Pixels of a PNG for each of the page, and at most along a side. */
+const FINE = 2, LONGEST_SIDE = 8000;
+/** Pixels that are free around the picture. */
+const AROUND = 12;
+
+/** Buttons that save a picture.
+ * @param {() => {root: HTMLElement, file: string, label: string, skip?: string}} what the picture, as `svgOf` takes it, and the
+ * name of its file @returns {any} */
+export function saveButtons(what) {
+  const buttons = ["png", "svg"].map((format) => {
+    const made = element("button", {text: format.toUpperCase()});
+    made.type = "button";
+    made.setAttribute("aria-label", tr("Save the picture as {format}", {format: format.toUpperCase()}));
+    made.addEventListener("click", async () => {
+      const {root, file, ...options} = what();
+      if (!root.offsetHeight) return; // nothing is drawn yet
+      const svg = svgOf(root, options);
+      const blob = format === "svg" ? new Blob([svg], {type: "image/svg+xml"}) : await asPng(svg);
+      handOver(blob, `${file.replace(/[^\p{L}\p{N}._-]+/gu, "-")}.${format}`);
+    });
+    return made;
+  });
+  return element("div", {className: "save-picture"}, tr("Save as"), ...buttons);
+}
+
+/** A picture as SVG. It must be on the page: places are measured.
+ * @param {HTMLElement} root what holds it
+ * @param {{label: string, skip?: string}} options what it shows, and a selector of parts to leave out @returns {string} */
+export function svgOf(root, {label, skip = ""}) {
+  const frame = root.getBoundingClientRect(), zoom = frame.width / root.offsetWidth || 1;
+  const wide = Math.ceil(frame.width / zoom) + 2 * AROUND, high = Math.ceil(frame.height / zoom) + 2 * AROUND;
+  const made = svgNode("svg", {xmlns: NAMESPACE, width: wide, height: high, viewBox: `${-AROUND} ${-AROUND} ${wide} ${high}`});
+  made.append(Object.assign(svgNode("title"), {textContent: label}), svgNode("rect", {x: -AROUND, y: -AROUND, width: wide, height: high, ...filled(groundOf(root))}));
+  const place = (box) => ({x: (box.left - frame.left) / zoom, y: (box.top - frame.top) / zoom,
+    width: box.width / zoom, height: box.height / zoom});
+  copySeen(root, made, {place, skip, count: {of: 0}});
+  return new XMLSerializer().serializeToString(made).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "");
+}
+
+/** @returns {Promise<Blob>} */
+async function asPng(svg) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const fine = Math.min(FINE, LONGEST_SIDE / Math.max(image.width, image.height));
+  const canvas = element("canvas");
+  [canvas.width, canvas.height] = [Math.round(image.width * fine), Math.round(image.height * fine)];
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+function handOver(blob, name) {
+  const link = element("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** An element of SVG with attributes. @returns {any} */
+function svgNode(name, values = {}) {
+  const made = document.createElementNS(NAMESPACE, name);
+  for (const [key, value] of Object.entries(values)) {
+    made.setAttribute(key, typeof value === "number" ? String(Math.round(value * 100) / 100) : value);
+  }
+  return made;
+}
+
+/** Any colour of CSS as #rrggbb and opacity, which every program that reads SVG knows. */
+const KNOWN_COLOURS = new Map();
+function asHex(colour) {
+  if (!KNOWN_COLOURS.has(colour)) {
+    const canvas = element("canvas");
+    canvas.width = canvas.height = 1;
+    const context = canvas.getContext("2d");
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    const [r, g, b, alpha] = context.getImageData(0, 0, 1, 1).data;
+    KNOWN_COLOURS.set(colour, {hex: `#${[r, g, b].map((one) => one.toString(16).padStart(2, "0")).join("")}`, alpha: alpha / 255});
+  }
+  return KNOWN_COLOURS.get(colour);
+}
+
+function filled(colour) {
+  const {hex, alpha} = asHex(colour);
+  return alpha < 1 ? {fill: hex, "fill-opacity": alpha} : {fill: hex};
+}
+
+/** The colour behind an element: of the first ancestor that has one. */
+function groundOf(root) {
+  for (let one = root; one; one = one.parentElement ?? one.getRootNode().host) {
+    const {backgroundColor} = getComputedStyle(one);
+    if (asHex(backgroundColor).alpha === 1) return backgroundColor;
+  }
+  return "#ffffff";
+}
+
+/** Copy what is seen of an element into a group. `how.upright` is set within what is turned: its size, at no place. */
+function copySeen(one, group, how) {
+  const style = getComputedStyle(one);
+  const isHidden = style.display === "none" || style.visibility !== "visible" || Number(style.opacity) === 0;
+  if (isHidden || (how.skip && one.matches(how.skip))) return;
+  if (Number(style.opacity) < 1) group = group.appendChild(svgNode("g", {opacity: style.opacity}));
+  if (one instanceof SVGSVGElement) return void group.append(drawing(one, how.place(one.getBoundingClientRect())));
+  const turned = turnedGroup(one, style, how);
+  if (turned) {
+    group = group.appendChild(turned);
+    how = {...how, upright: {x: 0, y: 0, width: one.offsetWidth, height: one.offsetHeight}};
+  }
+  const at = how.upright ?? how.place(one.getBoundingClientRect());
+  if (one instanceof HTMLCanvasElement) {
+    if (one.width && one.height) {
+      group.append(svgNode("image", {...at, href: one.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated"}));
+    }
+    return;
+  }
+  backdrop(style, at, group, how.count);
+  if (style.overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1 && style.textOverflow !== "ellipsis") {
+    const id = `cut${how.count.of++}`, clip = group.appendChild(svgNode("clipPath", {id}));
+    clip.append(svgNode("rect", at));
+    group = group.appendChild(svgNode("g", {"clip-path": `url(#${id})`}));
+  }
+  for (const child of one.childNodes) {
+    if (child instanceof Element) copySeen(child, group, how);
+    else if (child instanceof Text && child.data.trim()) writeText(child, one, style, group, how);
+  }
+}
+
+/** A group in which a turned element stands upright at the origin; null for one that is not turned. */
+function turnedGroup(one, {transform, transformOrigin}, how) {
+  const {a, b, c, d, e, f} = new DOMMatrix(transform === "none" ? "" : transform);
+  if ((!b && !c) || !one.offsetParent) return null;
+  const {x, y} = how.place(one.offsetParent.getBoundingClientRect()), [ox, oy] = transformOrigin.split(" ").map(Number.parseFloat);
+  return svgNode("g", {transform: `translate(${x + one.offsetLeft + ox} ${y + one.offsetTop + oy}) `
+    + `matrix(${a} ${b} ${c} ${d} ${e} ${f}) translate(${-ox} ${-oy})`});
+}
+
+/** An SVG's shapes with their styles as attributes. */
+function drawing(svg, at) {
+  const made = /** @type {any} */ (svg.cloneNode(true)), copies = [made, ...made.querySelectorAll("*")];
+  [svg, ...svg.querySelectorAll("*")].forEach((one, number) => {
+    const style = getComputedStyle(one), twin = copies[number];
+    for (const {name} of [...twin.attributes]) {
+      if (/^(class|style|tabindex|role|(data|aria)-.*)$/.test(name)) twin.removeAttribute(name);
+    }
+    if (style.display === "none") return twin.setAttribute("display", "none");
+    for (const name of STYLED) {
+      const value = style.getPropertyValue(name);
+      const isColour = (name === "fill" || name === "stroke") && value !== "none" && !value.startsWith("url");
+      twin.setAttribute(name, isColour ? asHex(value).hex : value);
+      if (isColour && asHex(value).alpha < 1) {
+        twin.setAttribute(`${name}-opacity`, String(asHex(value).alpha * Number(style.getPropertyValue(`${name}-opacity`))));
+      }
+    }
+  });
+  for (const [name, value] of Object.entries(at)) made.setAttribute(name, String(Math.round(value * 100) / 100));
+  made.setAttribute("overflow", "visible");
+  return made;
+}
+
+/** An element's background, border and rounded corners. */
+function backdrop(style, at, group, count) {
+  const shades = [...style.backgroundImage.matchAll(/(rgba?\([^)]*\)) ([\d.]+%)/g)];
+  if (shades.length) { // a gradient from left to right
+    const id = `shades${count.of++}`, made = group.appendChild(svgNode("linearGradient", {id}));
+    for (const [, colour, offset] of shades) made.append(svgNode("stop", {offset, "stop-color": asHex(colour).hex}));
+    group.append(svgNode("rect", {...at, fill: `url(#${id})`}));
+  }
+  const line = ["Top", "Right", "Bottom", "Left"].every((side) => style[`border${side}Style`] !== "none")
+    ? Number.parseFloat(style.borderTopWidth) : 0;
+  const ground = asHex(style.backgroundColor), edge = asHex(style.borderTopColor);
+  if (!ground.alpha && !(line && edge.alpha)) return;
+  group.append(svgNode("rect", {x: at.x + line / 2, y: at.y + line / 2, width: Math.max(0, at.width - line), height: Math.max(0, at.height - line),
+    rx: Math.min(Number.parseFloat(style.borderTopLeftRadius) || 0, at.height / 2),
+    ...(ground.alpha ? filled(style.backgroundColor) : {fill: "none"}),
+    ...(line && edge.alpha ? {stroke: edge.hex, "stroke-opacity": edge.alpha, "stroke-width": line} : {})}));
+}
+
+/** Write a text, line by line, where it stands. */
+function writeText(text, parent, style, group, how) {
+  const range = document.createRange(), context = element("canvas").getContext("2d");
+  context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const {fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent} = context.measureText("x");
+  const isRtl = style.direction === "rtl";
+  for (const {said, start, end} of linesOf(text)) {
+    range.setStart(text, start);
+    range.setEnd(text, end);
+    const box = how.place(range.getBoundingClientRect());
+    let [x, y, wide] = [box.x, box.y + (box.height - ascent - descent) / 2 + ascent, box.width];
+    if (how.upright) {
+      wide = context.measureText(said).width;
+      [x, y] = [Number.parseFloat(style.paddingLeft), (how.upright.height - ascent - descent) / 2 + ascent];
+    }
+    let shown = said;
+    const room = parent.clientWidth;
+    if (style.textOverflow === "ellipsis" && parent.scrollWidth > room) {
+      while (shown && context.measureText(`${shown}…`).width > room) shown = shown.slice(0, -1);
+      shown += "…";
+      wide = context.measureText(shown).width;
+    }
+    const made = svgNode("text", {x: isRtl ? x + wide : x, y, textLength: wide, lengthAdjust: "spacingAndGlyphs", "xml:space": "preserve",
+      "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight, "font-style": style.fontStyle,
+      direction: style.direction, ...filled(style.color)});
+    const under = parent.closest?.("button, span") ?? parent, lined = getComputedStyle(under).textDecorationLine;
+    if (lined !== "none") made.setAttribute("text-decoration", lined);
+    made.textContent = shown;
+    group.append(made);
+  }
+}
+
+/** The lines that a text is broken into, and where in it they begin and end. */
+function linesOf(text) {
+  const range = document.createRange(), lines = [];
+  for (const {index, 0: word} of text.data.matchAll(/\S+/g)) {
+    range.setStart(text, index);
+    range.setEnd(text, index + word.length);
+    const {top, height} = range.getBoundingClientRect(), last = lines[lines.length - 1];
+    if (last && Math.abs(last.top - top) < height / 2) last.end = index + word.length;
+    else lines.push({top, start: index, end: index + word.length});
+  }
+  return lines.map(({start, end}) => ({start, end, said: text.data.slice(start, end).replace(/\s+/g, " ")}));
+}
