@@ -195,7 +195,12 @@ def _answer(opened: layout.Page, classifier: "Predictor", changes: tuple[Change,
         line += f" **{plain(now)}**, {percent(float(after.max()))}."
     st.markdown(line)
     chart(
-        moved_bars(classifier.classes, result.original.tolist(), after.tolist()),
+        moved_bars(
+            classifier.classes,
+            result.original.tolist(),
+            after.tolist(),
+            n_rows=4 if lecture.is_on() else 6,  # of type for a hall, no more fit beside the board
+        ),
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
         f"{result.original.max():.1%} to {after[result.winner]:.1%}",
