@@ -141,7 +141,7 @@ def test_another_page_keeps_the_lesson_and_the_way_back(visitor: Page, shipped: 
     at_step(visitor, 3)
     visitor.locator(".st-key-lesson_leave button").click()
     expect(visitor.locator(PANEL)).to_have_count(0)
-    assert "lesson" not in query(visitor)
+    expect(visitor).not_to_have_url(re.compile("lesson"))
 
 
 def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after(

@@ -9,6 +9,7 @@ import streamlit as st
 from txcls.app import compute, layout, lecture, report_builder
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.predictor import Prediction, Predictor
@@ -71,7 +72,7 @@ def draw_answer(page: layout.Page, prediction: "Prediction") -> None:
         page.answer.html(answer_html(prediction))
         say_unknown(prediction)
     elif share >= MOSTLY:
-        before = f"<b>Means nothing</b>, {share:.0%} is unknown".replace("%", " %")
+        before = f"<b>Means nothing</b>, {percentage(share, 0)} is unknown"
         page.answer.html(answer_html(prediction, before=before))
     else:
         page.answer.html(answer_html(prediction))
@@ -83,8 +84,8 @@ def say_unknown(prediction: "Prediction") -> None:
     if share >= MOSTLY:
         how = "" if prediction.unknown else "; they are spelled out in single letters or bytes"
         st.warning(
-            f"**This answer means nothing**: {share:.0%} of the letters of this text are in words that are not in the "
-            f"model's vocabulary{how}. A model has no way not to answer.".replace("%", " %"),
+            f"**This answer means nothing**: {percentage(share, 0)} of the letters of this text are in words that are "
+            f"not in the model's vocabulary{how}. A model has no way not to answer.",
         )
 
 
@@ -112,8 +113,8 @@ def facts(classifier: "Predictor") -> str:
     for split in ("test", "validation"):
         if split in checkpoint.metrics:
             figures = checkpoint.metrics[split]
-            right = f"<b>{figures['accuracy']:.1%}</b> right on {figures['n']:,} {split} texts"
-            parts.append(right.replace("%", " %"))
+            right = f"<b>{percentage(figures['accuracy'])}</b> right on {figures['n']:,} {split} texts"
+            parts.append(right)
             break
     parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
     return " · ".join(parts)

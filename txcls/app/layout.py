@@ -18,6 +18,7 @@ from txcls.app.turns import BusyError
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
+from txcls.wording import percentage
 
 ICON = str(Path(__file__).parent / "icon.png")
 """The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
@@ -296,7 +297,7 @@ def _describe(name: str) -> str:
     known = compute.summary(name)
     parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
     if known.accuracy is not None:
-        parts.append(f"{known.accuracy:.1%}".replace("%", " %"))
+        parts.append(percentage(known.accuracy))
     if known.perplexity is not None:
         parts.append(f"perplexity {known.perplexity:,.1f}")
     return " · ".join(filter(None, parts))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from txcls.app.markdown import plain
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.model import Encoder
@@ -25,7 +26,7 @@ def parameters(model: "Encoder", name: str) -> None:
         rows = ["| part | shape | times | parameters | share |", "|---|---|---:|---:|---:|"]
         for part in parts:
             shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
-            share = f"{part.total / total:.1%}".replace("%", " %")
+            share = percentage(part.total / total)
             rows.append(f"| {plain(part.name)} | {shape} | {part.times} | {part.total:,} | {share} |")
         rows.append(f"| **all** | | | **{total:,}** | |")
         st.markdown("\n".join(rows))

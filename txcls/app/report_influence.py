@@ -9,6 +9,7 @@ from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import influence_bars, minus, visible
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.app.compute_influence import TaughtAnswer
@@ -119,7 +120,7 @@ def _say_check(check: "object") -> None:
 def _answer(found: "TaughtAnswer", text: str) -> None:
     label = found.classes[found.answer]
     st.markdown(
-        f"The answer is **{plain(label)}**, {found.probabilities[found.answer]:.1%}".replace("%", " %")
+        f"The answer is **{plain(label)}**, {percentage(found.probabilities[found.answer])}"
         + f", mean of {compute_influence.N_TRAININGS} trainings. The {len(found.named)} training rows of this class "
         f"that "
         "carry it most:"
@@ -149,8 +150,8 @@ def _answer(found: "TaughtAnswer", text: str) -> None:
             found.classes, found.probabilities.tolist(), {named: without.tolist(), others: control.tolist()}
         ),
         key="chart_taught",
-        alt=f"Bars of class probabilities: {label} {found.probabilities[found.answer]:.1%} after training on all rows, "
-        f"{without[found.answer]:.1%} {named}, {control[found.answer]:.1%} {others}",
+        alt=f"Bars of class probabilities: {label} {percentage(found.probabilities[found.answer])} after training on "
+        f"all rows, {percentage(without[found.answer])} {named}, {percentage(control[found.answer])} {others}",
         file_name="taught",
     )
     st.caption(

@@ -9,6 +9,7 @@ from txcls.app import table_html
 from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.figures import class_counts, length_histogram
+from txcls.wording import percentage
 
 KINDS = {
     "conflict": ("Same text, different labels", "At most one of these labels can be right. Correct them in your file."),
@@ -110,7 +111,7 @@ def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
     rows: list[dict[str, object]] = []
     goes_on: list[int] = []
     for one in groups:
-        alike = {"alike": f"{one['similarity']:.0%}".replace("%", " %")} if kind == "near" else {}
+        alike = {"alike": percentage(one["similarity"], 0)} if kind == "near" else {}
         if len(set(one["texts"])) == 1:
             labels = " / ".join(dict.fromkeys(label or "(none)" for label in one["labels"][:10]))
             text = one["texts"][0] or "(empty)"

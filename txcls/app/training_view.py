@@ -15,6 +15,7 @@ from txcls.app.jobs.running import JobState
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import comparison_intervals, live_curves
+from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)
 NAMES = {
@@ -84,7 +85,7 @@ def _figures(progress: Mapping[str, Any], points: list[dict[str, Any]], runs: in
         *run,
         ("epoch", epoch),
         ("training loss", "–" if loss is None else f"{loss:.3f}"),
-        ("training accuracy", "–" if accuracy is None else f"{accuracy:.1%}".replace("%", " %")),
+        ("training accuracy", "–" if accuracy is None else percentage(accuracy)),
         ("tokens per second", "–" if speed is None else f"{speed:,.0f}"),
     )
     cells = "".join(f"<div>{name}<b>{html.escape(value)}</b></div>" for name, value in figures)
@@ -96,8 +97,8 @@ def _about_curves(points: list[dict[str, Any]], validations: list[dict[str, Any]
         return f"Curves of loss and accuracy over {steps:,} optimiser steps; none is done yet"
     last = points[-1]
     said = f"Curves of loss and accuracy after {last['step']:,} of {steps:,} optimiser steps: training loss "
-    said += f"{last['loss']:.3f}, training accuracy {last['accuracy']:.1%}"
-    return said + (f"; validation accuracy {validations[-1]['accuracy']:.1%}" if validations else "")
+    said += f"{last['loss']:.3f}, training accuracy {percentage(last['accuracy'])}"
+    return said + (f"; validation accuracy {percentage(validations[-1]['accuracy'])}" if validations else "")
 
 
 def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
@@ -129,7 +130,10 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
             comparison_intervals(drawn, what="accuracy on test rows"),
             key="chart_comparison",
             alt="Accuracy on test rows with 95 % intervals: "
-            + "; ".join(f"{name} {value:.1%} ({low:.1%} to {high:.1%})" for name, value, low, high in drawn),
+            + "; ".join(
+                f"{name} {percentage(value)} ({percentage(low)} to {percentage(high)})"
+                for name, value, low, high in drawn
+            ),
             file_name="comparison",
         )
     with st.expander("How it was trained", key="how_trained", on_change="rerun") as how:
@@ -139,7 +143,7 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
 
 def _measured(one: Any) -> list[str]:
     """A share, and its interval below it."""
-    return [f"{one.value:.1%}".replace("%", " %"), f"({100 * one.low:.1f} to {100 * one.high:.1f})"]
+    return [percentage(one.value), f"({100 * one.low:.1f} to {100 * one.high:.1f})"]
 
 
 def mine(opened: layout.Opened) -> None:
@@ -149,7 +153,7 @@ def mine(opened: layout.Opened) -> None:
 
     for name in compute.own_names():
         bare, known = name.removeprefix(own.PREFIX), compute.summary(name)
-        score = "" if known.accuracy is None else f" · {known.accuracy:.1%} right on its test rows".replace("%", " %")
+        score = "" if known.accuracy is None else f" · {percentage(known.accuracy)} right on its test rows"
         st.markdown(f"**{plain(name)}** · {known.n_classes:,} classes{score}")
         first = next(iter(compute.examples(name)), None)
         text = first.text if first else opened.view.text

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from txcls.figures.style import FRAME, OKABE_ITO, Settings, label, legend_above, new_figure
+from txcls.wording import percentage
 
 _KEPT: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
 """A click fades no points."""
@@ -141,7 +142,7 @@ def _dots(
 
 
 def _plane(shares: Sequence[float], **layout: Any) -> go.Figure:
-    first, second = (f"{share:.0%}".replace("%", " %") for share in shares)
+    first, second = (percentage(share, 0) for share in shares)
     return new_figure(
         height=620,
         x={"title": f"first component: {first} of the variance", "showticklabels": False},

@@ -19,6 +19,7 @@ from txcls.figures.style import (
     new_figure,
     share_colours,
 )
+from txcls.wording import percentage
 
 WRITTEN_CLASSES = 12
 """Up to so many classes the cells hold their numbers."""
@@ -141,7 +142,7 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
         y=list(accuracies),
         marker={"color": BAR, "line_width": 0},
         width=0.7,
-        text=[f"{value:.1%}".replace("%", " %") for value in accuracies],
+        text=[percentage(value) for value in accuracies],
         textposition="outside",
         cliponaxis=False,
         customdata=list(rows),

@@ -9,6 +9,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 
+from txcls.wording import percentage
+
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
 """Colour-blind-safe line colours after Okabe & Ito 2008, changed where contrast to white or black was too low."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -106,7 +108,7 @@ def percent(probability: float) -> str:
         return "&lt; 0.1 %"
     if 0.9995 <= probability < 1.0:
         return "&gt; 99.9 %"
-    return f"{probability:.1%}".replace("%", " %")
+    return percentage(probability)
 
 
 def minus(written: str) -> str:

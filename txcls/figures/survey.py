@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from txcls.figures.style import BAR, BAR_OTHER, FONT_SIZE, OKABE_ITO, categories, legend_above, new_figure
+from txcls.wording import percentage
 
 MOST_CLASSES = 24
 """Most classes with a bar of their own."""
@@ -179,13 +180,14 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, wha
             x=[value],
             y=[place],
             mode="markers+text",
-            text=[f"{value:.1%}".replace("%", " %")],
+            text=[percentage(value)],
             textposition="top center",
             cliponaxis=False,
             marker={"size": 13, "color": OKABE_ITO[0] if place == len(rows) - 1 else BAR_OTHER},
             error_x={"type": "data", "array": [high - value], "arrayminus": [value - low], "thickness": 3, "width": 7},
             customdata=[name],
             name=name,
-            hovertemplate=f"%{{customdata}}: {value:.1%} ({low:.1%} to {high:.1%})<extra></extra>",
+            hovertemplate=f"%{{customdata}}: {percentage(value)} ({percentage(low)} to {percentage(high)})"
+            "<extra></extra>",
         )
     return figure

@@ -26,6 +26,7 @@ from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.predictor import Predictor
 from txcls.web.sources import DRAWING, HERE, MODULES, SHEETS, script, style
 from txcls.web.tables import reading_tables
+from txcls.wording import percentage
 
 SETTINGS = (
     "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
@@ -211,7 +212,7 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     facts = [("Language", language)]
     if figures:
         facts += [
-            ("Accuracy", f"{figures['accuracy']:.2%} of {figures['n']:,} {split} texts"),
+            ("Accuracy", f"{percentage(figures['accuracy'], 2)} of {figures['n']:,} {split} texts"),
             ("Macro-F1", f"{figures['macro_f1']:.3f}"),
             ("Calibration error", f"{figures['ece']:.3f} (15 bins)"),
         ]
@@ -241,7 +242,7 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     if checkpoint.scope is None:
         limits.insert(1, "It has no rule by which it could say that a text belongs to none of its classes.")
     return {
-        "accuracy": None if not figures else [f"{figures['accuracy']:.1%}", f"{figures['n']:,}", split],
+        "accuracy": None if not figures else [percentage(figures["accuracy"]), f"{figures['n']:,}", split],
         "language": language,
         "parameters": f"{classifier.n_parameters:,}",
         "facts": facts,

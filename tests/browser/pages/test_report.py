@@ -67,7 +67,7 @@ def test_the_matrix_of_many_classes_can_be_zoomed(page: Page, server: Server) ->
     visit(page, server, "report", checkpoint=MANY)
     assert cells(page, "chart_confusion").shape == (150, 150)
     page.locator(f".st-key-report_zoom_{MANY} input").fill("cooking")
-    page.keyboard.press("Enter")
+    page.get_by_role("option", name="cooking").first.click()
     page.wait_for_function(
         "document.querySelector('.st-key-chart_confusion .js-plotly-plot')?._fullData?.[0].z.length === 12"
     )

@@ -109,7 +109,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     page.locator('input[type="file"]').first.set_input_files(
         {"name": "again.csv", "mimeType": "text/csv", "buffer": table.read_bytes()}
     )
-    expect(page.get_by_text("learned from")).to_be_visible()
+    expect(page.get_by_text("letters_to_us learned from 68 of these 82 rows")).to_be_visible()
 
     # Downloaded, it is a checkpoint like others, and opens again here.
     page.goto(address)

@@ -20,6 +20,7 @@ from txcls.figures import (
     pooling_bars,
     query_key_bars,
 )
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
@@ -90,8 +91,8 @@ def _draw(opened: layout.Page, classifier: "Predictor", traced: compute.Patterns
         if len(kept) < len(tokens):
             elsewhere = np.clip(1.0 - pattern.sum(axis=1), 0.0, 1.0)
             st.markdown(
-                f"Tokens that are not shown get **{elsewhere.mean():.0%}** of this head's attention; the column "
-                "**elsewhere** has each query's part of it.".replace("%", " %")
+                f"Tokens that are not shown get **{percentage(elsewhere.mean(), 0)}** of this head's attention; the "
+                "column **elsewhere** has each query's part of it."
             )
         chart(
             attention_map(pattern, names, elsewhere=elsewhere),
@@ -186,9 +187,9 @@ def _arcs(
     )
     st.caption(
         f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
-        f"{arcs.share:.0%} of the attention{' of this query' if query is not None else ''}. {arcs.n_hidden:,} weaker "
-        "pairs are omitted. Arcs above the line lead from a query to a later key, below to an earlier one; thicker "
-        "means more weight."
+        f"{percentage(arcs.share, 0)} of the attention{' of this query' if query is not None else ''}. "
+        f"{arcs.n_hidden:,} weaker pairs are omitted. Arcs above the line lead from a query to a later key, below to "
+        "an earlier one; thicker means more weight."
     )
 
 
@@ -329,11 +330,11 @@ def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View
         pooling_bars(weights, names),
         key="chart_pooling",
         alt="Bar chart of pooling weights; highest: "
-        + ", ".join(f"{names[place][:20]} {weights[place]:.0%}" for place in np.argsort(-weights)[:3]),
+        + ", ".join(f"{names[place][:20]} {percentage(weights[place], 0)}" for place in np.argsort(-weights)[:3]),
         file_name=f"{view.checkpoint}-pooling",
     )
     if hide:
-        st.caption(f"Tokens that are not shown get {1.0 - float(weights.sum()):.0%} of the weight.")
+        st.caption(f"Tokens that are not shown get {percentage(1.0 - float(weights.sum()), 0)} of the weight.")
 
 
 def _layer_norm() -> None:

@@ -12,6 +12,7 @@ from txcls.app.jobs import running
 from txcls.app.limits import limits
 from txcls.app.markdown import plain
 from txcls.figures import class_counts
+from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.NEIGHBOURHOOD, pages.TRAIN)
 TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
@@ -206,7 +207,7 @@ def _result(batch: running.JobState) -> None:
 
 def _written(row: dict[str, Any]) -> dict[str, str]:
     probability = row.get("probability")
-    shown = f"{float(probability):.1%}".replace("%", " %") if probability not in (None, "") else ""
+    shown = percentage(float(probability)) if probability not in (None, "") else ""
     return {"class": str(row["predicted_label"]) or "(no words)", "probability": shown, "text": str(row["text"])}
 
 

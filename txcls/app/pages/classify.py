@@ -12,6 +12,7 @@ from txcls.app.charts import chart, has_long_names
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
@@ -182,7 +183,7 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor"
     k = min(opened.view.k, len(classifier.classes), state.MOST_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)
-    words = ", ".join(f"{score.label} {score.probability:.1%}" for score in shown)
+    words = ", ".join(f"{score.label} {percentage(score.probability)}" for score in shown)
     chart(
         probability_bars(
             [score.label for score in shown],
@@ -191,7 +192,7 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor"
             names_above=has_long_names(classifier.classes),
         ),
         key=key,
-        alt=f"Bar chart of class probabilities: {words}" + (f", all others {other:.1%}" if hidden else ""),
+        alt=f"Bar chart of class probabilities: {words}" + (f", all others {percentage(other)}" if hidden else ""),
         file_name=f"{source.name}-prediction",
     )
     return True
@@ -232,7 +233,7 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
             training_curves(history),
             key="chart_training",
             alt="Loss and accuracy during training; the kept weights reach "
-            f"{kept.get('validation_accuracy', 0):.1%} on validation texts",
+            f"{percentage(kept.get('validation_accuracy', 0))} on validation texts",
             file_name="training",
         )
     split = "test" if "test" in metrics else "validation"
@@ -328,7 +329,7 @@ def _drawn(opened: layout.Page, classifier: "Predictor", found: compute.TestText
     drawn = compute.draw(opened.source, n=int(n), seed=int(seed), with_outside=with_outside)
     n_right = sum(one.is_right for one in drawn)
     st.markdown(
-        f"**{n_right} of {len(drawn)} right** ({n_right / len(drawn):.0%})".replace("%", " %")
+        f"**{n_right} of {len(drawn)} right** ({percentage(n_right / len(drawn), 0)})"
         + (
             "; rejecting a text that belongs to one of the classes counts as wrong."
             if classifier.checkpoint.scope is not None

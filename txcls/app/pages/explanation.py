@@ -15,6 +15,7 @@ from txcls.errors import TxclsError
 from txcls.figures import deletion_lines, minus, overlap_map, visible
 from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages, n_top
 from txcls.text.encoder import Token
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
@@ -133,7 +134,7 @@ def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.f
     strongest = "word with the largest score" if n == 1 else f"{n} words with the largest scores"
     st.markdown(
         f"Each method's **{strongest}**, evidence for or against: the share that two methods have in common. "
-        f"Two random choices of {n} from {n_words} have {n / n_words:.0%} in common on average.".replace("%", " %")
+        f"Two random choices of {n} from {n_words} have {percentage(n / n_words, 0)} in common on average."
     )
     if np.isnan(overlaps).all():
         st.info("With a single word, or equal scores for all words, there is nothing to rank.")
@@ -195,7 +196,7 @@ def _verdict(areas: Mapping[str, float], random_area: float) -> str:
 
 
 def _elsewhere(elsewhere: dict[str, float] | Any) -> str:
-    held = [f"{METHODS[name].lower()} {elsewhere[name]:.0%}" for name in ATTENTION if name in elsewhere]
+    held = [f"{METHODS[name].lower()} {percentage(elsewhere[name], 0)}" for name in ATTENTION if name in elsewhere]
     if all(abs(elsewhere[name]) < 0.0005 for name in ATTENTION if name in elsewhere):
         return ""
     return f" Tokens that the model adds are not shown; their share is {', '.join(held)}."
@@ -295,9 +296,9 @@ def _averages(found: ExplanationAverages, computed_now: bool, blank: str) -> Non
     rows = []
     for place, (name, area) in enumerate(found.areas.items()):
         overlap = found.overlaps[0, place]
-        shown = "–" if not place or np.isnan(overlap) else f"{overlap:.0%}".replace("%", " %")
+        shown = "–" if not place or np.isnan(overlap) else percentage(overlap, 0)
         rows.append((METHODS[name], f"{area:.3f}", shown))
-    rows.append(("random order", f"{found.random_area:.3f}", f"{found.chance:.0%}".replace("%", " %")))
+    rows.append(("random order", f"{found.random_area:.3f}", percentage(found.chance, 0)))
     head = ("method", "area under the deletion curve", "strongest words shared with last-layer attention")
     st.markdown(_verdict(found.areas, found.random_area))
     st.html(f'<div class="txcls-table">{_table(head, rows)}</div>')

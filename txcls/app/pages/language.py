@@ -15,6 +15,7 @@ from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, percent, surprisal_bars, token_bars, visible
 from txcls.text.encoder import Encoding, Token
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.generation import Sampling, TextModel
@@ -213,7 +214,9 @@ def _ranking(
     **options: Any,
 ) -> None:
     names = [chosen.names[index] for index in ranked.ids]
-    words = ", ".join(f"{visible(name)[:20]} {p:.1%}" for name, p in zip(names, ranked.probabilities, strict=True))
+    words = ", ".join(
+        f"{visible(name)[:20]} {percentage(p)}" for name, p in zip(names, ranked.probabilities, strict=True)
+    )
     chart(
         token_bars(
             names,
@@ -223,7 +226,7 @@ def _ranking(
             true=ranked.ids.index(ranked.true_id) if ranked.true_id in ranked.ids else None,
         ),
         key=key,
-        alt=f"Bar chart of the most probable tokens: {words}; all others {ranked.other:.1%}",
+        alt=f"Bar chart of the most probable tokens: {words}; all others {percentage(ranked.other)}",
         file_name=file_name,
         **options,
     )
@@ -426,7 +429,7 @@ def _next(expected: "NextTokens", chosen: Chosen, sampling: "Sampling", true: To
     st.markdown("Select a token to append it, here or in the chart:")
     token_strip(
         [
-            StripToken(visible(chosen.names[index]), number, f"{probability:.2%}")
+            StripToken(visible(chosen.names[index]), number, percentage(probability, 2))
             for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
         ],
         label="The most probable next tokens; select one to append it",

@@ -9,6 +9,7 @@ from txcls.app import answering, compute, layout, lecture, pages
 from txcls.app.charts import chart, window
 from txcls.app.markdown import plain
 from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
+from txcls.wording import percentage
 
 LINKS = (pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
 STYLE = """
@@ -49,7 +50,7 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
             key="chart_lens",
             alt="Class probabilities after each block: "
             + "; ".join(
-                f"{state}: {classes[int(row.argmax())][:30]} {row.max():.0%}"
+                f"{state}: {classes[int(row.argmax())][:30]} {percentage(row.max(), 0)}"
                 for state, row in zip(lens.states, lens.probabilities, strict=True)
             ),
             file_name=f"{opened.view.checkpoint}-lens",

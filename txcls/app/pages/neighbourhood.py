@@ -13,6 +13,7 @@ from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
@@ -74,10 +75,8 @@ def _words(opened: layout.Page) -> None:
     n = len(names) - len(SPECIAL_TOKENS)
     st.caption(
         f"Token embeddings, before any layer. Grey: the first {len(made.ids):,} of {n:,} tokens of the vocabulary; "
-        f"large: the {len(own)} distinct tokens of this text. The two axes hold {made.shares.sum():.0%} of the "
-        f"variance{'' if made.shares.sum() > HALF else ', so the plot shows little of how the words lie'}.".replace(
-            "%", " %"
-        )
+        f"large: the {len(own)} distinct tokens of this text. The two axes hold {percentage(made.shares.sum(), 0)} of "
+        f"the variance{'' if made.shares.sum() > HALF else ', so the plot shows little of how the words lie'}."
     )
     if not own and not chosen:
         st.info("No word of this text is in the vocabulary, so none has an embedding of its own.")
@@ -141,7 +140,7 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     )
     st.caption(
         f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show the predicted "
-        f"class, right or wrong. The two axes hold {made.shares.sum():.0%} of the variance.".replace("%", " %")
+        f"class, right or wrong. The two axes hold {percentage(made.shares.sum(), 0)} of the variance."
     )
     st.markdown("**Nearest texts in all dimensions**, by cosine similarity:")
     lines = ["| cosine | class | text |", "|---:|---|---|"]

@@ -23,6 +23,7 @@ from txcls.figures import (
     visible,
 )
 from txcls.inspection.positions import arrange_words, fit_shift, shift_map
+from txcls.wording import percentage
 
 N_SHUFFLES = 20
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.WHAT_IF)
@@ -225,14 +226,14 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
             names_above=has_long_names(classes),
         ),
         key="chart_shuffles",
-        alt=f"Bars of class probabilities as typed, {best.label} {best.probability:.1%} first, and dots for {n} "
-        f"shuffled orders; {n_kept} keep {best.label}",
+        alt=f"Bars of class probabilities as typed, {best.label} {percentage(best.probability)} first, and dots for "
+        f"{n} shuffled orders; {n_kept} keep {best.label}",
         file_name=f"{opened.view.checkpoint}-shuffled",
     )
     with st.expander("Some of the shuffled texts"):
         for text, row in list(zip(result.texts, result.probabilities, strict=True))[:5]:
             winner = int(row.argmax())
-            st.text(f"{classes[winner]} {row[winner]:.1%}:  {text[:400]}")
+            st.text(f"{classes[winner]} {percentage(row[winner])}:  {text[:400]}")
 
 
 def _compare_models(opened: layout.Page) -> None:
@@ -332,7 +333,7 @@ def _answer(source: compute.Source, text: str) -> str:
 
 
 def _share(value: object) -> str:
-    return f"{value:.2%}".replace("%", " %") if isinstance(value, float) else "not measured"
+    return percentage(value, 2) if isinstance(value, float) else "not measured"
 
 
 def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:

@@ -21,6 +21,7 @@ from txcls.app.limits import limits
 from txcls.app.markdown import plain
 from txcls.errors import DataError, TxclsError
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.app.compute_report import TableReport
@@ -126,7 +127,7 @@ def _warn_of_learned(opened: layout.Page, found: "TableReport") -> None:
     """Figures on rows that were learned say nothing of others."""
     n = len(found.report.answers or ())
     st.warning(
-        f"**{plain(opened.info.name)} learned from {found.n_learned:,} of these {n:,} rows**, so figures look "
+        f"**{plain(opened.source.name)} learned from {found.n_learned:,} of these {n:,} rows**, so figures look "
         "better than on other texts. Its test rows tell how good it is."
     )
 
@@ -160,7 +161,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
     st.subheader(f"On {plain(report.rows_are)}", anchor=False)
     columns = st.container(horizontal=True, gap="large")
     for name, value, meaning in (
-        ("Accuracy", _percent(figures["accuracy"]), "Share of rows answered with their label."),
+        ("Accuracy", percentage(figures["accuracy"]), "Share of rows answered with their label."),
         ("Macro-F1", f"{figures['macro_f1']:.3f}", "Mean of the classes' F1: each class counts the same."),
         ("Calibration error", f"{figures['ece']:.3f}", "Mean gap between confidence and accuracy, in 15 bins."),
         ("Log loss", f"{figures['log_loss']:.3f}", "Mean of minus the logarithm of the label's probability."),
@@ -177,15 +178,11 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals.")
 
 
-def _percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
-
-
 def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
     st.subheader("Learning curves", anchor=False)
     kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = kept.get("validation_accuracy")
-    said = f", kept weights at {accuracy:.1%} of validation rows" if accuracy is not None else ""
+    said = f", kept weights at {percentage(accuracy)} of validation rows" if accuracy is not None else ""
     chart(
         training_curves(report.history),
         key="chart_training_report",
@@ -266,7 +263,7 @@ def _reliability(opened: layout.Page, report: "Report") -> None:
         reliability_diagram(bins),
         key="chart_reliability",
         alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
-        f"{largest['confidence']:.1%} and accuracy {largest['accuracy']:.1%}",
+        f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
         file_name=f"{opened.view.checkpoint}-reliability",
     )
     st.caption(
@@ -309,7 +306,8 @@ def _groups(opened: layout.Page, report: "Report") -> None:
                 key=f"chart_groups_{field}",
                 alt="Bars of accuracy: "
                 + "; ".join(
-                    f"{name} {one:.1%} of {n:,} rows" for name, one, n in zip(names, accuracies, rows, strict=True)
+                    f"{name} {percentage(one)} of {n:,} rows"
+                    for name, one, n in zip(names, accuracies, rows, strict=True)
                 ),
                 file_name=f"{opened.view.checkpoint}-{field}",
             )

@@ -10,6 +10,7 @@ from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
@@ -203,7 +204,7 @@ def _answer(opened: layout.Page, classifier: "Predictor", changes: tuple[Change,
         ),
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
-        f"{result.original.max():.1%} to {after[result.winner]:.1%}",
+        f"{percentage(result.original.max())} to {percentage(after[result.winner])}",
         file_name=f"{opened.view.checkpoint}-switched",
     )
 
@@ -233,11 +234,13 @@ def _accuracy(classifier: "Predictor", off: Any) -> None:
         f"change in {found.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
         file_name=f"{classifier.name}-head-accuracy",
     )
-    together = "" if found.all_heads is None else f" With all heads replaced, {found.all_heads:.2%} are right."
+    together = (
+        "" if found.all_heads is None else f" With all heads replaced, {percentage(found.all_heads, 2)} are right."
+    )
     st.caption(
-        f"Change in accuracy on {found.n:,} {found.split} texts ({found.accuracy:.2%} with all parts), in percentage "
-        f"points, when only this part is replaced by {OFF[off]}.{together} Measured by `txcls evaluate --heads` and "
-        "saved with the checkpoint; it does not depend on the text above."
+        f"Change in accuracy on {found.n:,} {found.split} texts ({percentage(found.accuracy, 2)} with all parts), in "
+        f"percentage points, when only this part is replaced by {OFF[off]}.{together} Measured by `txcls evaluate "
+        "--heads` and saved with the checkpoint; it does not depend on the text above."
     )
 
 

@@ -11,6 +11,7 @@ from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import Encoding, TextEncoder, Token
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.inspection.vocabulary import Tokenizers
@@ -131,7 +132,7 @@ def _average(row: Sequence[Token]) -> str:
 
 def _unknown(row: Sequence[Token]) -> str:
     n = sum(token.is_unknown for token in row)
-    return f"{n:,}\u00a0({n / len(row):.0%})".replace("%", "\u00a0%") if row else "–"
+    return f"{n:,}\u00a0({percentage(n / len(row), 0)})".replace(" ", "\u00a0") if row else "–"
 
 
 def _ids(opened: layout.Page, encoder: TextEncoder) -> None:

@@ -10,6 +10,7 @@ from txcls.app import answering, compute, layout, lecture, pages, state, token_h
 from txcls.app.charts import chart, has_long_names
 from txcls.app.markdown import plain
 from txcls.figures import compared_bars, compared_effects, percent, visible
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
@@ -108,8 +109,8 @@ def _compare(made: "Comparison", classes: Sequence[str]) -> None:
                 names_above=has_long_names(classes),
             ),
             key="chart_compared",
-            alt=f"Bars of class probabilities for both texts: {before.label} {before.probability:.1%} as typed, "
-            f"{after.label} {after.probability:.1%} changed",
+            alt=f"Bars of class probabilities for both texts: {before.label} {percentage(before.probability)} as "
+            f"typed, {after.label} {percentage(after.probability)} changed",
             file_name="what-if-classes",
         )
     with right:
@@ -246,7 +247,7 @@ def _flips(found: "FlipSearch", *, choose: bool) -> None:
     for flip in found.flips[:MOST_FLIPS]:
         word = plain(_short(flip.word))
         change = f"{word} → **{plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
-        lines.append(f"| {flip.size:.3f} | {change} | {plain(flip.label)} | {flip.probability:.1%} |")
+        lines.append(f"| {flip.size:.3f} | {change} | {plain(flip.label)} | {percentage(flip.probability)} |")
     st.markdown("\n".join(lines))
     if choose:
         smallest = found.flips[0]

@@ -6,10 +6,11 @@ import numpy as np
 
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
-from txcls.inspection.walk.questions import Question, percentage
+from txcls.inspection.walk.questions import Question
 from txcls.inspection.walk.source_code import snippet
 from txcls.inspection.walk.step import Axis, Operand, Step
 from txcls.model import FeedForward
+from txcls.wording import percentage
 
 
 def feed_forward_steps(run: ForwardPass, layer: int, before: Step) -> list[Step]:

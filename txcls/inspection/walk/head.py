@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 from txcls.calibration import calibrated_log_probabilities, calibrated_probabilities, log_softmax
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, number, softmax_entry
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
-from txcls.inspection.walk.questions import Question, ask_largest, ask_percentage, percentage
+from txcls.inspection.walk.questions import Question, ask_largest, ask_percentage
 from txcls.inspection.walk.source_code import snippet
 from txcls.inspection.walk.step import Operand, Step
 from txcls.model import TextClassifier
+from txcls.wording import percentage
 
 Floats = NDArray[np.floating]
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from txcls.wording import percentage
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -56,8 +58,3 @@ def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> Question:
     options = ("less than 10 %", "10 to 30 %", "30 to 60 %", "60 to 90 %", "more than 90 %")
     answer = int(np.searchsorted([0.1, 0.3, 0.6, 0.9], share, side="right"))
     return Question(text, options, answer, f"{percentage(share)}.", cell)
-
-
-def percentage(share: float) -> str:
-    """`93.1 %`."""
-    return f"{share:.1%}".replace("%", " %")
