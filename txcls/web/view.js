@@ -18,14 +18,6 @@ if (page.lesson) {
   for (const id of ["title", "facts", "models"]) find(id).lang = "en";
   find("card").querySelector("div").lang = "en";
 }
-if (page.lesson) {
-  speak(page.lesson.page);
-  translate(document.body);
-  document.documentElement.lang = page.lesson.spoken;
-  // What a checkpoint says about itself is in English.
-  for (const id of ["title", "facts", "models"]) find(id).lang = "en";
-  find("card").querySelector("div").lang = "en";
-}
 
 /** What the visitor has chosen; all of it is in the address. */
 export const view = {model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
