@@ -1,5 +1,6 @@
 """What all figures share: colours for colour-blind readers and for both themes, and tokens made safe to show."""
 
+import html
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -9,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 
-from txcls.wording import percentage
+from txcls.wording import bounded_percentage
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
 """Colour-blind-safe line colours after Okabe & Ito 2008, changed where contrast to white or black was too low."""
@@ -102,13 +103,9 @@ def colour_limit(values: NDArray[np.floating], bound: float | None) -> float:
     return bound or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
-def percent(probability: float) -> str:
-    """`93.1 %`; what would round to 0 or 100 is written as `< 0.1 %` or `> 99.9 %`."""
-    if 0.0 < probability < 0.0005:
-        return "&lt; 0.1 %"
-    if 0.9995 <= probability < 1.0:
-        return "&gt; 99.9 %"
-    return percentage(probability)
+def percent(share: float) -> str:
+    """A probability as `txcls.wording.bounded_percentage` writes it, for HTML."""
+    return html.escape(bounded_percentage(share))
 
 
 def minus(written: str) -> str:

@@ -14,6 +14,7 @@ from txcls.address import View, view_from_params
 from txcls.lessons.format import Step
 from txcls.lessons.measures import Load
 from txcls.lessons.wording import words_in
+from txcls.wording import bounded_percentage
 
 if TYPE_CHECKING:
     from txcls.predictor import Predictor
@@ -113,7 +114,9 @@ def _answers(classifier: "Predictor", texts: Sequence[str]) -> tuple[int, list[s
             height += 24
         ranked = classifier.predict([text], top_k=5)[0].ranked
         percents = [100 * one.probability for one in ranked]
-        height, drawn = _bars([one.label for one in ranked], percents, [f"{one:.1f} %" for one in percents], height)
+        height, drawn = _bars(
+            [one.label for one in ranked], percents, [bounded_percentage(one.probability) for one in ranked], height
+        )
         parts += drawn
     return height, parts
 

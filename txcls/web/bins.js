@@ -1,7 +1,7 @@
 // Words in one or several labelled rows, dragged within a row or from one to another, or moved by keyboard: arrow keys go
 // from word to word and from row to row, with Shift they take the word along.
 
-import {element} from "./dom.js";
+import {button, element} from "./dom.js";
 
 /**
  * Draw rows of words into a root.
@@ -12,11 +12,7 @@ export function wordBins(root, {rows, label, onMove}) {
   const said = element("div", {className: "bins-said"});
   said.setAttribute("role", "status");
   const lists = rows.map(({name, words}) => {
-    const list = element("div", {className: "bin-words"}, ...words.map((word) => {
-      const button = element("button", {text: word});
-      button.type = "button";
-      return button;
-    }));
+    const list = element("div", {className: "bin-words"}, ...words.map((word) => button({text: word})));
     list.setAttribute("role", "group");
     list.setAttribute("aria-label", name ? `${label}: ${name}` : label);
     list.dataset.name = name;

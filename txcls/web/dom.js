@@ -39,3 +39,14 @@ export function element(name, {text = "", className = "", title = ""} = {}, ...c
   made.append(...(text ? [text] : []), ...children);
   return made;
 }
+
+/** A button; its label, where there is one, is said instead of its text.
+ * @param {{text?: string, className?: string, title?: string, label?: string, onClick?: (event: Event) => void}} options
+ * @param {(Node | string)[]} children @returns {any} */
+export function button({label = "", onClick, ...options}, ...children) {
+  const made = element("button", options, ...children);
+  made.type = "button";
+  if (label) made.setAttribute("aria-label", label);
+  if (onClick) made.addEventListener("click", onClick);
+  return made;
+}

@@ -50,6 +50,13 @@ export const attribute = (node, name, value) => node.setAttribute(name, value);
 export const property = (node, name, value) => { node[name] = value; };
 export const style = (node, name, value) => node.style.setProperty(name, value);
 
+/** Two decimals are enough for what is drawn; numbers are faster to compare and write than their digits. */
+export const round = (value) => Math.round(value * 100) / 100;
+/** Widths of lines in steps of a fifth of a pixel, and opacities in twentieths: nobody sees less, and the browser works
+ * out anew the style of every line that changes. */
+export const thickness = (value) => Math.round(value * 5) / 5;
+export const opacity = (value) => Math.round(value * 20) / 20;
+
 /** Elements of SVG in a group of their own. */
 export function shapes(svg, className, name, childClass = "") {
   const group = document.createElementNS(SVG, "g");

@@ -2,7 +2,7 @@
 // the lesson's author and were made into HTML by txcls/lessons/markup.py, which lets no markup of the author's through.
 
 import {wordBins} from "./bins.js";
-import {element} from "./dom.js";
+import {button, element} from "./dom.js";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -98,7 +98,8 @@ export class LessonPanel {
     if (step.picture && open) parts.push(element("p", {className: "caption", text: words.unread}), fromMarkup("figure", step.picture));
     if (step.room && (!step.question || this.given[this.at])) parts.push(fromMarkup("div", `<b>${words.room}:</b> ${step.room}`));
     if (this.at === steps.length - 1 && (!step.question || this.given[this.at])) parts.push(...this.end());
-    const back = lessonButton(words.back, () => this.turn(-1)), next = lessonButton(words.next, () => this.turn(1), "main");
+    const back = button({text: words.back, onClick: () => this.turn(-1)});
+    const next = button({text: words.next, className: "main", onClick: () => this.turn(1)});
     back.disabled = !this.at;
     next.disabled = this.at === steps.length - 1 && !this.isOpen;
     parts.push(element("div", {className: "lesson-row"}, back, next), element("p", {className: "caption", text: words.keys}));
@@ -118,11 +119,12 @@ export class LessonPanel {
     }
     const hint = element("p", {className: "caption", text: question.look ? words.look : words.predict});
     const {field, value} = this.field(question);
-    const check = lessonButton(words.check, () => {
+    const check = button({text: words.check, className: "main", onClick: () => {
       const told = value();
       if (told !== null) this.answer(told);
-    }, "main");
-    return [ask, hint, field, element("div", {className: "lesson-row"}, check, lessonButton(words.show, () => this.answer(undefined)))];
+    }});
+    const shown = button({text: words.show, onClick: () => this.answer(undefined)});
+    return [ask, hint, field, element("div", {className: "lesson-row"}, check, shown)];
   }
 
   /** What takes the answer, and a function that gives it; null while there is none. */
@@ -166,13 +168,6 @@ export class LessonPanel {
     return [element("p", {}, element("b", {text: words.done}), ` ${result}`), element("p", {text: `${words.code}:`}),
       element("code", {className: "lesson-code", text: lessonCode(name, answers)}), element("p", {className: "caption", text: words.code_note})];
   }
-}
-
-function lessonButton(text, onClick, className = "") {
-  const made = element("button", {text, className});
-  made.type = "button";
-  made.addEventListener("click", onClick);
-  return made;
 }
 
 /** An element with HTML that txcls/lessons/markup.py made. */

@@ -3,7 +3,7 @@
 // Everything that comes from a checkpoint or a visitor is set as text, never as markup.
 
 import {Classifier} from "./classifier.js";
-import {element, tr} from "./dom.js";
+import {button, element, tr} from "./dom.js";
 import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
 import {drawScale, visible} from "./figures.js";
 import {LessonPanel} from "./lesson.js";
@@ -72,16 +72,11 @@ function introduce({name, title, classes, config, card, examples, means}) {
     `${classes.length} classes`, `${card.parameters} parameters`,
     ...(card.language.startsWith("that") ? [] : [card.language]),
   ].join(" · ");
-  find("examples").replaceChildren(...examples.map(([label, text]) => {
-    const button = element("button", {text: label, title: text});
-    button.type = "button";
-    button.addEventListener("click", () => {
-      find("text").value = view.text = text;
-      view.query = null;
-      answer();
-    });
-    return button;
-  }));
+  find("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => {
+    find("text").value = view.text = text;
+    view.query = null;
+    answer();
+  }})));
   find("how").querySelector("[value=mean]").hidden = !means;
   heads(config);
   describe(card);
@@ -100,14 +95,11 @@ function heads({n_layers, n_heads}) {
   find("heads").replaceChildren(...Array.from({length: n_layers}, (_, layer) => {
     const cells = Array.from({length: n_heads}, (_, head) => {
       const name = `${layer + 1}.${head + 1}`;
-      const button = element("button", {title: tr("Head {head}", {head: name})}, element("canvas"));
-      button.type = "button";
-      button.setAttribute("aria-label", tr("Show head {head}", {head: name}));
-      button.addEventListener("click", () => {
+      const show = button({title: tr("Head {head}", {head: name}), label: tr("Show head {head}", {head: name}), onClick: () => {
         view.head = [layer, head];
         drawMap();
         remember();
-      });
+      }}, element("canvas"));
       const box = element("input");
       box.type = "checkbox";
       box.setAttribute("aria-label", tr("Head {head} on", {head: name}));
@@ -116,7 +108,7 @@ function heads({n_layers, n_heads}) {
         else view.off.add(name);
         answer();
       });
-      const cell = element("div", {className: "head"}, button, element("label", {}, box, name));
+      const cell = element("div", {className: "head"}, show, element("label", {}, box, name));
       cell.dataset.head = name;
       return cell;
     });

@@ -1,7 +1,7 @@
 // Saves a picture that is made of SVG and HTML as one SVG, with its styles as attributes and nothing outside of it, or as
 // PNG. What is seen is saved at its place: text, maps, bars and lines.
 
-import {element, tr} from "./dom.js";
+import {button, element, tr} from "./dom.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 /** Properties of an SVG's shapes that a style sheet may set. */
@@ -16,18 +16,16 @@ const AROUND = 12;
  * @param {() => {root: HTMLElement, file: string, label: string, skip?: string}} what the picture, as `svgOf` takes it, and the
  * name of its file @returns {any} */
 export function saveButtons(what) {
+  const save = async (format) => {
+    const {root, file, ...options} = what();
+    if (!root.offsetHeight) return; // nothing is drawn yet
+    const svg = svgOf(root, options);
+    const blob = format === "svg" ? new Blob([svg], {type: "image/svg+xml"}) : await asPng(svg);
+    handOver(blob, `${file.replace(/[^\p{L}\p{N}._-]+/gu, "-")}.${format}`);
+  };
   const buttons = ["png", "svg"].map((format) => {
-    const made = element("button", {text: format.toUpperCase()});
-    made.type = "button";
-    made.setAttribute("aria-label", tr("Save the picture as {format}", {format: format.toUpperCase()}));
-    made.addEventListener("click", async () => {
-      const {root, file, ...options} = what();
-      if (!root.offsetHeight) return; // nothing is drawn yet
-      const svg = svgOf(root, options);
-      const blob = format === "svg" ? new Blob([svg], {type: "image/svg+xml"}) : await asPng(svg);
-      handOver(blob, `${file.replace(/[^\p{L}\p{N}._-]+/gu, "-")}.${format}`);
-    });
-    return made;
+    const text = format.toUpperCase();
+    return button({text, label: tr("Save the picture as {format}", {format: text}), onClick: () => save(format)});
   });
   return element("div", {className: "save-picture"}, tr("Save as"), ...buttons);
 }

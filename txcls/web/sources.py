@@ -10,7 +10,7 @@ MODULES = (
     "ablation", "classifier",
 )  # fmt: skip
 """What computes, each module after those that it imports."""
-PICTURE = ("reader", "dom", "figures", "saving", "scene", "kept", "machine")
+PICTURE = ("reader", "dom", "figures", "saving", "scene", "kept", "placing", "lines", "painting", "tracing", "machine")
 """What draws the picture of the whole model."""
 DRAWING = (*PICTURE, "bins", "lesson", "view", "drawing", "page")
 """What draws the page."""

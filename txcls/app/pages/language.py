@@ -13,9 +13,9 @@ from txcls.app.charts import chart
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
-from txcls.figures import attention_map, mask_map, percent, surprisal_bars, token_bars, visible
+from txcls.figures import attention_map, mask_map, surprisal_bars, token_bars, visible
 from txcls.text.encoder import Encoding, Token
-from txcls.wording import percentage
+from txcls.wording import bounded_percentage, percentage
 
 if TYPE_CHECKING:
     from txcls.generation import Sampling, TextModel
@@ -196,12 +196,8 @@ def _truth(ranked: "RankedTokens", name: str, n_tokens: int, *, is_unknown: bool
     mark = "✓ " if ranked.true_rank == 1 else ""
     return (
         f"{mark}**{shown}** was typed there: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
-        f"**{_percent(ranked.true_probability)}**."
+        f"**{bounded_percentage(ranked.true_probability)}**."
     )
-
-
-def _percent(probability: float) -> str:
-    return percent(probability).replace("&lt;", "<").replace("&gt;", ">")
 
 
 def _ranking(
@@ -459,8 +455,8 @@ def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sam
         return f"All **{n_tokens:,}** tokens can be sampled."
     can = "token can" if expected.n_kept == 1 else "tokens can"
     return (
-        f"**{expected.n_kept:,}** of {n_tokens:,} {can} be sampled, with **{_percent(expected.kept)}** of the "
-        "unfiltered probability."
+        f"**{expected.n_kept:,}** of {n_tokens:,} {can} be sampled, with **{bounded_percentage(expected.kept)}** of "
+        "the unfiltered probability."
     )
 
 

@@ -15,7 +15,6 @@ from txcls.app.markdown import plain
 from txcls.data.who_won import TEAMS
 from txcls.figures import (
     number_map,
-    percent,
     position_curves,
     position_heatmap,
     position_products_map,
@@ -23,7 +22,7 @@ from txcls.figures import (
     visible,
 )
 from txcls.inspection.positions import arrange_words, fit_shift, shift_map
-from txcls.wording import percentage
+from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.WHAT_IF)
@@ -328,8 +327,7 @@ def _answer(source: compute.Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"
-    probability = percent(prediction.ranked[0].probability).replace("&lt;", "<").replace("&gt;", ">")
-    return f"**{plain(prediction.label)}** {probability}"
+    return f"**{plain(prediction.label)}** {bounded_percentage(prediction.ranked[0].probability)}"
 
 
 def _share(value: object) -> str:

@@ -9,8 +9,8 @@ import streamlit as st
 from txcls.app import answering, compute, layout, lecture, pages, state, token_html
 from txcls.app.charts import chart, has_long_names
 from txcls.app.markdown import plain
-from txcls.figures import compared_bars, compared_effects, percent, visible
-from txcls.wording import percentage
+from txcls.figures import compared_bars, compared_effects, visible
+from txcls.wording import bounded_percentage, percentage
 
 if TYPE_CHECKING:
     from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
@@ -89,13 +89,13 @@ def _compare(made: "Comparison", classes: Sequence[str]) -> None:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
     elif before.label == after.label:
         st.markdown(
-            f"Still **{plain(after.label)}**: {_percent(before.probability)} as typed, "
-            f"{_percent(after.probability)} changed."
+            f"Still **{plain(after.label)}**: {bounded_percentage(before.probability)} as typed, "
+            f"{bounded_percentage(after.probability)} changed."
         )
     else:
         st.markdown(
-            f"**{plain(before.label)}** ({_percent(before.probability)}) has become "
-            f"**{plain(after.label)}** ({_percent(after.probability)})."
+            f"**{plain(before.label)}** ({bounded_percentage(before.probability)}) has become "
+            f"**{plain(after.label)}** ({bounded_percentage(after.probability)})."
         )
     left, right = st.columns([2, 3], gap="large")
     with left:
@@ -117,10 +117,6 @@ def _compare(made: "Comparison", classes: Sequence[str]) -> None:
         st.subheader("The words", anchor=False)
         st.html(_aligned_html(made))
         _effects(made)
-
-
-def _percent(probability: float) -> str:
-    return percent(probability).replace("&lt;", "<").replace("&gt;", ">")
 
 
 def _aligned_html(made: "Comparison") -> str:

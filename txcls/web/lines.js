@@ -1,0 +1,199 @@
+// The picture's lines, as SVG: lanes are the residual stream, ribbons are attention weights, and the lanes join in pooling.
+
+import {tr} from "./dom.js";
+import {OTHER, percent, visible} from "./figures.js";
+import {SVG, attribute, opacity, round, shapes, thickness, titled, write} from "./kept.js";
+import {MOST_LANES} from "./scene.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./placing.js").Places} Places */
+
+/** Ribbons of smaller weight are not drawn, nor are those of about even weights; and most ribbons in a layer. */
+const LEAST = 0.03, ABOUT_EVEN = 1.25;
+export const MOST_RIBBONS = 160;
+
+/** The least weight that is drawn between this many lanes. @param {number} N */
+export const leastOf = (N) => Math.max(LEAST, N > 3 ? ABOUT_EVEN / N : 0);
+
+export class Lines {
+  /** @param {number} layers how many the model has */
+  constructor(layers) {
+    this.svg = document.createElementNS(SVG, "svg");
+    this.svg.setAttribute("aria-hidden", "true");
+    this.frame = {node: this.svg, values: {}};
+    const each = (make) => Array.from({length: layers}, make);
+    this.lanes = shapes(this.svg, "machine-lanes", "path", "lane");
+    this.positions = shapes(this.svg, "machine-positions", "rect");
+    this.ribbons = each(() => shapes(this.svg, "machine-ribbons", "path", "ribbon"));
+    this.fed = each(() => shapes(this.svg, "machine-fed", "circle"));
+    this.pool = shapes(this.svg, "machine-pool", "path", "ribbon");
+    this.vector = shapes(this.svg, "machine-vector", "circle", "vector");
+    this.out = shapes(this.svg, "machine-out", "path", "out");
+    this.version = 0; // of the places
+  }
+
+  /** @param {Scene} scene @param {Places} places
+   * @param {{colour: (index: number) => string, isOff: (layer: number, head: number) => boolean,
+   *   rows: {colour: string, now: number}[]}} given colours of classes, which heads are off, and the bars */
+  draw(scene, places, {colour, isOff, rows}) {
+    if (this.places?.key !== places.key) this.version++; // curves are written anew only where places have changed
+    Object.assign(this, {scene, places, colour, isOff});
+    const {vertical, breadth, length} = places;
+    write(this.frame, vertical ? {width: breadth, height: length} : {width: length, height: breadth}, attribute);
+    this.drawLanes();
+    this.drawPositions();
+    scene.layers.forEach((layer, number) => {
+      this.drawRibbons(layer, number);
+      this.drawFeedForward(layer, number);
+    });
+    this.drawPooling();
+    this.drawOut(rows);
+  }
+
+  drawLanes() {
+    const {scene, places, lanes} = this, {zones, ends} = places, entry = ends.words + (ends.positions - ends.words) * 0.6;
+    const thick = Math.min(9, places.pitch * 0.34), N = scene.lanes.length;
+    let piece = 0;
+    const pieces = (stage, from, to) => {
+      for (let lane = 0; lane < N; lane++) {
+        const one = lanes.take(piece * MOST_LANES + lane), v = places.v(lane);
+        if (one.version !== this.version) {
+          one.version = this.version;
+          one.node.dataset.lane = String(lane);
+          one.node.setAttribute("d", `M${places.point(from, v)}L${places.point(to, v)}`);
+        }
+        write(one, {
+          stroke: stage ? this.colour(stage.best[lane]) : OTHER,
+          "stroke-width": stage ? thickness(1.2 + thick * stage.size[lane]) : 1.2,
+          "stroke-opacity": stage ? opacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
+        }, attribute);
+        if (stage) {
+          titled(one, tr("{name}: the class head reads {label} {probability} here", {name: visible(scene.lanes[lane].name),
+            label: visible(scene.classes[stage.best[lane]]), probability: percent(stage.certainty[lane])}));
+        }
+      }
+      piece++;
+    };
+    pieces(null, ends.words, entry);
+    let before = scene.start, from = entry;
+    scene.layers.forEach(({mid, post}, number) => {
+      const {to, end} = zones[number], middle = (to + end) / 2;
+      pieces(before, from, to);
+      pieces(mid, to, middle);
+      [before, from] = [post, middle];
+    });
+    pieces(before, from, places.layersEnd);
+    lanes.finish();
+  }
+
+  /** The position vectors as strips of a few numbers, added to each lane. */
+  drawPositions() {
+    const {places} = this, {positions} = this.scene, {words, positions: end} = places.ends, kept = this.positions;
+    const high = Math.min(12, places.pitch * 0.5), cells = positions?.[0].length ?? 0, wide = ((end - words) * 0.5) / cells;
+    positions?.forEach((values, lane) => values.forEach((value, i) => {
+      const one = kept.take(lane * cells + i);
+      if (one.version !== this.version) {
+        one.version = this.version;
+        const u = words + 4 + i * wide, v = places.v(lane) - high / 2;
+        const [x, y, width, height] = places.box(u, v, wide, high);
+        write(one, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, attribute);
+      }
+      write(one, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": opacity(Math.abs(value))}, attribute);
+    }));
+    kept.finish();
+  }
+
+  /** The weight from which on ribbons are drawn in a layer. */
+  leastRibbon(patterns, number) {
+    const least = leastOf(this.places.lanes);
+    const drawn = patterns.flatMap((pattern, h) => this.isOff(number, h) ? [] : [...pattern.filter((weight) => weight >= least)]);
+    return drawn.length > MOST_RIBBONS ? drawn.sort((a, b) => b - a)[MOST_RIBBONS - 1] : least;
+  }
+
+  drawRibbons({patterns}, number) {
+    const {places} = this;
+    const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, kept = this.ribbons[number];
+    // A ribbon has the colour of the lane that is read.
+    const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, this.colour);
+    const least = this.leastRibbon(patterns, number);
+    const widest = Math.min(12, places.pitch * 0.42);
+    patterns.forEach((pattern, h) => {
+      if (this.isOff(number, h)) return;
+      const shift = ((h - (H - 1) / 2) / H) * Math.min(8, places.pitch * 0.4);
+      for (let i = 0; i < pattern.length; i++) {
+        const weight = pattern[i];
+        if (!(weight >= least)) continue;
+        const query = Math.floor(i / N), key = i % N, one = kept.take((h * MOST_LANES + query) * MOST_LANES + key);
+        if (one.version === undefined) Object.assign(one.node.dataset, {query, key, head: `${number + 1}.${h + 1}`});
+        this.curve(one, [from, places.v(key) + shift], [to, places.v(query) + shift]);
+        one.node.weight = weight;
+        write(one, {stroke: colours[key], "stroke-width": thickness(0.6 + weight * widest),
+          "stroke-opacity": opacity(0.12 + 0.63 * weight)}, attribute);
+      }
+    });
+    kept.finish();
+  }
+
+  /** What feed-forward adds to each lane, as dots. */
+  drawFeedForward({fed}, number) {
+    const {places} = this;
+    const {to, end} = places.zones[number], most = Math.max(...fed, 1e-9), kept = this.fed[number];
+    fed.forEach((value, lane) => {
+      const one = kept.take(lane);
+      if (one.version !== this.version) {
+        one.version = this.version;
+        const [cx, cy] = places.point((to + end) / 2, places.v(lane)).split(",");
+        write(one, {cx, cy, "data-lane": lane}, attribute);
+      }
+      write(one, {r: thickness(1.5 + Math.min(6, places.pitch * 0.22) * (value / most))}, attribute);
+      titled(one, tr("{name}: feed-forward adds {times} times the length of its state",
+        {name: visible(this.scene.lanes[lane].name), times: value.toFixed(2)}));
+    });
+    kept.finish();
+  }
+
+  /** Lanes join by their weights in the text's vector. */
+  drawPooling() {
+    const {places} = this, {pool, layers, ranked} = this.scene, from = places.layersEnd, kept = this.pool;
+    const {best} = layers[layers.length - 1].post;
+    const widest = Math.min(26, places.pitch * 0.8), most = Math.max(...pool);
+    pool.forEach((weight, lane) => {
+      if (weight < 0.002) return;
+      const one = kept.take(lane);
+      if (one.version === undefined) Object.assign(one.node.dataset, {key: lane, query: "pool"});
+      this.curve(one, [from, places.v(lane)], [places.vector, places.middle]);
+      one.node.weight = weight;
+      write(one, {stroke: this.colour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
+        "stroke-opacity": opacity(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
+    });
+    kept.finish();
+    const [cx, cy] = places.point(places.vector, places.middle).split(",");
+    const vector = this.vector.take(0);
+    write(vector, {cx, cy, r: thickness(Math.min(13, places.pitch * 0.5)), fill: this.colour(ranked[0].index)}, attribute);
+    titled(vector, tr("The text's vector"));
+    this.vector.finish();
+  }
+
+  /** Put a curve between two places, unless it is there already. */
+  curve(one, [u0, v0], [u1, v1]) {
+    if (one.version === this.version) return;
+    one.version = this.version;
+    const um = (u0 + u1) / 2, at = (u, v) => this.places.point(u, v);
+    one.node.setAttribute("d", `M${at(u0, v0)}C${at(um, v0)} ${at(um, v1)} ${at(u1, v1)}`);
+  }
+
+  /** From the text's vector to each class's bar. */
+  drawOut(rows) {
+    const {places, out} = this;
+    if (!places.vertical) {
+      const {left, top, pitch} = places.bars;
+      rows.forEach(({colour, now}, row) => {
+        const path = out.take(row), v = round(top + (row + 0.72) * pitch);
+        if (path.v !== v) Object.assign(path, {v, version: undefined});
+        this.curve(path, [places.vector, places.middle], [left - 6, v]);
+        write(path, {stroke: colour, "stroke-width": thickness(0.7 + 9 * now), "stroke-opacity": opacity(0.25 + 0.6 * now)}, attribute);
+      });
+    }
+    out.finish();
+  }
+}

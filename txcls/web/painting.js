@@ -1,0 +1,271 @@
+// The picture's elements: words, heads and bars are HTML over the lines, so that the keyboard reaches them. All are kept from
+// one text to the next.
+
+import {button, element, tr} from "./dom.js";
+import {OTHER, classColours, heatMap, percent, shortened, visible} from "./figures.js";
+import {Kept, property, round, style, write} from "./kept.js";
+import {Lines} from "./lines.js";
+import {LEAST_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./placing.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** What is known about a head from tests: what it attends to ("class token → winner"), the same with its figures, and the
+ * verdict ("confirmed", "part of it", "wrong", "idle").
+ * @typedef {{story: string, text: string, verdict: string}} Story */
+/** `off` names switched-off heads as "layer.head", both from 1; `before` are the class probabilities with all heads on, or
+ * null; `how` heads are switched off; `stories` are by "layer.head".
+ * @typedef {{off?: Set<string>, how?: import("./ablation.js").How, before?: Float64Array | null,
+ *   stories?: Record<string, Story>}} State */
+/** What a click on a head ("layer.head" from 1), a double click on it (both from 0) and a click on the name of a part
+ * ("layers.0.attn") do; without `onPart` names are no buttons.
+ * @typedef {{onSwitch?: (name: string) => void, onOpen?: (layer: number, head: number) => void,
+ *   onPart?: (part: string) => void}} Actions */
+
+/** Most classes that have a bar of their own. */
+const MOST_CLASSES = 8;
+/** Least width in pixels of a map for the word "off" beside its number. */
+const LEAST_FOR_OFF = 52;
+/** Pixels of the window that are left free below the picture; a page may ask for others by --machine-below. */
+const BELOW = 70;
+/** A sign for each verdict, so that none relies on colour alone (txcls/inspection/stories/words.py). */
+const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"};
+
+/** Whether a head is switched off. @param {State} state @param {number} layer from 0 @param {number} head from 0 */
+export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;
+
+function newWord(lane) {
+  const made = button({className: "machine-word"});
+  made.dataset.lane = String(lane);
+  return made;
+}
+
+function newBar() {
+  return element("li", {}, element("span", {className: "name"}), element("span", {className: "number"}),
+    element("div", {className: "track"}, element("div", {className: "fill"})));
+}
+
+export class Painting {
+  /** @param {HTMLElement} stage an empty element @param {Actions} actions */
+  constructor(stage, actions) {
+    this.stage = stage;
+    this.actions = actions;
+    /** What hides the parts behind the one that is reached. */
+    this.veil = element("div", {className: "machine-veil"});
+    /** The elements for the model whose numbers of layers and heads are `shape`; null while nothing is drawn. */
+    this.drawn = null;
+    this.width = 0;
+  }
+
+  /** Draw a text. @param {Scene} scene @param {State} state @param {{part: string, title: string}[]} parts
+   * @returns {boolean} whether there is room */
+  draw(scene, state, parts) {
+    this.width = this.stage.clientWidth;
+    if (!this.width) return false;
+    Object.assign(this, {scene, state, parts});
+    this.colour = classColours(scene.classes.length, scene.ranked);
+    this.rows = this.barRows();
+    this.place();
+    const shape = scene.layers.map(({patterns}) => patterns.length).join();
+    if (this.drawn?.shape !== shape) this.prepare(shape);
+    const {lines, frame} = this.drawn, {vertical, breadth, length} = this.places;
+    write(frame, {height: `${vertical ? length : breadth}px`}, style);
+    lines.draw(scene, this.places, {colour: this.colour, rows: this.rows, isOff: (layer, head) => isOff(state, layer, head)});
+    this.drawNames();
+    this.drawWords();
+    scene.layers.forEach((layer, number) => this.drawHeads(layer, number));
+    this.drawBars();
+    return true;
+  }
+
+  /** Draw nothing. */
+  clear() {
+    this.drawn = null;
+    this.stage.replaceChildren();
+    this.stage.style.height = "";
+  }
+
+  /** Cover what lies behind a part; null for nothing. @param {string | null} part */
+  cover(part) {
+    if (!this.places) return;
+    const {ends, length, vertical} = this.places;
+    const end = part === null || part === this.parts[this.parts.length - 1].part ? length : ends[part];
+    Object.assign(this.veil.style, vertical ? {top: `${end}px`, left: ""} : {left: `${end}px`, top: ""});
+    for (const name of this.stage.querySelectorAll(".machine-name")) name.classList.toggle("now", name.dataset.part === part);
+  }
+
+  /** Light up the elements for which `lit` is true; null for none. @param {((one: any) => boolean) | null} lit */
+  light(lit) {
+    for (const one of this.stage.querySelectorAll(".ribbon, [data-lane], .machine-head")) {
+      one.classList.toggle("lit", lit !== null && lit(one));
+    }
+  }
+
+  /** Lines and lists for a model of this shape, empty. */
+  prepare(shape) {
+    const {layers} = this.scene, lines = new Lines(layers.length);
+    const list = (className, make) => {
+      const parent = element("div", {className});
+      this.stage.append(parent);
+      return new Kept(parent, make);
+    };
+    this.stage.replaceChildren(lines.svg);
+    const bars = element("ol", {className: "machine-bars"});
+    this.drawn = {
+      shape, lines,
+      frame: {node: this.stage, values: {}},
+      names: list("machine-names", (number) => this.newName(number)),
+      words: list("machine-words", (lane) => newWord(lane)),
+      heads: layers.map((_, layer) => list("machine-heads", (head) => this.newHead(layer, head))),
+      list: {node: bars, values: {}},
+      bars: new Kept(bars, newBar),
+    };
+    this.stage.append(bars, this.veil);
+  }
+
+  // Places
+
+  place() {
+    const given = {width: this.width, room: isNarrow(this.width) ? 0 : this.roomBelow(), bars: this.rows.length,
+      told: Object.keys(this.state.stories ?? {}).length > 0};
+    this.places = new Places(this.scene, given);
+  }
+
+  /** As high as the window has room below, where the stage begins on the first screen. */
+  roomBelow() {
+    const zoom = this.stage.currentCSSZoom ?? 1, view = window.innerHeight / zoom;
+    const now = this.stage.getBoundingClientRect().top / zoom + window.scrollY;
+    this.above = this.measured === this.width ? Math.max(this.above, now) : now; // scrolled or not
+    this.measured = this.width;
+    const below = Number.parseFloat(getComputedStyle(this.stage).getPropertyValue("--machine-below")) || BELOW;
+    return view - (this.above < view * 0.7 ? this.above : 120) - below;
+  }
+
+  /** Put an element of HTML at a place along and across the flow, `wide` along it and `high` across it. */
+  put(one, u, v, wide, high) {
+    const [x, y, width, height] = this.places.box(u, v, wide, high);
+    write(one.place ??= {node: one.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
+      width: width ? `${round(width)}px` : "", height: height ? `${round(height)}px` : ""}, style);
+  }
+
+  // Parts
+
+  newName(number) {
+    const {part, title} = this.parts[number];
+    const made = this.actions.onPart ? button({className: "machine-name", label: tr("{title}: open this step", {title}), onClick: () => this.actions.onPart?.(part)})
+      : element("span", {className: "machine-name"});
+    made.dataset.part = part;
+    return made;
+  }
+
+  /** Names of the parts, above them. */
+  drawNames() {
+    const {places, drawn: {names}} = this;
+    const at = {positions: places.ends.words, pool: places.layersEnd, answer: places.ends.pool};
+    places.zones.forEach(({start, to}, layer) => {
+      at[`layers.${layer}.attn`] = start;
+      at[`layers.${layer}.ff`] = places.vertical ? to + 4 : to;
+    });
+    this.parts.forEach(({part, title}, number) => {
+      if (part === "words") return; // the words say so themselves
+      const one = names.take(number), isFeedForward = part.endsWith(".ff");
+      const text = !isFeedForward ? title.split(": ")[0]
+        : !places.vertical && places.ends[part] - at[part] < 96 ? "FF" : tr("feed-forward");
+      const hidden = places.vertical && (isFeedForward || part === "positions" || part === "pool");
+      write(one, {textContent: text, hidden}, property);
+      this.put(one, at[part], places.vertical ? 2 : 0);
+    });
+    names.finish();
+  }
+
+  drawWords() {
+    const {places, drawn: {words}} = this;
+    this.scene.lanes.forEach((lane, number) => {
+      const one = words.take(number), name = visible(lane.name);
+      const kind = `machine-word${lane.isUnknown ? " unknown" : ""}${lane.isSpecial ? " special" : ""}`
+        + (places.vertical && places.upright ? " upright" : "");
+      write(one, {textContent: shortened(lane.name, 14), className: kind, title: name + (lane.isUnknown ? ` (${tr("unknown to the model")})` : ""),
+        ariaLabel: tr("{name}: show what reads it and what it reads", {name})}, property);
+      const size = Math.min(places.font, places.pitch * 0.8);
+      write(one.font ??= {node: one.node, values: {}}, {"font-size": `${round(size)}px`}, style);
+      if (places.vertical) this.put(one, places.ends.words - 4, places.v(number));
+      else this.put(one, 0, places.v(number) - places.pitch / 2, places.ends.words - 6, places.pitch);
+    });
+    words.finish();
+  }
+
+  newHead(layer, head) {
+    const name = `${layer + 1}.${head + 1}`, canvas = element("canvas"), label = element("span");
+    const verdict = element("i"), told = element("small");
+    verdict.setAttribute("aria-hidden", "true");
+    const made = button({className: "machine-head", onClick: () => this.actions.onSwitch?.(name)});
+    made.append(canvas, verdict, label, told);
+    made.dataset.head = name;
+    made.addEventListener("dblclick", () => this.actions.onOpen?.(layer, head));
+    return made;
+  }
+
+  drawHeads({patterns}, number) {
+    const {places} = this;
+    const {start, perRow, size, wide, high} = places.zones[number], N = places.lanes, kept = this.drawn.heads[number];
+    patterns.forEach((pattern, h) => {
+      const name = `${number + 1}.${h + 1}`, off = isOff(this.state, number, h), story = this.state.stories?.[name];
+      const isBare = !places.vertical && patterns.length > MANY_HEADS, one = kept.take(h), [canvas, verdict, label, told] = one.node.childNodes;
+      if (canvas.width !== N || one.lanes !== N) canvas.width = canvas.height = one.lanes = N;
+      canvas.getContext("2d").putImageData(heatMap(pattern, N, N), 0, 0);
+      write(one.canvas ??= {node: canvas, values: {}}, {width: `${round(size)}px`, height: `${round(size)}px`}, style);
+      write(one, {
+        className: `machine-head${isBare ? " bare" : ""}${off ? " off" : ""}`, ariaPressed: String(!off),
+        ariaLabel: `${tr("Head {head}", {head: name})}, ${off ? tr("off") : tr("on")}${story ? `: ${story.text}` : ""}`,
+        title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
+          + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
+      }, property);
+      write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= LEAST_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, property);
+      write(one.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
+        className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, property);
+      // What the head attends to stands below its map where there is room; of an idle head it would mean nothing.
+      const line = story && wide >= LEAST_FOR_STORY ? (story.verdict === "idle" ? tr("idle") : story.story) : "";
+      write(one.told ??= {node: told, values: {}}, {hidden: !line, textContent: line}, property);
+      const row = Math.floor(h / perRow), column = h % perRow;
+      const [x, y] = places.vertical ? [4 + column * wide, start + 22 + row * high] : [start + 4 + column * wide, 24 + row * high];
+      write(one.place ??= {node: one.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
+        width: `${round(isBare ? size : Math.max(size + 4, wide - 8))}px`}, style);
+    });
+    kept.finish();
+  }
+
+  drawBars() {
+    const {rows, drawn: {bars, list}} = this, {pitch, top, left, wide} = this.places.bars;
+    rows.forEach(({name, colour, now, then}, row) => {
+      const one = bars.take(row), [label, number, track] = one.node.childNodes, [fill] = track.childNodes;
+      write(one, {className: row ? "" : "best"}, property);
+      write(one.label ??= {node: label, values: {}}, {textContent: name, title: name}, property);
+      write(one.number ??= {node: number, values: {}}, {textContent: percent(now)}, property);
+      write(one.fill ??= {node: fill, values: {}}, {width: `${round(100 * now)}%`, background: colour}, style);
+      one.tick?.remove();
+      if (then !== null) {
+        one.tick = element("div", {className: "then", title: tr("with all heads on: {probability}", {probability: percent(then)})});
+        one.tick.style.left = `${100 * then}%`;
+        track.append(one.tick);
+      }
+      write(one.place ??= {node: one.node, values: {}}, {top: `${round(row * pitch)}px`, height: `${round(pitch)}px`}, style);
+    });
+    bars.finish();
+    write(list, {left: `${round(left)}px`, top: `${round(top)}px`, width: `${round(wide)}px`,
+      height: `${round(rows.length * pitch)}px`}, style);
+    list.node.classList.toggle("outside", this.scene.outOfScope === true);
+  }
+
+  /** The classes to show, best first, and the others together. */
+  barRows() {
+    const {ranked} = this.scene, {before} = this.state;
+    const top = ranked.slice(0, ranked.length <= MOST_CLASSES ? MOST_CLASSES : MOST_CLASSES - 1), rest = ranked.slice(top.length);
+    const sum = (values) => rest.reduce((total, one) => total + values(one), 0);
+    const rows = top.map(({index, label, probability}) => ({
+      name: visible(label), colour: this.colour(index), now: probability, then: before ? before[index] : null,
+    }));
+    if (rest.length) {
+      rows.push({name: tr("{n} others", {n: rest.length}), colour: OTHER, now: sum(({probability}) => probability),
+        then: before ? sum(({index}) => before[index]) : null});
+    }
+    return rows;
+  }
+}

@@ -1,0 +1,149 @@
+// Where the parts of the picture stand: u runs along the flow, to the right or on a narrow screen down, v across the lanes.
+
+/** Narrower than this, the picture goes from top to bottom. */
+const NARROW = 720;
+/** Most heads in a layer whose maps have their numbers below. */
+export const MANY_HEADS = 6;
+/** Least width of a map in pixels. */
+const LEAST_MAP = 20;
+/** Least pixels from one lane to the next where they run from left to right. */
+const LEAST_PITCH = 13;
+/** Height of a head's map in pixels: least, at most while the lanes are close together, at most. */
+const LOWEST_MAP = 36, LOW_MAP = 48, HIGH_MAP = 84, HIGH_MAP_OF_MANY = 64;
+/** Pixels from one lane to the next that leave room for higher maps. */
+const EASY_PITCH = 18;
+/** Least width in pixels for a map with its number below. */
+const LEAST_COLUMN = 42;
+/** Least width in pixels for what a head attends to, below its map. */
+export const LEAST_FOR_STORY = 100;
+/** Width in pixels from which on everything is larger. */
+const LARGE = 1500;
+
+/** Whether the picture of this width goes from top to bottom. @param {number} width */
+export const isNarrow = (width) => width < NARROW;
+
+/** A layer along the flow: its heads begin at `start`, ribbons lead from `from` to `to`, feed-forward ends at `end`; and how
+ * its heads' maps stand: so many in a row, their size, and the width and height that each has with its number.
+ * @typedef {{start: number, from: number, to: number, end: number, perRow: number, size: number, wide: number,
+ *   high: number}} Zone */
+
+export class Places {
+  /** @param {import("./scene.js").Scene} scene
+   * @param {{width: number, room: number, bars: number, told: boolean}} given the picture's width; the height that the
+   * window has for it (nothing where it goes down); how many classes have bars; whether something is told of the heads */
+  constructor({lanes, layers, config}, {width, room, bars, told}) {
+    this.width = width;
+    this.vertical = isNarrow(width);
+    this.lanes = lanes.length;
+    this.large = !this.vertical && width >= LARGE ? 1.2 : 1;
+    this.font = this.vertical ? 13 : Math.round(16 * this.large);
+    /** Width of the longest word. */
+    this.longest = Math.max(...lanes.map(({name}) => Math.min(14, [...name].length))) * this.font * 0.6;
+    const words = Math.min(this.vertical ? 128 : 150 * this.large, this.longest + 22);
+    const positions = words + (this.vertical ? 34 : 64 * this.large);
+    /** Where each part ends along the flow. @type {Record<string, number>} */
+    this.ends = {words, positions};
+    /** @type {Zone[]} */
+    this.zones = [];
+    if (this.vertical) this.goDown(layers.length, config.n_heads, bars);
+    else this.goRight(layers.length, config.n_heads, {room, bars, told});
+    this.ends.answer = this.length;
+    this.middle = this.first + ((this.lanes - 1) / 2) * this.pitch;
+    /** The list of bars, and the height of each. */
+    this.bars = this.barsAt(bars);
+    /** The same for the same places. */
+    this.key = JSON.stringify([this.vertical, this.zones, this.ends, this.first, this.pitch, this.vector, this.length]);
+  }
+
+  goDown(layers, H, bars) {
+    this.breadth = this.width;
+    const perRow = Math.min(H, Math.floor((this.width - 8) / 56)), size = Math.min(72, (this.width - 8) / perRow - 8);
+    const heads = Math.ceil(H / perRow) * (size + 24) + 26;
+    let u = this.ends.positions;
+    for (let layer = 0; layer < layers; layer++) {
+      this.zones.push({start: u, from: u + heads, to: u + heads + 110, end: u + heads + 150, perRow, size, wide: size + 8, high: size + 24});
+      this.ends[`layers.${layer}.attn`] = u + heads + 118;
+      this.ends[`layers.${layer}.ff`] = u += heads + 150;
+    }
+    this.pitch = (this.breadth - 12) / this.lanes;
+    // Words stand upright where slanted ones would stick out beyond the last lane.
+    this.upright = this.longest * 0.47 > this.pitch / 2;
+    this.first = 6 + this.pitch / 2;
+    this.ends.pool = u + 104;
+    /** Where the text's vector is. */
+    this.vector = u + 96;
+    this.length = u + 134 + bars * 34 + 6;
+  }
+
+  goRight(layers, H, {room, bars, told}) {
+    const {width, large, lanes: N} = this;
+    this.length = width;
+    let u = this.ends.positions;
+    const right = Math.max(190, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
+    const wide = (width - u - right - pooling) / layers;
+    const legible = Math.max(190, N * LEAST_PITCH), easy = Math.max(190, N * EASY_PITCH);
+    const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide - 8, room)
+      : fewHeads(H, wide - 12, {least: room - 38 - legible, most: room - 38 - easy, told});
+    const top = 30 + Math.ceil(H / perRow) * high + 8;
+    const tall = Math.max(legible, Math.min(N * 44 * large, room - top));
+    this.breadth = top + Math.max(tall, bars * 34 * large - top + 40) + 8;
+    this.pitch = Math.min(44 * large, (this.breadth - top - 8) / N);
+    this.first = top + (this.breadth - top - 8 - this.pitch * N) / 2 + this.pitch / 2;
+    for (let layer = 0; layer < layers; layer++) {
+      this.zones.push({start: u, from: u + wide * 0.04, to: u + wide * 0.74, end: u + wide, perRow, size, wide: column, high});
+      this.ends[`layers.${layer}.attn`] = u + wide * 0.77;
+      this.ends[`layers.${layer}.ff`] = u += wide;
+    }
+    this.vector = u + pooling * 0.82;
+    this.ends.pool = u + pooling;
+  }
+
+  barsAt(n) {
+    if (this.vertical) return {pitch: 34, top: this.ends.pool + 26, left: 4, wide: this.width - 8};
+    const pitch = Math.min(58, Math.max(34, (this.breadth - 30) / Math.max(n, 5))), left = this.ends.pool + 26;
+    const top = Math.max(24, Math.min(this.middle - (n * pitch) / 2, this.breadth - n * pitch - 4));
+    return {pitch, top, left, wide: this.length - left - 2};
+  }
+
+  /** Where the last layer ends. */
+  get layersEnd() {
+    return this.ends[`layers.${this.zones.length - 1}.ff`];
+  }
+
+  /** A lane's place across the flow. */
+  v(lane) {
+    return this.first + lane * this.pitch;
+  }
+
+  /** A point of SVG. */
+  point(u, v) {
+    return this.vertical ? `${v.toFixed(1)},${u.toFixed(1)}` : `${u.toFixed(1)},${v.toFixed(1)}`;
+  }
+
+  /** What lies `wide` along the flow and `high` across it, as x, y, width and height. */
+  box(u, v, wide, high) {
+    return this.vertical ? [v, u, high, wide] : [u, v, wide, high];
+  }
+}
+
+/** How the maps of a layer's heads stand above its lanes, each with its number below; `least` and `most` are the heights
+ * that are left for them by lanes as close as they may be, and by lanes with some room. */
+function fewHeads(H, wide, {least, most, told}) {
+  const fit = Math.max(1, Math.min(H, Math.floor(wide / LEAST_COLUMN)));
+  const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // rows of the same length
+  // They share the width of the layer where their stories have room.
+  const roomy = told && wide / perRow >= LEAST_FOR_STORY;
+  const label = roomy ? 40 : 24;
+  const high = Math.max(LOWEST_MAP, Math.min(LOW_MAP, least / rows - label), most / rows - label);
+  const size = Math.min(H > 4 ? HIGH_MAP_OF_MANY : HIGH_MAP, wide / perRow - 9, high);
+  return {perRow, size, column: roomy ? Math.min(190, wide / perRow) : size + 8, high: size + label};
+}
+
+/** The same for so many heads that their numbers have no room: the largest maps that take up a quarter of the height. */
+function manyHeads(H, wide, room) {
+  for (let perRow = 1; ; perRow++) {
+    const size = Math.min(40, wide / perRow - 4), high = size + 4;
+    const isLast = perRow === H || wide / (perRow + 1) - 4 < LEAST_MAP;
+    if (isLast || Math.ceil(H / perRow) * high <= 0.26 * room) return {perRow, size, column: size + 4, high};
+  }
+}
