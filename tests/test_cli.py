@@ -9,12 +9,17 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from tests.conftest import make_checkpoint
 from txcls import cli
 from txcls.checkpoint import load_checkpoint
+from txcls.data.datasets import open_dataset
 
 QUICK = [
     "--set",
@@ -367,6 +372,32 @@ def test_a_table_of_ones_own_is_learned(run, tmp_path: Path) -> None:  # type: i
     ran = run("train", "sample", "--set", "data.dataset=table", "--data", "mine.csv", "--out", "mine", *QUICK)
     assert ran.code == 0, ran.err
     assert run("predict", "mine", "good nice", "--json").objects[0]["label"] in ("up", "down")
+
+
+def test_a_linear_model_is_compared_on_the_test_rows_and_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    subjects = ("cooking", "health", "money", "sport", "technology", "travel")
+    made = make_checkpoint(tmp_path / "tiny", classes=subjects)
+    dataset = open_dataset(made.config.data)
+    train, test = dataset.load("train"), dataset.load("test")
+    assert train.classes == test.classes == subjects
+    peer = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC(random_state=0))
+    right = peer.fit(train.texts, train.labels).predict(test.texts) == np.array(test.labels)
+    ran = run("evaluate", "tiny", "--linear", "--write", "--json")
+    assert ran.code == 0, ran.err
+    [found] = ran.objects
+    compared = found["comparison"]
+    assert isinstance(compared, dict) and compared["n_training"] == len(train.texts)
+    assert compared["linear"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-6)
+    [plain] = run("evaluate", "tiny", "--json").objects
+    assert compared["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
+    assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == compared
+    card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+    assert f"| TF-IDF of words and pairs + linear SVM | {right.mean():.1%} (" in card
+    assert "The test rows were read by `evaluate` alone" in card
+    assert f"{right.mean():.1%}" in run("evaluate", "tiny", "--linear").out
+    assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
+    again = run("evaluate", "tiny", "--write")
+    assert again.code == 0, "figures of a data set's test rows may be measured again"
 
 
 def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -223,7 +223,7 @@ class Classifier(Predictor):
 
     @property
     def comparison(self) -> Comparison | None:
-        """How it did beside a linear SVM on the test rows held out when it was trained; None if it was not compared."""
+        """How it did beside a linear SVM on its test rows; None if it was not compared."""
         found = self.checkpoint.metrics.get("comparison")
         return None if found is None else Comparison.from_dict(found)
 

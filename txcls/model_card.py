@@ -128,7 +128,7 @@ def _classifier_lines(
         f"A Transformer classifier trained from scratch with txcls into {len(classes)} classes: {', '.join(classes)}.",
         "",
         *_data_lines(data, ("title", "note", "terms"), counted="rows"),
-        _how_rows_were_used(config, data, compared="comparison" in metrics),
+        _how_rows_were_used(config, data, held_out=config.data.dataset == "table" and "comparison" in metrics),
         "",
         "## Results",
         "",
@@ -196,8 +196,8 @@ def _validation_rows(config: RunConfig, data: Mapping[str, Any]) -> str:
     return f"Validation rows are {share} (split seed {config.data.split_seed})."
 
 
-def _how_rows_were_used(config: RunConfig, data: Mapping[str, Any], *, compared: bool) -> str:
-    if compared:
+def _how_rows_were_used(config: RunConfig, data: Mapping[str, Any], *, held_out: bool) -> str:
+    if held_out:
         return "The calibration was fitted on the validation rows; the test rows were read once, after training."
     return (
         f"{_validation_rows(config, data)} The test rows were read by `evaluate` alone. Weights, calibration and "

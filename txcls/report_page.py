@@ -100,7 +100,7 @@ def _headline(report: Report) -> str:
     found = f'<p>On {_text(report.rows_are)}.</p><div class="figures">{blocks}</div>'
     if report.comparison:
         compared = Comparison.from_dict(report.comparison)
-        found += _table(("on the rows held out", "accuracy", "macro-F1"), compared.table)
+        found += _table(("on the test rows", "accuracy", "macro-F1"), compared.table)
         found += f"<p>{_text(compared.verdict)}</p>"
     return found
 

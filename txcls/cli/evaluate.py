@@ -40,6 +40,9 @@ def evaluate(
         int | None,
         typer.Option("--explanations", metavar="N", min=1, help="Instead, compare attributions on N test texts."),
     ] = None,
+    linear: Annotated[
+        bool, typer.Option("--linear", help="Instead, compare with TF-IDF and a linear SVM fitted to the other rows.")
+    ] = False,
     device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,14 +50,17 @@ def evaluate(
     from txcls import evaluation as measuring
     from txcls.checkpoint import load_checkpoint, save_checkpoint
 
+    if (heads or linear or explanations is not None) and split != "test":
+        raise DataError(f"got --split {split}; --heads, --linear and --explanations are measured on test rows")
+    if linear:
+        _evaluate_linear(checkpoint, data=data, write=write, device=device, as_json=as_json)
     if heads or explanations is not None:
-        _evaluate_parts(
-            checkpoint, heads=heads, explanations=explanations, split=split, data=data, write=write, as_json=as_json
-        )
+        _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
+    if heads or linear or explanations is not None:
         return
     loaded = load_checkpoint(checkpoint)
     own = _own_rows(loaded, split=split, data=data)
-    if own is not None and write and "comparison" in loaded.metrics:
+    if own is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
         raise DataError("--write: it would replace the figures of the rows held out from training; leave it out")
     evaluation = _evaluated(loaded, own, split=split, data=data, device=device)
     if write:
@@ -202,12 +208,31 @@ def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
         )
 
 
+def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device: str | None, as_json: bool) -> None:
+    """`--linear`: the usual baseline on the same test rows."""
+    from rich.text import Text
+
+    from txcls.checkpoint import load_checkpoint, save_checkpoint
+    from txcls.cli.train_own import comparison_table
+    from txcls.peer import compare_with_linear, with_comparison
+
+    loaded = load_checkpoint(checkpoint)
+    found = compare_with_linear(loaded, data_path=data, device=device, on_stage=note)
+    if write:
+        save_checkpoint(with_comparison(loaded, found))
+    if as_json:
+        print_json({"checkpoint": loaded.name, "comparison": found.to_dict()})
+        return
+    out = console()
+    out.print(comparison_table(found))
+    out.print(Text(shown(found.verdict, limit=500)))
+
+
 def _evaluate_parts(
     checkpoint: str,
     *,
     heads: bool,
     explanations: int | None,
-    split: str,
     data: Path | None,
     write: bool,
     as_json: bool,
@@ -216,8 +241,6 @@ def _evaluate_parts(
     from txcls.checkpoint import save_checkpoint
     from txcls.predictor import Predictor
 
-    if split != "test":
-        raise DataError(f"got --split {split}; --heads and --explanations are measured on test rows")
     classifier = Predictor.load(checkpoint)
     measured = classifier.checkpoint
     if heads:

@@ -169,7 +169,7 @@ def comparison_table(comparison: "Comparison") -> Any:
     """A table with a row for each: majority guess, linear SVM, Transformer, and the difference of the last two."""
     from rich.table import Table
 
-    table = Table(title=f"{comparison.n:,} test rows held out from training, with 95 % intervals")
+    table = Table(title=f"{comparison.n:,} test rows, with 95 % intervals")
     table.add_column("")
     for heading in ("accuracy", "macro-F1"):
         table.add_column(heading, justify="right")

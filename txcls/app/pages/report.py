@@ -172,7 +172,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         from txcls.baseline import Comparison
 
         found = Comparison.from_dict(comparison)
-        lines = ["| on the rows held out | accuracy | macro-F1 |", "|---|---|---|"]
+        lines = ["| on the test rows | accuracy | macro-F1 |", "|---|---|---|"]
         lines += [f"| {name} | {accuracy} | {f1} |" for name, accuracy, f1 in found.table]
         st.markdown("\n".join(lines))
         st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals.")
