@@ -5,7 +5,7 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app import compute, layout, lesson
+from txcls.app import layout, lesson, sharing
 from txcls.app.components.page_keys import keep_page_keys
 from txcls.app.components.phone_menu import close_menu_on_phones
 from txcls.app.components.scrollers import scroll_by_keyboard
@@ -26,7 +26,7 @@ st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, l
 scroll_by_keyboard()
 close_menu_on_phones(page.title)
 keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
-compute.import_what_computes()  # pages import parts of it themselves, which two threads must not do at once
+sharing.import_what_computes()  # pages import parts of it themselves, which two threads must not do at once
 try:
     lesson.arrive(next(one for one in MENU if one.title == page.title))
     page.run()

@@ -10,7 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.app import compute, limits
+from txcls.app import limits, sharing
 from txcls.checkpoint import save_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.inspection.ablation import ablate_on_rows, measure_means, with_heads
@@ -37,7 +37,7 @@ def _installed_packages_are_scanned_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", os.fspath(tiny_checkpoints))
-    compute.kept().clear()
+    sharing.kept().clear()
 
 
 @pytest.fixture

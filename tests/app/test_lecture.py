@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import charts_of, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, slow_but
-from txcls.app import lecture
+from txcls.app import lecture, loading
 from txcls.app.lecture import LEAST_FONT_PX, STEPS, step_part
 from txcls.app.pages import PAGES
 
@@ -125,7 +125,7 @@ def test_every_step_is_a_part_of_the_map(tiny_checkpoints: object) -> None:
     from txcls.app import compute
 
     for name in (PLAIN, LEARNED, PAIRS):
-        for step in compute.walk(compute.source(name), TEXT).steps:
+        for step in compute.walk(loading.source(name), TEXT).steps:
             assert step.layer is not None or step.name in STEPS, step.name
 
 

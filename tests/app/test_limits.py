@@ -14,7 +14,7 @@ import pytest
 from tests.app.drawn import figures_of, open_page, words_of
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app import compute, limits
+from txcls.app import compute, limits, loading, sharing
 from txcls.app.cache import Cache
 from txcls.app.turns import Turns
 from txcls.errors import ConfigError
@@ -66,8 +66,8 @@ def test_a_limit_that_is_no_number_is_refused_by_name(value: str, monkeypatch: p
 
 def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Cache(400_000, seconds=60)
-    monkeypatch.setattr(compute, "kept", lambda: cache)
-    source = compute.source(PLAIN)
+    monkeypatch.setattr(sharing, "kept", lambda: cache)
+    source = loading.source(PLAIN)
     sizes = []
     for n in range(60):
         compute.patterns(source, f"the bank raised its rates {n} times")
@@ -98,7 +98,7 @@ def held(turns: Turns, n: int) -> Iterator[None]:
 
 def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(most_waiting=2)
-    monkeypatch.setattr(compute, "turns", lambda: turns)
+    monkeypatch.setattr(sharing, "turns", lambda: turns)
     with held(turns, 3):
         app = open_page("explanation", text="banks signed a deal")
         assert "2 computations are already waiting" in words_of(app)
@@ -114,8 +114,8 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
         if end.is_set():
             raise KeyboardInterrupt
 
-    source = compute.source(PLAIN)
-    compute.classifier(source)
+    source = loading.source(PLAIN)
+    loading.classifier(source)
     from txcls.inspection.attribution import explain
     from txcls.pause import pausing
 
@@ -126,7 +126,7 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
         wait(0)
 
     with pytest.raises(KeyboardInterrupt), pausing(step):
-        explain(compute.classifier(source), "the bank raised its rates again")
+        explain(loading.classifier(source), "the bank raised its rates again")
     assert len(steps) == 2
 
 

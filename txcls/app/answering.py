@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from txcls.app import compute, layout, lecture, report_builder
+from txcls.app import compute, layout, lecture, loading, report_builder
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
 from txcls.wording import percentage
@@ -20,7 +20,7 @@ class Waiting:
 
     def __init__(self, page: layout.Page, *, height: int) -> None:
         self._slot = st.empty()
-        if not compute.is_loaded(page.source):
+        if not loading.is_loaded(page.source):
             self._slot.skeleton(height)
 
     def over(self) -> None:
@@ -92,12 +92,12 @@ def say_unknown(prediction: "Prediction") -> None:
 def load(page: layout.Page) -> "Predictor":
     """Load the page's classifier and draw the line about it; if it cannot be loaded, show why and end the run."""
     try:
-        classifier = compute.classifier(page.source)
+        classifier = loading.classifier(page.source)
     except TxclsError as error:
         layout.stop_with(error)
     if not lecture.is_on():
         page.facts.html(layout.facts_html(facts(classifier)))
-    if compute.summary(page.view.checkpoint).dataset == "who_won":
+    if loading.summary(page.view.checkpoint).dataset == "who_won":
         report_builder.offer_known_words(
             page.unknown, classifier, page.view.text, f"{layout.TEXT_BOX}_{page.info.name}"
         )
@@ -108,7 +108,7 @@ def facts(classifier: "Predictor") -> str:
     """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
     checkpoint = classifier.checkpoint
     parts = [f"<b>{html.escape(classifier.name)}</b>"]
-    if checkpoint.config.title and len(compute.names()) < 2:
+    if checkpoint.config.title and len(loading.names()) < 2:
         parts.append(html.escape(checkpoint.config.title))
     for split in ("test", "validation"):
         if split in checkpoint.metrics:

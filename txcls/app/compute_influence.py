@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.app import compute, compute_report
-from txcls.app.compute import Source, shared
+from txcls.app import compute, compute_report, loading, sharing
+from txcls.app.sharing import Source, shared
 
 if TYPE_CHECKING:
     from txcls.inspection.principal_components import PooledTexts
@@ -48,7 +48,7 @@ def _some_training_texts(source: Source) -> _TrainingTexts:
     from txcls.report import some_rows
 
     rows = compute_report.training_rows(source)
-    few, encoder = some_rows(rows, most=MOST_ROWS), compute.classifier(source).encoder
+    few, encoder = some_rows(rows, most=MOST_ROWS), loading.classifier(source).encoder
     kept = [n for n, text in enumerate(few.texts) if encoder.encode(text).has_words]
     names = tuple(few.classes[few.labels[n]] for n in kept)
     return _TrainingTexts(tuple(few.texts[n] for n in kept), names, len(rows))
@@ -58,7 +58,7 @@ def _some_training_texts(source: Source) -> _TrainingTexts:
 def _pooled_training_texts(source: Source) -> "PooledTexts":
     from txcls.inspection.principal_components import pool_texts
 
-    return pool_texts(compute.classifier(source), _some_training_texts(source).texts)
+    return pool_texts(loading.classifier(source), _some_training_texts(source).texts)
 
 
 def nearest(source: Source, text: str, *, n: int = N_ROWS) -> tuple[list[NearRow], int, int]:
@@ -103,7 +103,7 @@ def taught(*, on_share: OnStep) -> Taught:
 
 def is_taught() -> bool:
     """Whether these models are in the cache."""
-    return ("models_of_the_sample", (N_TRAININGS,), ()) in compute.kept()
+    return ("models_of_the_sample", (N_TRAININGS,), ()) in sharing.kept()
 
 
 def _learned(lesson: "Lesson", without: tuple[int, ...], *, on_share: OnStep) -> "tuple[TextClassifier, ...]":

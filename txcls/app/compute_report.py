@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from txcls.app import compute, own
-from txcls.app.compute import Source, shared
+from txcls.app import loading, own, sharing
 from txcls.app.jobs.own_files import KeptRows, read_table
 from txcls.app.limits import limits
+from txcls.app.sharing import Source, shared
 from txcls.errors import DataError
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def _size_of_report(found: "Report") -> int:
 
 def stored(source: Source) -> "Report":
     """What the checkpoint's own files hold."""
-    compute.import_what_computes()
+    sharing.import_what_computes()
     from txcls.report import stored_report
 
-    return stored_report(compute.classifier(source).checkpoint)
+    return stored_report(loading.classifier(source).checkpoint)
 
 
 def on_test_rows(source: Source, *, on_rows: OnRows) -> "Report":
@@ -50,18 +50,18 @@ def on_test_rows(source: Source, *, on_rows: OnRows) -> "Report":
     def report_on_test_rows(source: Source, most: int) -> "Report":
         from txcls.report import report_on, some_rows
 
-        rows = compute.test_texts(source).rows
+        rows = loading.test_texts(source).rows
         few = some_rows(rows, most=most)
         what = f"{len(few):,} test rows"
         if len(few) < len(rows):
             what = f"{len(few):,} of the {len(rows):,} test rows, drawn at random"
-        return report_on(compute.classifier(source), few, rows_are=what, without_order=False, on_rows=on_rows)
+        return report_on(loading.classifier(source), few, rows_are=what, without_order=False, on_rows=on_rows)
 
     return report_on_test_rows(source, _most(source))
 
 
 def _most(source: Source) -> int:
-    return MOST_OWN_ROWS if compute.has_kept_rows(source) else MOST_ROWS
+    return MOST_OWN_ROWS if loading.has_kept_rows(source) else MOST_ROWS
 
 
 def places(source: Source) -> list[int]:
@@ -93,11 +93,11 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
     Raises:
         DataError: it cannot be read, has too many rows, or none whose label the classifier knows.
     """
-    with compute.my_turn():
+    with sharing.my_turn():
         from txcls.evaluation_file import rows_of_file
         from txcls.report import report_on, some_rows
 
-        ready = compute.classifier(source)
+        ready = loading.classifier(source)
         ending = (
             "".join(Path(name.lower()).suffixes[-2:]) if name.lower().endswith(".gz") else Path(name.lower()).suffix
         )
@@ -128,8 +128,8 @@ def why_no_rows(source: Source) -> str:
     """Why there are no test rows here, and what is therefore not shown; "" if there are."""
     from txcls.data.datasets import dataset_names, is_available
 
-    dataset = compute.summary(source.name).dataset
-    if compute.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
+    dataset = loading.summary(source.name).dataset
+    if loading.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
     how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
     return (
@@ -146,9 +146,9 @@ def training_rows(source: Source) -> "LabelledTexts":
 
     if (kept := own.kept_rows(source.name)) is not None:
         return _labelled(source, kept, kept.learned)
-    if compute.summary(source.name).dataset == OWN_TABLE:
+    if loading.summary(source.name).dataset == OWN_TABLE:
         raise DataError("They are not on this server: a classifier that was opened from a zip comes without its rows.")
-    config = compute.classifier(source).checkpoint.config.data
+    config = loading.classifier(source).checkpoint.config.data
     return training_and_validation(open_dataset(config), config)[0]
 
 
@@ -156,7 +156,7 @@ def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> "LabelledT
     """Kept rows in the classifier's classes."""
     from txcls.data.types import LabelledTexts
 
-    classes = compute.classifier(source).classes
+    classes = loading.classifier(source).classes
     index = {name: number for number, name in enumerate(classes)}
     known = [row for row in rows if kept.labels[row] in index]
     return LabelledTexts([kept.texts[row] for row in known], [index[kept.labels[row]] for row in known], classes)
@@ -178,7 +178,7 @@ def suspects(answers: "Answers", *, has_learned: bool, on_fold: OnRows) -> "list
     Raises:
         DataError: there are too few rows, or only one class.
     """
-    with compute.my_turn():
+    with sharing.my_turn():
         from txcls.report import held_out_probabilities, suspect_rows
 
         own = None if has_learned else answers.probabilities
@@ -220,10 +220,10 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     kept = own.kept_rows(source.name)
     if kept is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
-    with compute.my_turn():
+    with sharing.my_turn():
         from txcls.report import chosen_rows, held_out_probabilities, suspect_rows
 
-        classes = set(compute.classifier(source).classes)
+        classes = set(loading.classifier(source).classes)
         known = [row for row, label in enumerate(kept.labels) if label in classes]
         looked_at = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
         rows = _labelled(source, kept, looked_at)

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import compute, lecture, pages, state
+from txcls.app import lecture, loading, pages, state
 from txcls.data.examples import REPORTS
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def offer_where_heads_matter(
         shown: layer and head of each head that the visitor looks at.
         there: the page that the link opens.
     """
-    if classifier.name == HEADS_MATTER or HEADS_MATTER not in compute.names():
+    if classifier.name == HEADS_MATTER or HEADS_MATTER not in loading.names():
         return
     idle = idle_heads(classifier, shown)
     if not idle:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import compute, lecture, lesson_panel, report_builder, share, state
+from txcls.app import lecture, lesson_panel, loading, report_builder, share, sharing, state
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.markdown import plain
 from txcls.app.pages import PAGES, PageInfo
@@ -46,7 +46,7 @@ class Page(Opened):
     """The same for a classifier: its cache key, and the placeholders for the line about it, for its answer, and for the
     words that it does not know."""
 
-    source: compute.Source
+    source: sharing.Source
     facts: DeltaGenerator
     answer: DeltaGenerator
     unknown: DeltaGenerator
@@ -67,7 +67,7 @@ def open_page(
     A page that `asks` for no text has no box; it carries the text to the next page.
     Without any checkpoint, it says how to train one and ends the run.
     """
-    names = compute.names()
+    names = loading.names()
     view, text_box = _begin(info, names, questions or {})
     if not names:
         _say_left_out()
@@ -83,13 +83,13 @@ def open_page(
             others = [other for other in names if other != view.checkpoint]
             picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
     try:
-        source = compute.source(view.checkpoint)
+        source = loading.source(view.checkpoint)
     except TxclsError as error:
         stop_with(error)
     facts = line.empty()
-    if not compute.is_loaded(source) and not lecture.is_on():
+    if not loading.is_loaded(source) and not lecture.is_on():
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
-    dataset = compute.summary(view.checkpoint).dataset
+    dataset = loading.summary(view.checkpoint).dataset
     if asks:
         answer, unknown = _ask(view, text_box, dataset, box_height=box_height, examples=examples)
     else:
@@ -100,14 +100,14 @@ def open_page(
 
 def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
-    view, text_box = _begin(info, compute.names(), {})
+    view, text_box = _begin(info, loading.names(), {})
     _ask(view, text_box, dataset, box_height=84, examples="menu")
     return Opened(info, view)
 
 
 def open_plain_page(info: PageInfo) -> Opened:
     """Draw the heading of a page without a text box and a model of its own; the view is carried to the next page."""
-    view, _ = _begin(info, compute.names(), {})
+    view, _ = _begin(info, loading.names(), {})
     _say_notes(view)
     return Opened(info, view)
 
@@ -122,7 +122,7 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
     view = state.current_view(names, text_box=text_box, first_text=_first_text)
-    question = questions.get(compute.summary(view.checkpoint).dataset, info.question)
+    question = questions.get(loading.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
     lesson_panel.draw()
     if not lecture.is_on():
@@ -141,7 +141,7 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
 
 def _first_text(checkpoint: str) -> str:
     """The text that a checkpoint opens with."""
-    return compute.examples(checkpoint)[0].text
+    return loading.examples(checkpoint)[0].text
 
 
 def _checkpoint_changed(text_box: str) -> None:
@@ -152,7 +152,7 @@ def _checkpoint_changed(text_box: str) -> None:
 def change_checkpoint(name: str, text_box: str) -> None:
     """Change to a checkpoint; an example of the one before gives way to one of its own. For callbacks."""
     view = state.shown_view()
-    before, now = (compute.examples(one) for one in (view.checkpoint, name))
+    before, now = (loading.examples(one) for one in (view.checkpoint, name))
     state.change_view(checkpoint=name)
     if before != now and view.text in {example.text for example in before}:
         state.put_text(now[0].text, text_box)
@@ -211,7 +211,7 @@ def _ask(
         vertical_alignment="center",
         gap="xsmall" if examples == "buttons" else "medium",
     )
-    offered = compute.examples(view.checkpoint) if compute.summary(view.checkpoint).dataset == dataset else ()
+    offered = loading.examples(view.checkpoint) if loading.summary(view.checkpoint).dataset == dataset else ()
     offered = offered or examples_for(dataset)
     if examples == "buttons":
         for example in offered:
@@ -252,14 +252,14 @@ def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] 
     submit_while_typing(TEXT_BOX, text=page.view.text)
     layers = None
     lesson_panel.draw_answer()
-    if isinstance(page, Page) and compute.is_loaded(page.source):
-        layers = compute.classifier(page.source).checkpoint.config.model.n_layers
+    if isinstance(page, Page) and loading.is_loaded(page.source):
+        layers = loading.classifier(page.source).checkpoint.config.model.n_layers
     lecture.end(layers=layers, at=at)
 
 
 def _say_left_out() -> None:
     """A line about each checkpoint that cannot be read."""
-    for name, why in compute.listing().left_out.items():
+    for name, why in loading.listing().left_out.items():
         st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
 
 
@@ -294,7 +294,7 @@ def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
 
 def _describe(name: str) -> str:
     """A checkpoint as an option of the picker: name, title, number of classes, accuracy or perplexity."""
-    known = compute.summary(name)
+    known = loading.summary(name)
     parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
     if known.accuracy is not None:
         parts.append(percentage(known.accuracy))

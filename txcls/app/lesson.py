@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.address import params_from_view, view_from_params
-from txcls.app import compute, pages, state
+from txcls.app import compute, loading, pages, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.format import Step
@@ -156,7 +156,7 @@ def _begin(place: Place) -> None:
 
 
 def _anchor(place: Place, away: dict[str, str]) -> None:
-    view, _ = view_from_params(place.step.params, checkpoints=compute.names())
+    view, _ = view_from_params(place.step.params, checkpoints=loading.names())
     state.anchor_to(state.Anchor({**place.params, **away}, params_from_view(view)))
 
 
@@ -240,8 +240,8 @@ def bring_back() -> None:
 def solved(place: Place) -> Solved:
     """The step with everything measured; TxclsError if something cannot be."""
     lesson = place.lesson
-    names = sorted({place.step.checkpoint} & set(compute.names()))
-    sources = tuple(compute.source(name) for name in names)
+    names = sorted({place.step.checkpoint} & set(loading.names()))
+    sources = tuple(loading.source(name) for name in names)
     return compute.solved_step(place.name, place.language, place.at, lesson.version, sources)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from txcls.app import compute, compute_report, layout, own, pages, report_rows, state, waiting
+from txcls.app import compute_report, layout, loading, own, pages, report_rows, state, waiting
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import visible
@@ -42,7 +42,7 @@ class _Doubted:
 def draw(opened: layout.Page, answers: "Answers", of_table: "TableReport | None") -> None:
     """Of a visitor's own classifier all rows of the table that it was made of; else the rows that were answered."""
     st.subheader("Rows whose label looks wrong", anchor=False)
-    if of_table is None and compute.has_kept_rows(opened.source):
+    if of_table is None and loading.has_kept_rows(opened.source):
         _of_own_rows(opened)
     else:
         n_learned = 0 if of_table is None else of_table.n_learned

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import compute, layout, own, pages, state, table_html, waiting
+from txcls.app import layout, loading, own, pages, state, table_html, waiting
 from txcls.app.charts import chart
 from txcls.app.jobs import files
 from txcls.app.jobs.running import JobState
@@ -151,19 +151,19 @@ def mine(opened: layout.Opened) -> None:
     from txcls.archive import pack
     from txcls.web.page import unsupported
 
-    for name in compute.own_names():
-        bare, known = name.removeprefix(own.PREFIX), compute.summary(name)
+    for name in loading.own_names():
+        bare, known = name.removeprefix(own.PREFIX), loading.summary(name)
         score = "" if known.accuracy is None else f" · {percentage(known.accuracy)} right on its test rows"
         st.markdown(f"**{plain(name)}** · {known.n_classes:,} classes{score}")
-        first = next(iter(compute.examples(name)), None)
+        first = next(iter(loading.examples(name)), None)
         text = first.text if first else opened.view.text
         params = state.link_params(state.View(checkpoint=name, mode=opened.view.mode, text=text))
         with st.container(horizontal=True, gap="small"):
             for page in LINKS:
                 st.page_link(page.path, label=f"{page.title} →", query_params=params)
         try:
-            source = compute.source(name)
-            classifier = compute.classifier(source)
+            source = loading.source(name)
+            classifier = loading.classifier(source)
         except TxclsError as error:
             st.error(plain(str(error)))
             continue
@@ -180,7 +180,7 @@ def mine(opened: layout.Opened) -> None:
             if not unsupported(classifier.checkpoint):
                 st.download_button(
                     f"Download a page without a server · {bare}.html",
-                    partial(compute.exported_page, source),
+                    partial(loading.exported_page, source),
                     file_name=f"{bare}.html",
                     mime="text/html",
                     key=f"page_{bare}",

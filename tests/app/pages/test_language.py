@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
-from txcls.app import compute
+from txcls.app import loading
 from txcls.generation import Sampling, generate
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
 
@@ -27,7 +27,7 @@ def strips_of(app: AppTest) -> list[list[dict[str, object]]]:
 
 def model(name: str):  # type: ignore[no-untyped-def]
     objective = "masked" if name == FILLS else "causal"
-    return compute.language(compute.source(name), objective).model  # type: ignore[arg-type]
+    return loading.language(loading.source(name), objective).model  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from tests.app.drawn import chart, charts_of, open_page, words_of
 from tests.app.test_charts import described
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from txcls.app import compute, compute_influence, compute_report
+from txcls.app import compute_influence, compute_report, loading
 from txcls.data import datasets
 from txcls.data.datasets import Dataset
 from txcls.data.types import DatasetInfo, LabelledTexts
@@ -28,8 +28,8 @@ QUIET = {"on_rows": lambda done, total: None}
 @pytest.fixture
 def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """`ROWS` as the test rows and the training rows of every checkpoint."""
-    found = compute.TestTexts(Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",)), ROWS, ())
-    monkeypatch.setattr(compute, "test_texts", lambda source: found)
+    found = loading.TestTexts(Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",)), ROWS, ())
+    monkeypatch.setattr(loading, "test_texts", lambda source: found)
     monkeypatch.setattr(compute_report, "training_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "why_no_rows", lambda source: "")
 
@@ -62,7 +62,7 @@ def mistakes(app: AppTest) -> list[str]:
 
 def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    expected = answer_rows(compute.classifier(compute.source(PLAIN)), ROWS).mistakes()
+    expected = answer_rows(loading.classifier(loading.source(PLAIN)), ROWS).mistakes()
     assert mistakes(app) == [one.text for one in expected]
     app.session_state["_report_open"] = expected[1].text  # what a click on the row puts there
     app.run()
@@ -91,7 +91,7 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_suspects").click().run()
     assert not app.exception
-    answers = compute_report.on_test_rows(compute.source(PLAIN), **QUIET).answers
+    answers = compute_report.on_test_rows(loading.source(PLAIN), **QUIET).answers
     assert answers is not None
     found = compute_report.suspects(answers, has_learned=False, on_fold=lambda done, total: None)
     said = words_of(app)
@@ -103,7 +103,7 @@ def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
     csv.writer(table).writerows(
         [("text", "label"), *((text, CLASSES[n % 4].lower()) for n, text in enumerate(TEXTS)), ("more", "Weather")]
     )
-    measured = compute_report.on_own_table(compute.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
+    measured = compute_report.on_own_table(loading.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
     found, notes = measured.report, measured.notes
     assert found.answers is not None and len(found.answers) == len(TEXTS)
     assert found.rows_are == "8 rows of mine.csv"
@@ -113,11 +113,11 @@ def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
 def test_a_table_of_other_classes_is_refused_in_a_sentence() -> None:
     data = b"text,label\nrain soon,wet\nsun now,dry\nrain again,wet\n"
     with pytest.raises(DataError, match="none of its labels"):
-        compute_report.on_own_table(compute.source(PLAIN), "mine.csv", data, **QUIET)
+        compute_report.on_own_table(loading.source(PLAIN), "mine.csv", data, **QUIET)
 
 
 def test_nearest_training_rows_begin_with_the_text_itself(rows_here: None) -> None:
-    found, among, total = compute_influence.nearest(compute.source(PLAIN), ROWS.texts[3])
+    found, among, total = compute_influence.nearest(loading.source(PLAIN), ROWS.texts[3])
     assert (among, total) == (40, 40)
     assert found[0].cosine == pytest.approx(1, abs=1e-3)
     assert found[0].text in (ROWS.texts[3], *ROWS.texts[3::8])  # numbers are unknown words to it

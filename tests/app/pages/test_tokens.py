@@ -30,10 +30,10 @@ def test_a_checkpoint_without_cleaning_says_so() -> None:
 
 
 def test_ids_and_places_are_those_of_the_encoder() -> None:
-    from txcls.app import compute
+    from txcls.app import loading
 
     app = open_tokens(text="The bank zyzzyva")
-    encoding = compute.classifier(compute.source(PLAIN)).encoder.encode("The bank zyzzyva")
+    encoding = loading.classifier(loading.source(PLAIN)).encoder.encode("The bank zyzzyva")
     shown = html_of(app)
     for token in encoding.tokens:
         assert f"<i>{token.id}</i><small>{token.start}–{token.end}</small>" in shown

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, pages, state
+from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, loading, pages, state
 from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.figures import minus, number_map, visible
@@ -68,7 +68,7 @@ def _without(opened: layout.Page, classifier: "Predictor") -> None:
         "this command measures them once and saves the result with the checkpoint:"
     )
     st.code(f"python -m txcls evaluate {classifier.name} --heads --write", language=None)
-    others = [name for name in compute.names() if compute.summary(name).has_atlas]
+    others = [name for name in loading.names() if loading.summary(name).has_atlas]
     if others:
         st.markdown("These checkpoints have a head atlas:")
         with st.container(horizontal=True, gap="medium"):

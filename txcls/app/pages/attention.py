@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, model_parts, pages, state
+from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, loading, model_parts, pages, state
 from txcls.app.charts import chart, window
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
@@ -226,7 +226,7 @@ def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None
     view = opened.view
     st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
     try:
-        other = compute.patterns(compute.source(view.versus), view.text)
+        other = compute.patterns(loading.source(view.versus), view.text)
     except TxclsError as error:
         st.warning(plain(str(error)))
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, own, pages, table_html, uploads, waiting
+from txcls.app import answering, layout, lecture, loading, own, pages, sharing, table_html, uploads, waiting
 from txcls.app.charts import chart
 from txcls.app.jobs import running
 from txcls.app.limits import limits
@@ -112,7 +112,7 @@ def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobSta
         waiting.watch("batch", _progress, key="watch_batch")
         return
     waiting.failure(batch)
-    n_classes = compute.summary(opened.view.checkpoint).n_classes
+    n_classes = loading.summary(opened.view.checkpoint).n_classes
     most = max(1, min(n_classes, MOST_K))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.session_state.setdefault("batch_k", 3)
@@ -139,7 +139,7 @@ def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobSta
     )
 
 
-def _start(source: compute.Source, spec: dict[str, Any], k: int, safe: bool) -> None:
+def _start(source: sharing.Source, spec: dict[str, Any], k: int, safe: bool) -> None:
     waiting.start(
         "batch",
         {

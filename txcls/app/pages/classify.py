@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, model_parts, pages, state, token_html
+from txcls.app import answering, compute, layout, lecture, loading, model_parts, pages, sharing, state, token_html
 from txcls.app.charts import chart, has_long_names
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
@@ -97,7 +97,7 @@ def _picture(opened: layout.Page, classifier: "Predictor") -> None:
     heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
     machine(
         f"{opened.source.name} {opened.source.state}",
-        partial(compute.packed_classifier, opened.source),
+        partial(loading.packed_classifier, opened.source),
         text=opened.view.text,
         box=f"{layout.TEXT_BOX}_{opened.info.name}",
         off=heads,
@@ -136,8 +136,8 @@ def _two(opened: layout.Page) -> "Predictor":
         answering.invite("the predictions of both checkpoints appear here as you type.")
     waiting = answering.Waiting(opened, height=380)
     try:
-        source = compute.source(opened.view.versus)
-        classifier, other = (compute.classifier(one) for one in (opened.source, source))
+        source = loading.source(opened.view.versus)
+        classifier, other = (loading.classifier(one) for one in (opened.source, source))
     except TxclsError as error:
         layout.stop_with(error)
     waiting.over()
@@ -167,7 +167,7 @@ def _two(opened: layout.Page) -> "Predictor":
     return classifier
 
 
-def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor", *, key: str) -> bool:
+def _answer(opened: layout.Page, source: sharing.Source, classifier: "Predictor", *, key: str) -> bool:
     """The ranked classes; False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
@@ -198,7 +198,7 @@ def _answer(opened: layout.Page, source: compute.Source, classifier: "Predictor"
     return True
 
 
-def _read(opened: layout.Page, source: compute.Source, classifier: "Predictor") -> None:
+def _read(opened: layout.Page, source: sharing.Source, classifier: "Predictor") -> None:
     """The text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
     st.html(
@@ -252,7 +252,7 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
             st.markdown("\n".join(rows))
 
 
-def _download(source: compute.Source, classifier: "Predictor") -> None:
+def _download(source: sharing.Source, classifier: "Predictor") -> None:
     """The classifier as one file; it is made when the button is pressed, beside the page's run."""
     from txcls.web.page import unsupported
 
@@ -268,7 +268,7 @@ def _download(source: compute.Source, classifier: "Predictor") -> None:
         )
         st.download_button(
             f"Download {name}.html",
-            partial(compute.exported_page, source),
+            partial(loading.exported_page, source),
             file_name=f"{classifier.name}.html",
             mime="text/html",
             key="export_page",
@@ -282,12 +282,12 @@ def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:
     with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
         if not section.open:
             return
-        missing = "" if compute.has_kept_rows(opened.source) else _how_to_get(classifier)
+        missing = "" if loading.has_kept_rows(opened.source) else _how_to_get(classifier)
         if missing:
             st.info(missing)
             return
         try:
-            found = compute.test_texts(opened.source)
+            found = loading.test_texts(opened.source)
             _drawn(opened, classifier, found)
         except TxclsError as error:
             st.warning(plain(str(error)))
@@ -314,7 +314,7 @@ def _how_to_get(classifier: "Predictor") -> str:
     )
 
 
-def _drawn(opened: layout.Page, classifier: "Predictor", found: compute.TestTexts) -> None:
+def _drawn(opened: layout.Page, classifier: "Predictor", found: loading.TestTexts) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
     seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, lesson, pages, state
+from txcls.app import answering, compute, layout, lecture, lesson, loading, pages, state
 from txcls.app.charts import window
 from txcls.app.components.training_film import film_data, training_film
 from txcls.app.markdown import plain
@@ -23,7 +23,7 @@ COMMAND = "python -m txcls train who_won --snapshots 24"
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.FILM, box_height=68)
-    if not compute.summary(opened.view.checkpoint).has_snapshots:
+    if not loading.summary(opened.view.checkpoint).has_snapshots:
         _offer(opened)
     read = answering.read_text(opened, "watch how the model learned to answer it.")
     if read is not None and read.is_answered and read.classifier.checkpoint.snapshots is not None:
@@ -35,7 +35,7 @@ def main() -> None:
 def _offer(opened: layout.Page) -> None:
     """Say that there is no film of this checkpoint, and offer those that have one."""
     name = plain(opened.view.checkpoint)
-    with_film = [one for one in compute.listing().classifiers if one.has_snapshots]
+    with_film = [one for one in loading.listing().classifiers if one.has_snapshots]
     st.info(
         f"**{name}** was trained without keeping states along the way, so there is no film of it. "
         + ("There is one of:" if with_film else f"`{COMMAND}` trains a model with one in about two minutes.")

@@ -8,7 +8,19 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import answering, compute, head_choice, layout, lecture, model_parts, pages, state, token_html
+from txcls.app import (
+    answering,
+    compute,
+    head_choice,
+    layout,
+    lecture,
+    loading,
+    model_parts,
+    pages,
+    sharing,
+    state,
+    token_html,
+)
 from txcls.app.charts import chart
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.markdown import plain
@@ -24,7 +36,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float32]
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
-PRESETS: dict[compute.Objective, tuple[str, str]] = {
+PRESETS: dict[loading.Objective, tuple[str, str]] = {
     "masked": ("encoder", "fills in blanks"),
     "causal": ("lm", "continues texts"),
 }
@@ -37,10 +49,10 @@ TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 class Chosen:
     """A loaded language model and its cache key."""
 
-    source: compute.Source
+    source: sharing.Source
     model: "TextModel"
     names: tuple[str, ...]
-    objective: compute.Objective
+    objective: loading.Objective
 
     def name_of(self, token: Token) -> str:
         """A token in printable form; an unknown one as it was typed."""
@@ -49,8 +61,8 @@ class Chosen:
 
 def main() -> None:
     """Draw the page."""
-    there = [name for objective in PRESETS for name in compute.language_names(objective)]
-    dataset = compute.summary(there[0]).dataset if there else ""
+    there = [name for objective in PRESETS for name in loading.language_names(objective)]
+    dataset = loading.summary(there[0]).dataset if there else ""
     opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
     parts: dict[state.Part, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
     if lecture.is_on():
@@ -75,9 +87,9 @@ def _part_changed() -> None:
     state.change_view(part=st.session_state["part_box"])
 
 
-def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | None:
+def _choose(opened: layout.Opened, objective: loading.Objective) -> Chosen | None:
     """Load the selected language model and draw the line about it; None, and how to train one, if there is none."""
-    names, wanted = compute.language_names(objective), getattr(opened.view, objective)
+    names, wanted = loading.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]
         st.info(
@@ -94,10 +106,10 @@ def _choose(opened: layout.Opened, objective: compute.Objective) -> Chosen | Non
     facts = line.empty()
     waiting = st.empty()
     try:
-        source = compute.source(name)
-        if not compute.is_loaded(source):
+        source = loading.source(name)
+        if not loading.is_loaded(source):
             waiting.skeleton(480)
-        found = compute.language(source, objective)
+        found = loading.language(source, objective)
     except TxclsError as error:
         waiting.empty()
         st.error(plain(str(error)))
@@ -503,8 +515,8 @@ def _masks(opened: layout.Opened) -> None:
             "both directions."
         )
         columns = st.columns(2, gap="large")
-    both: dict[compute.Objective, Seen] = {}
-    headings: dict[compute.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
+    both: dict[loading.Objective, Seen] = {}
+    headings: dict[loading.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
     for column, (objective, heading) in zip(columns, headings.items(), strict=True):
         with column:
             st.subheader(heading, anchor=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, pages, state
+from txcls.app import answering, compute, layout, lecture, loading, pages, state
 from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.data.examples import examples_for
@@ -104,7 +104,7 @@ def _word_clicked(key: str) -> None:
 def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
     st.subheader("The text among other texts", anchor=False)
-    dataset = compute.summary(opened.view.checkpoint).dataset
+    dataset = loading.summary(opened.view.checkpoint).dataset
     others = [example.text for example in examples_for(dataset) if example.text != opened.view.text]
     st.toggle(
         f"Add {N_TEST_TEXTS} test texts",

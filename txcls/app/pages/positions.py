@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import answering, compute, layout, lecture, pages, state
+from txcls.app import answering, compute, layout, lecture, loading, pages, sharing, state
 from txcls.app.charts import chart, has_long_names
 from txcls.app.components.word_order import draggable_words
 from txcls.app.markdown import plain
@@ -238,7 +238,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
 def _compare_models(opened: layout.Page) -> None:
     """The text in another order in three models, and their accuracy on shuffled test texts."""
     st.subheader("Three models that differ only in their positions", anchor=False)
-    if not set(MODELS) <= set(compute.names()):
+    if not set(MODELS) <= set(loading.names()):
         st.markdown("They are not among the checkpoints here. Each trains in about a minute:")
         st.code(TRAIN.strip(), language=None)
         return
@@ -255,8 +255,8 @@ def _compare_models(opened: layout.Page) -> None:
         "|---|---|---|---:|---:|",
     ]
     for name, kind in MODELS.items():
-        source = compute.source(name)
-        classifier = compute.classifier(source)
+        source = loading.source(name)
+        classifier = loading.classifier(source)
         figures = classifier.checkpoint.metrics.get("test", {})
         shuffled = figures.get("order", {}).get("words_shuffled")
         answers = [_answer(source, text) for text in (typed, now)]
@@ -274,7 +274,7 @@ def _accuracies() -> None:
     """The accuracy of each of the three models, large."""
     parts = []
     for name, kind in MODELS.items():
-        accuracy = compute.summary(name).accuracy
+        accuracy = loading.summary(name).accuracy
         if accuracy is not None:
             parts.append(
                 f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
@@ -323,7 +323,7 @@ def _shuffle(n: int) -> None:
     _arrange(np.random.default_rng().permutation(n).tolist())
 
 
-def _answer(source: compute.Source, text: str) -> str:
+def _answer(source: sharing.Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from txcls.app import answering, compute, head_stories, layout, lecture, pages, state
+from txcls.app import answering, compute, head_stories, layout, lecture, pages, sharing, state
 from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
@@ -249,20 +249,20 @@ def _part(place: Place) -> str:
     return f"layer {layer + 1}, " + ("FF" if head == FEED_FORWARD else f"head {head + 1}")
 
 
-def _parts_key(source: compute.Source) -> str:
+def _parts_key(source: sharing.Source) -> str:
     return f"switch_parts_{source.name}"
 
 
-def _tokens_key(source: compute.Source, tokens: Sequence["Token"]) -> str:
+def _tokens_key(source: sharing.Source, tokens: Sequence["Token"]) -> str:
     return f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}"
 
 
-def _board_key(source: compute.Source) -> str:
+def _board_key(source: sharing.Source) -> str:
     # A chart keeps its selection and would not report a second click on the same cell, so each click gets a new chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 
-def _clicked(source: compute.Source, view: state.View) -> None:
+def _clicked(source: sharing.Source, view: state.View) -> None:
     points = st.session_state[_board_key(source)]["selection"]["points"]
     if not points:
         return

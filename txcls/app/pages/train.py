@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import (
-    compute,
     layout,
     lecture,
+    loading,
     own,
     pages,
     state,
@@ -52,7 +52,7 @@ def main() -> None:
         with lecture.slide():
             st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor="result")
             training_view.result(opened, trained.result)
-    if compute.own_names():
+    if loading.own_names():
         with lecture.slide():
             st.subheader("Your classifiers", anchor=False)
             training_view.mine(opened)
