@@ -392,9 +392,9 @@ def test_a_linear_model_is_compared_on_the_test_rows_and_kept(run, tmp_path: Pat
     assert compared["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
     assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == compared
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| TF-IDF of words and pairs + linear SVM | {right.mean():.1%} (" in card
+    assert f"| TF-IDF of words and pairs + linear SVM | {100 * right.mean():.1f} % (" in card
     assert "The test rows were read by `evaluate` alone" in card
-    assert f"{right.mean():.1%}" in run("evaluate", "tiny", "--linear").out
+    assert f"{100 * right.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
     assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
     again = run("evaluate", "tiny", "--write")
     assert again.code == 0, "figures of a data set's test rows may be measured again"

@@ -10,6 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.wording import percentage
+
 Answers = NDArray[np.int64]
 
 Z = 1.959964
@@ -242,7 +244,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _share(one: Measured) -> str:
-    return f"{one.value:.1%} ({100 * one.low:.1f} to {100 * one.high:.1f})"
+    return f"{percentage(one.value)} ({100 * one.low:.1f} to {100 * one.high:.1f})"
 
 
 def _points(one: Measured) -> str:

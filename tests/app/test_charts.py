@@ -51,12 +51,12 @@ def strongest(figure: Figure) -> tuple[str, str, float]:
 
 def probabilities(figure: Figure) -> Iterator[str]:
     for name, value in bars(figure):
-        yield f"{'all others' if name.endswith((' other', ' others')) else name} {value:.1%}"
+        yield f"{'all others' if name.endswith((' other', ' others')) else name} {100 * value:.1f} %"
 
 
 def training(figure: Figure) -> Iterator[str]:
     kept = [one for one in figure["data"] if one["name"] == "kept weights"][1]
-    yield f"{kept['y'][0]:.1%}"
+    yield f"{100 * kept['y'][0]:.1f} %"
 
 
 def one_head(figure: Figure) -> Iterator[str]:
@@ -98,7 +98,7 @@ def rollout(figure: Figure) -> Iterator[str]:
 def pooling(figure: Figure) -> Iterator[str]:
     names, weights = figure["data"][0]["x"], numbers(figure["data"][0]["y"])
     for place in np.argsort(-weights)[:3]:
-        yield f"{shown(names[place])} {weights[place]:.0%}"
+        yield f"{shown(names[place])} {100 * weights[place]:.0f} %"
 
 
 def encoding(figure: Figure) -> Iterator[str]:
@@ -117,7 +117,7 @@ def products(figure: Figure) -> Iterator[str]:
 def shuffles(figure: Figure) -> Iterator[str]:
     (_, after) = figure["data"]
     name, value = max(bars(figure), key=lambda one: one[1])
-    yield from (after["name"], name, f"{value:.1%}")
+    yield from (after["name"], name, f"{100 * value:.1f} %")
 
 
 def shift(figure: Figure) -> Iterator[str]:
@@ -133,7 +133,7 @@ def effects(figure: Figure) -> Iterator[str]:
 
 def moved(figure: Figure) -> Iterator[str]:
     before, after = bars(figure, 0), bars(figure, 1)
-    yield f"{before[0][0]} goes from {before[0][1]:.1%} to {after[0][1]:.1%}"
+    yield f"{before[0][0]} goes from {100 * before[0][1]:.1f} % to {100 * after[0][1]:.1f} %"
 
 
 def overlaps(figure: Figure) -> Iterator[str]:
@@ -151,7 +151,7 @@ def lens(figure: Figure) -> Iterator[str]:
     lines = [one for one in figure["data"] if one.get("name")]
     for place, state in enumerate(lines[0]["x"]):
         best = max(lines, key=lambda line: numbers(line["y"])[place])
-        yield f"{shown(state.replace('<br>', ': '))}: {shown(best['name'])} {numbers(best['y'])[place]:.0%}"
+        yield f"{shown(state.replace('<br>', ': '))}: {shown(best['name'])} {100 * numbers(best['y'])[place]:.0f} %"
 
 
 def contributions(figure: Figure) -> Iterator[str]:
@@ -193,7 +193,7 @@ def vector(figure: Figure) -> Iterator[str]:
 def compared(figure: Figure) -> Iterator[str]:
     for trace, of in enumerate(("as typed", "changed")):
         name, value = max(bars(figure, trace), key=lambda one: one[1])
-        yield f"{name} {value:.1%} {of}"
+        yield f"{name} {100 * value:.1f} % {of}"
 
 
 def word_effects(figure: Figure) -> Iterator[str]:
@@ -217,9 +217,9 @@ def texts(figure: Figure) -> Iterator[str]:
 
 def tokens(figure: Figure) -> Iterator[str]:
     for name, value in bars(figure):
-        yield f"{name} {value:.1%}"
+        yield f"{name} {100 * value:.1f} %"
     (others,) = figure["layout"]["annotations"]
-    yield f"others {float(re.findall(': ([0-9.]+) %', others['text'])[0]):.1f}%"
+    yield f"others {float(re.findall(': ([0-9.]+) %', others['text'])[0]):.1f} %"
 
 
 def surprisal(figure: Figure) -> Iterator[str]:
@@ -249,20 +249,20 @@ def reliability(figure: Figure) -> Iterator[str]:
     largest = int(rows.argmax())
     yield f"{len(rows)} bins"
     for values in (line["x"], line["y"]):
-        yield f"{numbers(values)[largest]:.1%}"
+        yield f"{100 * numbers(values)[largest]:.1f} %"
 
 
 def groups(figure: Figure) -> Iterator[str]:
     (bars,) = figure["data"]
     for name, accuracy, rows in zip(bars["x"], numbers(bars["y"]), numbers(bars["customdata"]), strict=True):
-        yield f"{shown(name)} {accuracy:.1%} of {rows:,} rows"
+        yield f"{shown(name)} {100 * accuracy:.1f} % of {rows:,} rows"
 
 
 def taught(figure: Figure) -> Iterator[str]:
     answer = int(numbers(figure["data"][0]["x"]).argmax())
     yield shown(figure["data"][0]["y"][answer])
     for one in figure["data"]:
-        yield f"{numbers(one['x'])[answer]:.1%}"
+        yield f"{100 * numbers(one['x'])[answer]:.1f} %"
 
 
 def pattern(figure: Figure) -> Iterator[str]:
@@ -280,13 +280,13 @@ def histogram(figure: Figure) -> Iterator[str]:
 
 def live(figure: Figure) -> Iterator[str]:
     done = [one for one in figure["data"] if one["name"] == "training rows"]
-    yield from (f"{done[0]['y'][-1]:.3f}", f"{done[1]['y'][-1]:.1%}", f"{done[0]['x'][-1]:,} of")
+    yield from (f"{done[0]['y'][-1]:.3f}", f"{100 * done[1]['y'][-1]:.1f} %", f"{done[0]['x'][-1]:,} of")
 
 
 def intervals(figure: Figure) -> Iterator[str]:
     for one in figure["data"]:
         low, high = one["x"][0] - one["error_x"]["arrayminus"][0], one["x"][0] + one["error_x"]["array"][0]
-        yield f"{one['name']} {one['x'][0]:.1%} ({low:.1%} to {high:.1%})"
+        yield f"{one['name']} {100 * one['x'][0]:.1f} % ({100 * low:.1f} % to {100 * high:.1f} %)"
 
 
 WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {

@@ -7,6 +7,7 @@ import pytest
 from tests.app.drawn import chart, go_to, open_page
 from tests.app.tiny import PLAIN
 from txcls.app import compute, loading
+from txcls.listing import Summary
 
 
 def test_summary_of_damaged_files_is_blank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,8 +17,8 @@ def test_summary_of_damaged_files_is_blank(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name / "config.json").write_text(config)
         (tmp_path / name / "metrics.json").write_text(metrics)
         (tmp_path / name / "labels.json").write_text("{}")
-        assert loading.summary(name) == compute.Summary(name, "", "", 0, None)
-    assert loading.summary("gone") == compute.Summary("gone", "", "", 0, None)
+        assert loading.summary(name) == Summary(name, "", "", 0, None)
+    assert loading.summary("gone") == Summary("gone", "", "", 0, None)
 
 
 def test_repeated_questions_never_change_the_shared_classifier() -> None:

@@ -9,6 +9,7 @@ from txcls.baseline import linear_answers, paired_difference, wilson
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.report.rows import Answers, RowAnswer, some_rows
+from txcls.wording import percentage
 
 MOST_ROWS = 30_000
 """Training rows that the peer learns from at most, unless asked otherwise."""
@@ -60,7 +61,7 @@ class PeerAnswers:
             int((self.answers.right & ~self.right).sum()), int((self.right & ~self.answers.right).sum()), n
         )
         shares = [wilson(round(share * n), n) for share in (own, other)]
-        spans = [f"{one.value:.1%} ({100 * one.low:.1f} to {100 * one.high:.1f})" for one in shares]
+        spans = [f"{percentage(one.value)} ({100 * one.low:.1f} to {100 * one.high:.1f})" for one in shares]
         return (
             f"On these {n:,} rows the Transformer reaches {spans[0]}, TF-IDF with a linear SVM {spans[1]}; difference "
             f"{_points(apart.value)} points, 95 % interval {_points(apart.low)} to {_points(apart.high)}"

@@ -84,7 +84,7 @@ def test_the_linear_peer_answers_when_asked(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_peer").click().run()
     assert not app.exception
-    assert "TF-IDF with a linear SVM 100.0%" in words_of(app).replace("\\", "")  # the rows it learned from
+    assert "TF-IDF with a linear SVM 100.0 %" in words_of(app).replace("\\", "")  # the rows it learned from
 
 
 def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
