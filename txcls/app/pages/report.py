@@ -49,7 +49,8 @@ def main() -> None:
         if of_table is not None and of_table.n_learned:
             _warn_of_learned(opened, of_table)
         _headline(report, classifier.checkpoint.metrics if of_table is None else {})
-        if len(report.history) > 1:
+    if len(report.history) > 1:
+        with lecture.slide(lecture.CLASSES):
             _curves(opened, report, classifier.checkpoint.config.train.runs)
     if report.figures:
         with lecture.slide(lecture.CLASSES):
