@@ -79,6 +79,7 @@ def test_a_table_is_looked_through_before_training() -> None:
     assert "52, 53" in shown and "post / money" in shown, "the lines of the file"
 
 
+@pytest.mark.slow
 def test_the_budget_is_found_again_by_a_reload_and_another_one_needs_no_measuring() -> None:
     desk, app = read()
     until(app, lambda app: running.state(desk, "plan").status == "done")
@@ -92,6 +93,7 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_needs_no_measurin
     assert open_page("train", job=desk.token).slider(key="minutes").value == 2
 
 
+@pytest.mark.slow
 def test_columns_can_be_corrected() -> None:
     _, app = read()
     app.selectbox(key="label_column_box").set_value("id").run()
