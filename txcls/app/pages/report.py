@@ -176,7 +176,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         lines = ["| on the test rows | accuracy | macro-F1 |", "|---|---|---|"]
         lines += [f"| {name} | {accuracy} | {f1} |" for name, accuracy, f1 in found.table]
         st.markdown("\n".join(lines))
-        st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals.")
+        st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals. {found.settings}")
 
 
 def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
