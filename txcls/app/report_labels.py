@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from txcls.app import compute_report, layout, loading, own, pages, report_rows, state, waiting
+from txcls.app import compute_report, forecast, layout, loading, own, pages, report_rows, state, waiting
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import visible
@@ -123,8 +123,9 @@ def train_chosen() -> None:
     file = f"files/table-{secrets.token_hex(4)}.csv"
     own.save_upload(Path(file).name, data)
     columns = {key: spec[key] for key in ("text_column", "label_column") if key in spec}
-    waiting.cancel("plan")
-    if waiting.start("read", {"file": file, "names": {file: name}, **columns}):
+    wanted = {"file": file, "names": {file: name}, **columns}
+    if waiting.start("read", wanted):
+        forecast.measure_early(wanted)
         st.switch_page(pages.TRAIN.path, query_params=state.link_params(state.shown_view()))
 
 
