@@ -77,6 +77,11 @@ class Comparison:
         )
 
     @property
+    def settings(self) -> str:
+        """How the linear SVM was fitted, as a sentence."""
+        return f"The linear SVM learned from {self.n_training:,} rows with scikit-learn's default settings."
+
+    @property
     def table(self) -> list[tuple[str, str, str]]:
         """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals, for people."""
         return [

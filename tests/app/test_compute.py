@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.drawn import chart, go_to, open_page
 from tests.app.tiny import PLAIN
-from txcls.app import compute, loading
+from txcls.app import loading
 from txcls.listing import Summary
 
 

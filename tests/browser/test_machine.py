@@ -51,7 +51,7 @@ globalThis.sceneFor = (text, off = [], how = "zero") => {
     parts: narrate(scene, {isOff, how}),
   };
 };
-globalThis.Machine = Machine;
+Object.assign(globalThis, {Machine, leastDrawn, leastOf});
 globalThis.ready = true;
 """
 
@@ -293,12 +293,10 @@ def test_tab_reaches_play_words_and_heads_in_this_order(single: str, open_page: 
 def test_the_largest_weights_are_ribbons_and_the_text_says_which(scenes: "Page", single: str, open_page: Open) -> None:
     rng = np.random.default_rng(0)
     heads = rng.dirichlet(np.full(MOST_LANES, 0.3), size=(4, MOST_LANES)).astype(np.float32)
-    least = """([heads, off]) => Machine.prototype.leastRibbon.call(
-        {scene: {lanes: heads[0]}, isOff: (layer, head) => off.includes(head)},
-        heads.map((one) => Float32Array.from(one.flat())), 0)"""
+    least = "(heads) => leastDrawn(heads.map((one) => Float32Array.from(one.flat())), leastOf(heads[0].length))"
     assert (heads >= 1.25 / MOST_LANES).sum() > 160
-    assert (heads >= scenes.evaluate(least, [heads.tolist(), []])).sum() == 160
-    assert scenes.evaluate(least, [heads.tolist(), [1, 2, 3]]) == pytest.approx(1.25 / MOST_LANES)
+    assert (heads >= scenes.evaluate(least, heads.tolist())).sum() == 160
+    assert scenes.evaluate(least, heads[:1].tolist()) == pytest.approx(1.25 / MOST_LANES)
     page = open_page(single)
     write(page, LONG)
     page.locator(".machine-text summary").click()

@@ -15,6 +15,13 @@ export const MOST_RIBBONS = 160;
 /** The least weight that is drawn between this many lanes. @param {number} N */
 export const leastOf = (N) => Math.max(LEAST, N > 3 ? ABOUT_EVEN / N : 0);
 
+/** The weight from which on ribbons are drawn in a layer: at least `least`, and not more than MOST_RIBBONS.
+ * @param {Float32Array[]} patterns of the heads that are on @param {number} least */
+export function leastDrawn(patterns, least) {
+  const drawn = patterns.flatMap((pattern) => [...pattern.filter((weight) => weight >= least)]);
+  return drawn.length > MOST_RIBBONS ? drawn.sort((a, b) => b - a)[MOST_RIBBONS - 1] : least;
+}
+
 export class Lines {
   /** @param {number} layers how many the model has */
   constructor(layers) {
@@ -103,19 +110,12 @@ export class Lines {
     kept.finish();
   }
 
-  /** The weight from which on ribbons are drawn in a layer. */
-  leastRibbon(patterns, number) {
-    const least = leastOf(this.places.lanes);
-    const drawn = patterns.flatMap((pattern, h) => this.isOff(number, h) ? [] : [...pattern.filter((weight) => weight >= least)]);
-    return drawn.length > MOST_RIBBONS ? drawn.sort((a, b) => b - a)[MOST_RIBBONS - 1] : least;
-  }
-
   drawRibbons({patterns}, number) {
     const {places} = this;
     const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, kept = this.ribbons[number];
     // A ribbon has the colour of the lane that is read.
     const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, this.colour);
-    const least = this.leastRibbon(patterns, number);
+    const least = leastDrawn(patterns.filter((_, h) => !this.isOff(number, h)), leastOf(N));
     const widest = Math.min(12, places.pitch * 0.42);
     patterns.forEach((pattern, h) => {
       if (this.isOff(number, h)) return;

@@ -61,6 +61,7 @@ def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> Non
     assert rows[-1]["predicted_label"] == "" and "(no words)" in html_of(app)
 
 
+@pytest.mark.slow
 def test_formulas_may_be_kept_on_purpose() -> None:
     desk, app = with_file()
     app.checkbox(key="batch_safe").uncheck().run()
@@ -89,6 +90,7 @@ def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Pa
     assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
 
 
+@pytest.mark.slow
 def test_another_encoding_is_read_too() -> None:
     desk = Desk.new()
     spec = put(desk, "in.csv", "body\ncafé müde\nbank\n".encode("cp1252"))
@@ -103,6 +105,7 @@ def test_too_many_rows_are_refused_by_the_name_of_the_limit(monkeypatch: pytest.
     assert "10 rows, and this server takes 5 at most (TXCLS_MAX_ROWS)" in app.error[0].value.replace("\\", "")
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_answered_with_a_sentence(tmp_path: Path) -> None:
     for name, content in (("in.parquet", b"PAR1 no"), ("in.xlsx", b"PK no"), ("in.json", b"{"), ("in.csv", b"\0" * 50)):
         _, app = with_file(name, content)

@@ -80,6 +80,7 @@ def test_a_table_is_looked_through_before_training() -> None:
     assert "52, 53" in shown and "post / money" in shown, "the lines of the file"
 
 
+@pytest.mark.slow
 def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_once() -> None:
     desk, app = read()
     until(app, lambda app: running.state(desk, "plan").status == "done")
@@ -93,6 +94,7 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     assert open_page("train", job=desk.token).slider(key="minutes").value == 1
 
 
+@pytest.mark.slow
 def test_what_was_forecast_is_what_is_trained_unless_it_was_measured_long_ago() -> None:
     desk = Desk.new()
     spec = put(desk, "table.csv", TABLE)
@@ -109,6 +111,7 @@ def test_what_was_forecast_is_what_is_trained_unless_it_was_measured_long_ago() 
     assert plan.tokens_per_second != old["tokens_per_second"]
 
 
+@pytest.mark.slow
 def test_columns_can_be_corrected() -> None:
     _, app = read()
     app.selectbox(key="label_column_box").set_value("id").run()
