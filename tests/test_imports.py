@@ -12,7 +12,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("web",),
     ("lessons",),
     ("figures",),
-    ("inspection", "report", "scoring"),
+    ("inspection", "peer", "report", "scoring"),
     ("predictor", "generation"),
     ("training",),
     ("archive", "evaluation", "evaluation_file"),

@@ -205,9 +205,10 @@ def _correct(found: _Doubted, looked_at: str) -> dict[int, str]:
     }
     if not found.places:
         del columns["row"]
+    frame, shares = report_rows.in_percent(pd.DataFrame(columns), ("label's probability",))
     row_height, height = report_rows.tall([one.text for one in shown], most=440)
     edited = st.data_editor(
-        pd.DataFrame(columns),
+        frame,
         key="report_correct",
         hide_index=True,
         disabled=[name for name in columns if name != "corrected"],
@@ -218,7 +219,7 @@ def _correct(found: _Doubted, looked_at: str) -> dict[int, str]:
                 "row", width="small", format="localized", help="Its number in your file."
             ),
             "text": st.column_config.TextColumn("text", width="large"),
-            "label's probability": st.column_config.NumberColumn(format="percent"),
+            **shares,
             "corrected": st.column_config.SelectboxColumn("corrected", options=list(found.rows.classes)),
         },
     )

@@ -201,7 +201,7 @@ def _training(read: running.JobState) -> None:
         return
     trained = own.job("train")
     if trained.is_active:
-        waiting.watch("train", training_view.live, key="watch_train")
+        waiting.watch("train", training_view.live, key="watch_train", on_done=training_view.show_from_now_on)
         return
     waiting.failure(trained)
     most = limits().minutes
@@ -253,7 +253,12 @@ def _open_model() -> None:
             st.info(why)
             return
         if job.is_active:
-            waiting.watch("open", lambda now: waiting.line(now, "Opening"), key="watch_open")
+            waiting.watch(
+                "open",
+                lambda now: waiting.line(now, "Opening"),
+                key="watch_open",
+                on_done=training_view.show_from_now_on,
+            )
             return
         if job.status == "done":
             st.success(f"Opened as {own.PREFIX}{job.result['name']}: {job.result['classes']:,} classes.")
