@@ -94,6 +94,16 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     assert open_page("train", job=desk.token).slider(key="minutes").value == 1
 
 
+def test_texts_to_try_are_short_ones_of_all_classes_and_of_long_ones_the_shortest() -> None:
+    texts = [f"{n} " + "x" * 10 * n for n in range(60)]
+    found = train_model._examples(texts, [n % 2 for n in range(60)])
+    assert len(found) == train_model.EXAMPLES and max(map(len, found)) <= train_model.LONGEST_EXAMPLE
+    long = [f"{n} " + "x" * (900 + n) for n in range(40)]
+    found = train_model._examples(long[::-1], [n % 2 for n in range(40)])
+    assert len(found) == train_model.EXAMPLES and {len(one) for one in found} <= {len(one) for one in long[:16]}
+    assert train_model._examples(["x" * 10_000], [0]) == []
+
+
 @pytest.mark.slow
 def test_what_was_forecast_is_what_is_trained_unless_it_was_measured_long_ago() -> None:
     desk = Desk.new()

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 2000
 """Points of a curve after which only every second one is written, and so on."""
-EXAMPLES, LONGEST_EXAMPLE = 8, 400
+EXAMPLES, LONGEST_EXAMPLE, LONGEST_OF_LONG = 8, 400, 4000
+"""How many test texts are kept to try, and most characters of one, where texts are short and where they are long."""
 SPEED_HOLDS = 300.0
 """Seconds for which the speed of the forecast is that of the training too, which then does what was forecast; later, as
 after a wait in the queue, the server may be more or less busy, and it is measured again."""
@@ -167,8 +168,12 @@ class _Teller:
 
 
 def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:
-    """Some short test texts, of different classes as far as there are any."""
+    """Some short test texts, of different classes as far as there are any; of long ones the shortest."""
+    by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    few = {place for place in by_length[: 2 * EXAMPLES] if len(texts[place]) <= LONGEST_OF_LONG}
     short = [place for place, text in enumerate(texts) if len(text) <= LONGEST_EXAMPLE]
+    if len(short) < EXAMPLES:
+        short = sorted({*short, *few})
     first = {labels[place]: place for place in reversed(short)}
     order = [*sorted(first.values()), *(place for place in short if place not in first.values())]
     return list(dict.fromkeys(texts[place].strip() for place in order))[:EXAMPLES]

@@ -149,8 +149,13 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     lines = ["| cosine | class | text |", "|---:|---|---|"]
     for n in np.argsort(-made.cosines, kind="stable")[:6]:
         start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")
-        lines.append(f"| {_cosine(made.cosines[n])} | {plain(pooled.labels[n])} | {plain(start)} |")
+        lines.append(f"| {_cosine(made.cosines[n])} | {_unbroken(pooled.labels[n])} | {plain(start)} |")
     st.markdown("\n".join(lines))
+
+
+def _unbroken(name: str) -> str:
+    """A class name that, where it is short, stays on one line of a narrow column."""
+    return plain(name).replace(" ", "\u00a0" if len(name) <= 16 else " ")
 
 
 def _plain(token: str) -> str:
