@@ -134,7 +134,7 @@ def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(desk: Des
     shown = words_of(app)
     assert "of your test texts" in shown and "example texts of this app" not in shown
     app.toggle(key="with_test_texts").set_value(True).run()
-    n = len(HELD_OUT) - 2  # without the text itself, and without the one that is drawn already as an example
+    n = len(HELD_OUT) - 1  # without the text itself
     assert not app.exception and f"1 of your test texts and {n} drawn at random" in words_of(app)
 
 
