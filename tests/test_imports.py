@@ -12,7 +12,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("web",),
     ("lessons",),
     ("figures",),
-    ("inspection", "report", "scoring"),
+    ("inspection", "peer", "report", "scoring"),
     ("predictor", "generation"),
     ("training",),
     ("archive", "evaluation", "evaluation_file"),
@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("baseline",),
     ("calibration", "device", "metrics"),
     ("config", "interrupts"),
-    ("errors", "pause", "threads"),
+    ("errors", "pause", "threads", "wording"),
 )
 ROW = {part: row for row, parts in enumerate(LAYERS) for part in parts}
 ENTRANCES = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, bar the version number

@@ -254,7 +254,7 @@ def reliability(figure: Figure) -> Iterator[str]:
 
 def groups(figure: Figure) -> Iterator[str]:
     (bars,) = figure["data"]
-    for name, accuracy, rows in zip(bars["x"], numbers(bars["y"]), numbers(bars["customdata"]), strict=True):
+    for (name, rows), accuracy in zip(bars["customdata"], numbers(bars["x"]), strict=True):
         yield f"{shown(name)} {100 * accuracy:.1f} % of {rows:,} rows"
 
 

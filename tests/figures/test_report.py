@@ -37,9 +37,14 @@ def test_the_reliability_diagram_leaves_out_empty_bins() -> None:
     assert list(line.x) == [0.9] and list(line.y) == [0.75] and list(shares.y) == [1.0]
 
 
-def test_groups_have_their_accuracy_written_above() -> None:
-    (bars,) = group_bars(("short", "long"), (0.5, 1.0), (10, 20), what="tokens").data
-    assert list(bars.text) == ["50.0 %", "100.0 %"] and list(bars.customdata) == [10, 20]
+def test_groups_have_their_name_above_their_bar_and_their_accuracy_beside_it() -> None:
+    figure = group_bars(("short", "long"), (0.5, 1.0), (10, 20), what="tokens")
+    (bars,) = figure.data
+    assert list(bars.text) == ["50.0 %", "100.0 %"] and list(bars.x) == [0.5, 1.0]
+    assert [list(one) for one in bars.customdata] == [["short", 10], ["long", 20]]
+    assert [one.text for one in figure.layout.annotations] == ["short", "long"]
+    above = [one.y for one in figure.layout.annotations]
+    assert all(name < bar for name, bar in zip(above, bars.y, strict=True)), "rows are counted from the top"
 
 
 def test_each_way_of_training_has_its_bars() -> None:

@@ -125,7 +125,8 @@ def test_more_time_gives_more_epochs_and_the_forecast_stays_within_it() -> None:
 
 def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> recipe.Recipe:
     words = n * sum(lengths) / len(lengths)
-    return recipe.recipe_for(np.array(lengths), n=n, n_classes=4, words=words, tokens_per_second=speed, minutes=minutes)
+    measured = recipe.Measured(np.array(lengths), n=n, n_classes=4, words=words, tokens_per_second=speed)
+    return recipe.recipe_for(measured, minutes=minutes)
 
 
 def test_texts_and_time_decide_how_much_of_them_is_read() -> None:

@@ -27,10 +27,32 @@ def test_threads_that_do_not_help_are_left_to_others(monkeypatch: pytest.MonkeyP
 
 def test_a_measurement_leaves_threads_and_gives_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed, "SECONDS", 0.02)
+    monkeypatch.setattr(speed, "LEAST_WORK", 0.01)
     before = torch.get_num_threads()
     found = speed.measure_speed(deepcopy(model()), TRAIN, config())
     assert found.tokens_per_second > 0 and found.threads in dict(found.by_threads)
     assert torch.get_num_threads() == before
+
+
+def test_on_a_busy_machine_more_than_one_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each step takes a second of which a tenth is this process's, a second would hold a single step."""
+    now = [0.0]
+
+    class Clock:
+        @staticmethod
+        def perf_counter() -> float:
+            now[0] += 0.7
+            return now[0]
+
+        @staticmethod
+        def process_time() -> float:
+            return now[0] / 10
+
+    monkeypatch.setattr(speed, "time", Clock)
+    monkeypatch.setattr(speed, "processors", lambda: 1)
+    speed.measure_speed(deepcopy(model()), TRAIN, config())
+    assert now[0] > 0.7 * 2 * (1 + 3), "the first, which is not counted, and more than the one that takes a second"
+    assert now[0] < 0.7 * 2 * (2 + speed.MOST_SECONDS / 0.7), "and yet it ends"
 
 
 @pytest.mark.parametrize("asked, most", [("1", 1), ("", 10_000), ("0", 10_000), ("many", 10_000)])
@@ -45,6 +67,7 @@ def test_measuring_changes_nothing_but_the_threads_and_is_said(monkeypatch: pyte
     monkeypatch.setattr(supervised, "processors", lambda: 2)
     monkeypatch.setattr(speed, "processors", lambda: 1)
     monkeypatch.setattr(speed, "SECONDS", 0.02)
+    monkeypatch.setattr(speed, "LEAST_WORK", 0.01)
     said: list[str] = []
     measured = train(config, out=None, max_steps=5, measure_threads=True, on_stage=said.append)
     assert any(message.startswith("1 processor thread, as measured") for message in said)

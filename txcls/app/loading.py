@@ -164,6 +164,11 @@ class TestTexts:
     outside: Sequence[str]
 
 
+def is_own(source: Source) -> bool:
+    """Whether it is a classifier of this visitor's own."""
+    return source.name.startswith(own.PREFIX)
+
+
 def has_kept_rows(source: Source) -> bool:
     """Whether the test rows of a classifier that was trained here are still there."""
     return bool(own.kept(source.name))

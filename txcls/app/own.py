@@ -27,6 +27,7 @@ PREFIX = "yours · "
 """What the names of a visitor's own classifiers begin with in pickers and addresses."""
 GONE = "What this address led to is no longer here: a visitor's files are kept for {} after the last visit."
 _DESK, _CHECKED = "_desk", "_desk_checked"
+_MINUTES = "minutes.json"
 
 
 def desk() -> Desk | None:
@@ -146,6 +147,19 @@ def job(kind: Any) -> JobState:
     """How this visitor's job of a kind is doing."""
     mine = desk()
     return JobState("none") if mine is None else state_of(mine, kind)
+
+
+def keep_minutes(minutes: int) -> None:
+    """Note the time budget that this visitor has chosen, for a reload."""
+    if (mine := desk()) is not None:
+        files.write(mine.folder / _MINUTES, {"minutes": minutes})
+
+
+def last_minutes() -> int | None:
+    """The time budget that this visitor chose last; None before that."""
+    mine = desk()
+    found = None if mine is None else files.read(mine.folder / _MINUTES)
+    return None if found is None else int(found["minutes"])
 
 
 def save_upload(name: str, data: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from txcls.app import compute_report, layout, loading, own, pages, report_rows, state, waiting
+from txcls.app import compute_report, forecast, layout, loading, own, pages, report_rows, state, waiting
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import visible
@@ -123,8 +123,9 @@ def train_chosen() -> None:
     file = f"files/table-{secrets.token_hex(4)}.csv"
     own.save_upload(Path(file).name, data)
     columns = {key: spec[key] for key in ("text_column", "label_column") if key in spec}
-    waiting.cancel("plan")
-    if waiting.start("read", {"file": file, "names": {file: name}, **columns}):
+    wanted = {"file": file, "names": {file: name}, **columns}
+    if waiting.start("read", wanted):
+        forecast.measure_early(wanted)
         st.switch_page(pages.TRAIN.path, query_params=state.link_params(state.shown_view()))
 
 
@@ -204,9 +205,10 @@ def _correct(found: _Doubted, looked_at: str) -> dict[int, str]:
     }
     if not found.places:
         del columns["row"]
+    frame, shares = report_rows.in_percent(pd.DataFrame(columns), ("label's probability",))
     row_height, height = report_rows.tall([one.text for one in shown], most=440)
     edited = st.data_editor(
-        pd.DataFrame(columns),
+        frame,
         key="report_correct",
         hide_index=True,
         disabled=[name for name in columns if name != "corrected"],
@@ -217,7 +219,7 @@ def _correct(found: _Doubted, looked_at: str) -> dict[int, str]:
                 "row", width="small", format="localized", help="Its number in your file."
             ),
             "text": st.column_config.TextColumn("text", width="large"),
-            "label's probability": st.column_config.NumberColumn(format="percent"),
+            **shares,
             "corrected": st.column_config.SelectboxColumn("corrected", options=list(found.rows.classes)),
         },
     )

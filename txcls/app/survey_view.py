@@ -147,5 +147,5 @@ def preview(found: Mapping[str, Any]) -> None:
     rows: list[dict[str, Any]] = found["preview"]
     if rows:
         columns = [name for name in rows[0] if name != "row"]
-        texts = [found["text_column"]] if found.get("text_column") else []
-        st.html(table_html.table(columns, rows, texts=texts, caption="The first rows"))
+        texts, named = ([found[one]] if found.get(one) else [] for one in ("text_column", "label_column"))
+        st.html(table_html.table(columns, rows, texts=texts, named=named, caption="The first rows"))

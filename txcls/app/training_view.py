@@ -63,6 +63,14 @@ def live(now: JobState) -> None:
         st.button("Cancel", key="cancel_training", on_click=waiting.cancel, args=("train",))
 
 
+def show_from_now_on(done: JobState) -> None:
+    """Have all pages show the classifier that a job has made, with a text of its own rows where there is one."""
+    name = own.PREFIX + str(done.result["name"])
+    state.change_view(checkpoint=name)
+    if examples := own.examples(name):
+        state.change_view(text=examples[0].text)
+
+
 def _folder() -> Path:
     desk = own.desk()
     return Path() if desk is None else desk.job("train")

@@ -26,8 +26,15 @@ def start(kind: Kind, spec: Mapping[str, Any]) -> bool:
     return True
 
 
-def watch(kind: Kind, draw: Callable[[JobState], None], *, key: str) -> None:
-    """Draw an active job again and again, and the whole page once it has ended."""
+def watch(
+    kind: Kind,
+    draw: Callable[[JobState], None],
+    *,
+    key: str,
+    on_done: Callable[[JobState], None] = lambda now: None,
+) -> None:
+    """Draw an active job again and again, and the whole page once it has ended; before that, where it has come to its
+    end, call `on_done`."""
 
     @st.fragment(run_every=EVERY, key=key)
     def look() -> None:
@@ -35,6 +42,8 @@ def watch(kind: Kind, draw: Callable[[JobState], None], *, key: str) -> None:
         if now.is_active:
             draw(now)
         else:
+            if now.status == "done":
+                on_done(now)
             st.rerun(scope="app")
 
     look()

@@ -7,8 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from txcls.figures.prediction import class_figure
 from txcls.figures.style import (
     BAR,
+    FONT_SIZE,
     FRAME,
     OKABE_ITO,
     PROBABILITY,
@@ -124,29 +126,29 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
 
 
 def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, what: str) -> go.Figure:
-    """Accuracy of groups of rows as bars from 0 to 100 %, with the number of rows of each.
+    """Accuracy of groups of rows as bars from 0 to 100 %, each below its name, so that phones have room for both.
 
     Args:
         names: of the groups.
         accuracies: of each, from 0 to 1.
         rows: of each.
-        what: the title of their axis.
+        what: what the groups differ in.
     """
-    figure = new_figure(
-        height=320,
-        x={"type": "category", "title": what, "showgrid": False, "tickfont": {"size": 13}},
-        y={**PROBABILITY, "range": [0, 1.12], "title": "accuracy"},
-    )
+    shown = [label(name, width=24) for name in names]
+    figure = class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
+    figure.update_layout(xaxis_title="accuracy", yaxis_title=what)
     figure.add_bar(
-        x=[label(name, width=24) for name in names],
-        y=list(accuracies),
+        x=list(accuracies),
+        y=[row + 0.2 for row in range(len(shown))],
+        orientation="h",
+        width=0.4,
         marker={"color": BAR, "line_width": 0},
-        width=0.7,
         text=[percentage(value) for value in accuracies],
         textposition="outside",
+        textfont={"size": 16},
         cliponaxis=False,
-        customdata=list(rows),
-        hovertemplate="%{x}<br>%{y:.1%} of %{customdata:,} rows<extra></extra>",
+        customdata=list(zip(shown, rows, strict=True)),
+        hovertemplate="%{customdata[0]}<br>%{x:.1%} of %{customdata[1]:,} rows<extra></extra>",
     )
     return figure
 

@@ -20,7 +20,7 @@ from txcls.text.encoder import TextEncoder
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.own_parts import Parts, check_rows, parted
 from txcls.training.own_types import OwnPlan
-from txcls.training.recipe import LENGTHS, Recipe, batch_size, longest_of, recipe_for
+from txcls.training.recipe import LENGTHS, Measured, Recipe, batch_size, longest_of, recipe_for
 from txcls.training.speed import Speed, measure_speed
 
 Indices = NDArray[np.int64]
@@ -76,15 +76,15 @@ def plan_own(
     lengths = TokenisedTexts.encode(encoder, sample).lengths
     if speed is None:
         speed = _measured(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
-    recipe = recipe_for(
+    measured = Measured(
         lengths,
         n=len(parts.training),
         n_classes=len(rows.classes),
         words=sum(map(_words, (rows, test or parts.test))),
         tokens_per_second=speed.tokens_per_second,
-        minutes=minutes,
         pretrained=start is not None,
     )
+    recipe = recipe_for(measured, minutes=minutes)
     config = config.with_settings(recipe.settings)
     learned = _within(parts, recipe, seed=seed)
     return OwnPlan(
@@ -104,6 +104,7 @@ def plan_own(
         max_length=recipe.max_length,
         threads=speed.threads,
         tokens_per_second=speed.tokens_per_second,
+        measured=measured,
         forecast=recipe.seconds + recipe.overhead,
         overhead=recipe.overhead,
         notes=(*parts.notes, *_notes(start, lengths, speed, recipe, len(parts.training), minutes)),

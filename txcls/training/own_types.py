@@ -11,6 +11,7 @@ from txcls.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.types import LabelledTexts
 from txcls.evaluation import Evaluation
+from txcls.training.recipe import Measured
 
 Indices = NDArray[np.int64]
 
@@ -37,6 +38,7 @@ class OwnPlan:
         max_length: tokens that are read of a text.
         threads: processor threads, the fastest number that was measured.
         tokens_per_second: measured while training for a few steps on this machine.
+        measured: what the recipe was chosen by, from which `recipe_for` forecasts other budgets.
         forecast: seconds from start to end, linear SVM included.
         overhead: of these, the seconds after training: the linear SVM, measuring and saving.
         notes: plain sentences on what was chosen and why.
@@ -58,6 +60,7 @@ class OwnPlan:
     max_length: int
     threads: int
     tokens_per_second: float
+    measured: Measured
     forecast: float
     overhead: float
     notes: tuple[str, ...]

@@ -1,7 +1,9 @@
 """The recipe for texts of one's own: epochs, length, learning rate and so on, by rows, budget and measured speed."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +57,36 @@ class Recipe:
     overhead: float
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Measured:
+    """What a recipe is chosen by, beside the budget.
+
+    Attributes:
+        lengths: tokens of some of the texts, uncut.
+        n: training rows.
+        n_classes: C.
+        words: of all rows that the linear SVM learns from and answers.
+        tokens_per_second: measured.
+        pretrained: whether the initial weights are; from random ones, runs end too far apart for a mean.
+    """
+
+    lengths: NDArray[np.int64]
+    n: int
+    n_classes: int
+    words: float
+    tokens_per_second: float
+    pretrained: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "lengths": self.lengths.tolist()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Measured":
+        """What `to_dict` gave."""
+        return cls(**{**values, "lengths": np.array(values["lengths"], dtype=np.int64)})
+
+
 def batch_size(n: int) -> int:
     """Rows of a step for n training rows: small sets need many steps."""
     return 16 if n < 1000 else 32 if n < 20_000 else 64
@@ -72,41 +104,23 @@ def epochs_for(n: int, n_classes: int) -> int:
     return int(np.clip(round(passes), FEWEST_EPOCHS, MOST_EPOCHS))
 
 
-def recipe_for(
-    lengths: NDArray[np.int64],
-    *,
-    n: int,
-    n_classes: int,
-    words: float,
-    tokens_per_second: float,
-    minutes: float,
-    pretrained: bool = True,
-) -> Recipe:
-    """The recipe for n training rows.
-
-    Args:
-        lengths: tokens of some of the texts, uncut.
-        n: training rows.
-        n_classes: C.
-        words: of all rows that the linear SVM learns from and answers.
-        tokens_per_second: measured.
-        minutes: the budget.
-        pretrained: whether the initial weights are; from random ones, runs end too far apart for a mean.
-    """
-    overhead = OTHER_SECONDS + words * (WORD_SECONDS + WORD_CLASS_SECONDS * n_classes)
+def recipe_for(measured: Measured, *, minutes: float) -> Recipe:
+    """The recipe for what was measured and a budget in minutes."""
+    lengths, n = measured.lengths, measured.n
+    overhead = OTHER_SECONDS + measured.words * (WORD_SECONDS + WORD_CLASS_SECONDS * measured.n_classes)
     budget = 60 * minutes
     seconds = max((1 - RESERVE) * budget - overhead, LEAST_SHARE * budget)
-    wanted = epochs_for(n, n_classes)
+    wanted = epochs_for(n, measured.n_classes)
 
     def epoch_seconds(length: int) -> float:
-        return n * float(np.minimum(lengths, length).mean()) / tokens_per_second
+        return n * float(np.minimum(lengths, length).mean()) / measured.tokens_per_second
 
     longest = longest_of(lengths)
     for length in (one for one in LENGTHS if one <= longest):
         if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= LEAST_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, wanted)
-    runs = int(np.clip(seconds // (epochs * epoch_seconds(length)), 1, MOST_RUNS if pretrained else 1))
+    runs = int(np.clip(seconds // (epochs * epoch_seconds(length)), 1, MOST_RUNS if measured.pretrained else 1))
     settings = (
         f"train.epochs={epochs}",
         f"train.runs={runs}",

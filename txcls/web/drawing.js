@@ -75,7 +75,7 @@ function drawTokens() {
 export function drawLens() {
   const {pass, classifier} = shown;
   const states = classifier.lens(pass.trace);
-  const few = pass.ranked.slice(0, Math.min(5, pass.ranked.length)), others = pass.ranked.length - few.length;
+  const few = pass.ranked.slice(0, pass.ranked.length > 6 ? 5 : 6), others = pass.ranked.length - few.length;
   const colourOf = classColours(classifier.classes.length, pass.ranked);
   const legend = few.map(({index, label}) => {
     const colour = element("i");

@@ -16,6 +16,8 @@ const EASY_PITCH = 18;
 const LEAST_COLUMN = 42;
 /** Least width in pixels for what a head attends to, below its map. */
 export const LEAST_FOR_STORY = 100;
+/** Where the picture goes down: pixels from the name of the answer to the first bar, and from one bar to the next. */
+const BELOW_NAME = 32, BAR_PITCH = 38;
 /** Width in pixels from which on everything is larger. */
 const LARGE = 1500;
 
@@ -72,7 +74,7 @@ export class Places {
     this.ends.pool = u + 104;
     /** Where the text's vector is. */
     this.vector = u + 96;
-    this.length = u + 134 + bars * 34 + 6;
+    this.length = u + 104 + BELOW_NAME + bars * BAR_PITCH + 6;
   }
 
   goRight(layers, H, {room, bars, told}) {
@@ -99,7 +101,7 @@ export class Places {
   }
 
   barsAt(n) {
-    if (this.vertical) return {pitch: 34, top: this.ends.pool + 26, left: 4, wide: this.width - 8};
+    if (this.vertical) return {pitch: BAR_PITCH, top: this.ends.pool + BELOW_NAME, left: 4, wide: this.width - 8};
     const pitch = Math.min(58, Math.max(34, (this.breadth - 30) / Math.max(n, 5))), left = this.ends.pool + 26;
     const top = Math.max(24, Math.min(this.middle - (n * pitch) / 2, this.breadth - n * pitch - 4));
     return {pitch, top, left, wide: this.length - left - 2};

@@ -38,7 +38,7 @@ def with_file(name: str = "in.csv", content: str | bytes = "") -> tuple[Desk, Ap
 
 
 def rows_of(desk: Desk) -> list[dict[str, str]]:
-    with (desk.job("batch") / "scored.csv").open(newline="", encoding="utf-8") as file:
+    with (desk.job("batch") / "scored.csv").open(newline="", encoding="utf-8-sig") as file:
         return list(csv.DictReader(file))
 
 
@@ -97,6 +97,26 @@ def test_another_encoding_is_read_too() -> None:
     asked = {"text_column": "body", "top_k": 1, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
     now = finish(desk, "batch", {**spec, **asked})
     assert now.status == "done" and rows_of(desk)[0]["body"] == "café müde"
+
+
+@pytest.mark.parametrize(
+    "content, begins",
+    [
+        ("id;body\n1;café müde, sagt er\n2;bank, raised\n".encode("cp1252"), b'\xef\xbb\xbf"id";"body";'),
+        ("id,body\n1,café müde\n2,bank\n".encode("utf-8-sig"), b'\xef\xbb\xbf"id","body",'),
+        ("id,body\n1,café müde\n2,bank\n".encode(), b'"id","body",'),
+    ],
+)
+def test_a_spreadsheets_csv_comes_back_as_that_spreadsheet_reads_it(content: bytes, begins: bytes) -> None:
+    desk = Desk.new()
+    spec = put(desk, "in.csv", content)
+    asked = {"text_column": "body", "top_k": 1, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
+    now = finish(desk, "batch", {**spec, **asked})
+    written = (desk.job("batch") / str(now.result["file"])).read_bytes()
+    assert written.startswith(begins) and written.count(b"\n") == 3
+    delimiter = begins.decode("utf-8-sig")[4]
+    found = list(csv.DictReader(io.StringIO(written.decode("utf-8-sig")), delimiter=delimiter))
+    assert found[0]["body"].startswith("café müde") and found[0]["predicted_label"] and found[1]["id"] == "2"
 
 
 def test_too_many_rows_are_refused_by_the_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,3 +127,24 @@ def test_without_its_rows_a_sentence_says_so(desk: Desk, session: sharing.Source
     assert "not on this machine" in compute_report.why_no_rows(session)
     with pytest.raises(DataError, match="comes without its rows"):
         compute_report.training_rows(session)
+
+
+def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(desk: Desk, session: sharing.Source) -> None:
+    app = open_page("neighbourhood", job=desk.token, checkpoint=NAME, text=ROWS[HELD_OUT[0]][0])
+    shown = words_of(app)
+    assert "of your test texts" in shown and "example texts of this app" not in shown
+    app.toggle(key="with_test_texts").set_value(True).run()
+    n = len(HELD_OUT) - 1  # without the text itself
+    assert not app.exception and f"1 of your test texts and {n} drawn at random" in words_of(app)
+
+
+def test_what_was_not_measured_is_said_without_commands_that_need_a_data_set(desk: Desk) -> None:
+    app = open_page("explanation", job=desk.token, checkpoint=NAME, text=TEXTS[0])
+    assert "Not measured yet." in [one.value for one in app.info]
+    assert any(one.key == "run_averages" for one in app.button), "the test rows are here"
+    (desk.folder / "kept" / "letters.json").unlink()  # as for one that was opened from a zip
+    app = open_page("explanation", job=desk.token, checkpoint=NAME, text=TEXTS[0])
+    assert not any(one.key == "run_averages" for one in app.button)
+    assert "It came without its test rows" in words_of(app)
+    app = open_page("switchboard", job=desk.token, checkpoint=NAME, text=TEXTS[0])
+    assert any("training here leaves it out" in one.value for one in app.info)

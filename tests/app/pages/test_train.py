@@ -9,13 +9,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, charts_of, html_of, open_page, words_of
-from tests.app.jobs.conftest import put
+from tests.app.jobs.conftest import finish, put
 from tests.app.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
 from txcls.app import limits
-from txcls.app.jobs import desks, running
+from txcls.app.jobs import desks, running, train_model
 from txcls.app.jobs.desks import Desk
+from txcls.app.jobs.worker import Job
 from txcls.archive import pack
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
@@ -80,17 +81,44 @@ def test_a_table_is_looked_through_before_training() -> None:
 
 
 @pytest.mark.slow
-def test_the_budget_is_found_again_by_a_reload_and_another_one_needs_no_measuring() -> None:
+def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_once() -> None:
     desk, app = read()
     until(app, lambda app: running.state(desk, "plan").status == "done")
     app.run()
-    assert "Forecast: **" in words_of(app) and "others fit the calibration" in words_of(app)
-    measured = running.state(desk, "plan").result["tokens_per_second"]
-    app.slider(key="minutes").set_value(2).run()
-    until(app, lambda app: running.state(desk, "plan").spec.get("minutes") == 2)
-    until(app, lambda app: running.state(desk, "plan").status == "done")
-    assert running.state(desk, "plan").result["tokens_per_second"] == measured
-    assert open_page("train", job=desk.token).slider(key="minutes").value == 2
+    first = running.state(desk, "plan")
+    said = [one.value for one in app.markdown if one.value.startswith("Forecast: **")]
+    assert len(said) == 1 and "others fit the calibration" in said[0]
+    app.slider(key="minutes").set_value(1).run()
+    assert len([one for one in app.markdown if one.value.startswith("Forecast: **")]) == 1, "no worker is waited for"
+    assert running.state(desk, "plan").since == first.since, "measured once"
+    assert open_page("train", job=desk.token).slider(key="minutes").value == 1
+
+
+def test_texts_to_try_are_short_ones_of_all_classes_and_of_long_ones_the_shortest() -> None:
+    texts = [f"{n} " + "x" * 10 * n for n in range(60)]
+    found = train_model._examples(texts, [n % 2 for n in range(60)])
+    assert len(found) == train_model.EXAMPLES and max(map(len, found)) <= train_model.LONGEST_EXAMPLE
+    long = [f"{n} " + "x" * (900 + n) for n in range(40)]
+    found = train_model._examples(long[::-1], [n % 2 for n in range(40)])
+    assert len(found) == train_model.EXAMPLES and {len(one) for one in found} <= {len(one) for one in long[:16]}
+    assert train_model._examples(["x" * 10_000], [0]) == []
+
+
+@pytest.mark.slow
+def test_what_was_forecast_is_what_is_trained_unless_it_was_measured_long_ago() -> None:
+    desk = Desk.new()
+    spec = put(desk, "table.csv", TABLE)
+    rows = train_model.labelled_rows(desk.folder, spec)
+    found = finish(desk, "plan", {**spec, "only_plan": True}).result
+    for minutes in (1, 5):
+        told = train_model.forecast(found, minutes)
+        plan = train_model._planned(Job(desk.folder, {**spec, "minutes": minutes, "speed": told["speed"]}), rows)
+        assert plan.tokens_per_second == found["measured"]["tokens_per_second"]
+        assert (plan.forecast, plan.epochs, plan.n_training) == (told["forecast"], told["epochs"], told["training"])
+        assert (plan.n_validation, plan.n_test) == (told["validation"], told["test"])
+    old = {"threads": 1, "tokens_per_second": 12345.0, "at": time.time() - train_model.SPEED_HOLDS - 1}
+    plan = train_model._planned(Job(desk.folder, {**spec, "minutes": 1, "speed": old}), rows)
+    assert plan.tokens_per_second != old["tokens_per_second"]
 
 
 @pytest.mark.slow

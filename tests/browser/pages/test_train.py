@@ -68,12 +68,18 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     assert len(query(page)["job"]) == 32
     page.reload()  # in the middle
     done = page.locator(".st-key-chart_comparison .js-plotly-plot")
-    expect(page.locator(".st-key-chart_live .js-plotly-plot").or_(done).first).to_be_visible()
+    live = page.locator(".st-key-chart_live .js-plotly-plot")
+    expect(live.or_(done).first).to_be_visible()
+    is_watched = live.is_visible()
     stop = page.locator(".st-key-stop_training button:visible").first
     if stop.is_visible():
         page.wait_for_timeout(2000)
         stop.click()
     expect(done).to_be_visible(timeout=240_000)
+    settle(page)
+    if is_watched:
+        assert query(page)["checkpoint"] == "yours · letters_to_us", "other pages open with it from now on"
+        assert SECRET in query(page)["text"]
     expect(page.locator(".txcls-table").filter(has_text="TF-IDF + linear SVM")).to_be_visible()
 
     # Another visitor sees nothing of it: no name, no text, no classifier, whatever link they are sent.
@@ -126,6 +132,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     upload(other, kept, at=1)
     expect(other.get_by_text("Opened as yours · mine")).to_be_visible()
     assert query(other)["job"] != query(page)["job"]
+    assert query(other)["checkpoint"] == "yours · mine"
 
     # Removed, it is gone, also for whoever has the address.
     page.locator(".st-key-forget button:visible").first.click()

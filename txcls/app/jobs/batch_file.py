@@ -1,5 +1,7 @@
 """Classify the rows of an uploaded file: the same file comes back with labels and probabilities."""
 
+import codecs
+import csv
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from txcls.app.limits import limits
 from txcls.data.own_table import ENCODINGS, EXCEL, own_suffix
 from txcls.data.rows import read_text
 from txcls.data.stream import TableStream
-from txcls.data.table import is_json
+from txcls.data.table import is_json, sniff_delimiter
 from txcls.errors import DataError
 from txcls.predictor import Predictor
 from txcls.scoring import LABEL, PROBABILITY, Scored, score_file
@@ -50,6 +52,8 @@ def run(job: Job) -> dict[str, Any]:
     result = {"rows": rows, **_summary(target, text_column)}
     if suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
+    elif suffix == ".csv":
+        _write_as_given(target, source, job.desk / job.spec["file"])
     return {**result, "file": target.name, "label": LABEL, "probability": PROBABILITY}
 
 
@@ -76,11 +80,35 @@ def _cell(value: object) -> str:
 
 
 def _as_csv(rows: Iterable[Sequence[str]], path: Path) -> Path:
-    import csv
-
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     return path
+
+
+def _write_as_given(target: Path, plain: Path, given: Path) -> None:
+    """Write the classified CSV so that the program that wrote the file reads it too: with the file's delimiter, and
+    with the byte-order mark by which Excel knows UTF-8, unless it was UTF-8 without one and with commas."""
+    with plain.open(encoding="utf-8", newline="") as file:
+        delimiter = sniff_delimiter(file.read(100_000))
+    if delimiter == "," and _is_unmarked(given):
+        return
+    made = target.with_name(f"given-{target.name}")
+    with made.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        for number, row in enumerate(TableStream(target).rows()):
+            if not number:
+                table.writerow(row)
+            table.writerow(row.values())
+    if made.stat().st_size > len(codecs.BOM_UTF8):
+        made.replace(target)
+
+
+def _is_unmarked(path: Path) -> bool:
+    """Whether a file is UTF-8 without a byte-order mark."""
+    try:
+        return not read_text(path, encodings=("utf-8",)).startswith("\ufeff")
+    except DataError:
+        return False
 
 
 def _as_workbook(table: Path, path: Path) -> Path:

@@ -28,7 +28,7 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 """The form of a token: 24 random bytes."""
 SWEEP_SECONDS = 30.0
 """How often abandoned desks are looked for."""
-LANES = ("read", "train", "batch")
+LANES = ("read", "plan", "train", "batch")
 _SEEN = "seen"
 
 

@@ -129,7 +129,7 @@ def _problems(
             "kind": kind,
             "places": [places[row] for row in one.rows],
             "labels": list(one.labels),
-            "texts": [texts[row].strip()[:_SHORT] for row in one.rows[: 1 if kind == "same" else 10]],
+            "texts": [_start(texts[row]) for row in one.rows[: 1 if kind == "same" else 10]],
             "similarity": one.similarity,
         }
 
@@ -137,8 +137,13 @@ def _problems(
     yield from (group("near", one) for one in found.near)
     yield from (group("same", one) for one in found.duplicates)
     for row in (*found.no_text, *found.no_label)[:1000]:
-        text = texts[row].strip()[:_SHORT]
+        text = _start(texts[row])
         yield {"kind": "empty", "places": [places[row]], "labels": [labels[row]], "texts": [text], "similarity": 0.0}
+
+
+def _start(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _SHORT else f"{text[:_SHORT].rstrip()}…"
 
 
 WORDS: Mapping[str, str] = {

@@ -26,7 +26,7 @@ LANE_OF: Mapping[Kind, str] = {
     "read": "read",
     "peek": "read",
     "open": "read",
-    "plan": "read",
+    "plan": "plan",
     "train": "train",
     "batch": "batch",
 }

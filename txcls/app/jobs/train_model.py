@@ -16,15 +16,27 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 2000
 """Points of a curve after which only every second one is written, and so on."""
-EXAMPLES, LONGEST_EXAMPLE = 8, 400
+EXAMPLES, LONGEST_EXAMPLE, LONGEST_OF_LONG = 8, 400, 4000
+"""How many test texts are kept to try, and most characters of one, where texts are short and where they are long."""
+SPEED_HOLDS = 300.0
+"""Seconds for which the speed of the forecast is that of the training too, which then does what was forecast; later, as
+after a wait in the queue, the server may be more or less busy, and it is measured again."""
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Train, and say how the classifier does on the test rows; with `only_plan`, what training would do."""
+    """Train, and say how the classifier does on the test rows; with `only_plan`, what `forecast` needs."""
     job.tell("reading the rows", share=0.0)
     rows = labelled_rows(job.desk, job.spec)
     job.tell("planning: counting tokens and measuring this server's speed", share=0.0)
     plan = _planned(job, rows)
+    if job.spec.get("only_plan"):
+        return {
+            "measured": plan.measured.to_dict(),
+            "threads": plan.threads,
+            "at": time.time(),
+            "validation": plan.n_validation,
+            "test": plan.n_test,
+        }
     about: dict[str, Any] = {
         "notes": [*rows.notes, *plan.notes],
         "forecast": plan.forecast,
@@ -39,8 +51,6 @@ def run(job: Job) -> dict[str, Any]:
         "test": plan.n_test,
         "classes": len(plan.classes),
     }
-    if job.spec.get("only_plan"):
-        return about
     files.write(job.folder / "plan.json", about)
     return about | _trained(job, plan, _kept_rows(rows, plan, job.spec))
 
@@ -49,11 +59,36 @@ def _planned(job: Job, rows: Rows) -> "OwnPlan":
     from txcls.training.own import plan_own
     from txcls.training.speed import Speed
 
-    minutes = min(float(job.spec["minutes"]), float(limits().minutes))
+    minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
-    known = job.spec.get("speed")  # threads and tokens per second, as an earlier plan for these rows measured them
-    speed = None if known is None else Speed(int(known[0]), float(known[1]), ((int(known[0]), float(known[1])),))
+    speed = None
+    if (known := job.spec.get("speed")) and time.time() - known["at"] < SPEED_HOLDS:
+        threads, rate = int(known["threads"]), float(known["tokens_per_second"])
+        speed = Speed(threads, rate, ((threads, rate),))
     return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source, speed=speed)
+
+
+def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
+    """What a training would do within these minutes, by what a job with `only_plan` has found.
+
+    Returns the seconds of all ("forecast"), "epochs", "runs", rows to learn from ("training") and rows that do not fit
+    into the time ("unused"), "validation", "test", and the measured "speed" for the job that trains.
+    """
+    from txcls.training.recipe import Measured, recipe_for
+
+    measured = Measured.from_dict(found["measured"])
+    recipe = recipe_for(measured, minutes=minutes)
+    speed = {"threads": found["threads"], "tokens_per_second": measured.tokens_per_second, "at": found["at"]}
+    return {
+        "forecast": recipe.seconds + recipe.overhead,
+        "epochs": recipe.epochs,
+        "runs": recipe.runs,
+        "training": recipe.rows,
+        "unused": measured.n - recipe.rows,
+        "validation": found["validation"],
+        "test": found["test"],
+        "speed": speed,
+    }
 
 
 def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:
@@ -133,8 +168,12 @@ class _Teller:
 
 
 def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:
-    """Some short test texts, of different classes as far as there are any."""
+    """Some short test texts, of different classes as far as there are any; of long ones the shortest."""
+    by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    few = {place for place in by_length[: 2 * EXAMPLES] if len(texts[place]) <= LONGEST_OF_LONG}
     short = [place for place, text in enumerate(texts) if len(text) <= LONGEST_EXAMPLE]
+    if len(short) < EXAMPLES:
+        short = sorted({*short, *few})
     first = {labels[place]: place for place in reversed(short)}
     order = [*sorted(first.values()), *(place for place in short if place not in first.values())]
     return list(dict.fromkeys(texts[place].strip() for place in order))[:EXAMPLES]

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import answering, compute, layout, lecture, pages, state
+from txcls.app import answering, compute, layout, lecture, loading, pages, state
 from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
@@ -249,24 +249,39 @@ def _many_texts(opened: layout.Page, classifier: "Predictor") -> None:
     key = f"averages_{opened.source.name}"
     computed: ExplanationAverages | None = st.session_state.get(key)
     found = computed or ExplanationAverages.of(classifier)
-    if found is None:
-        st.info(
-            "Not measured for this checkpoint. If its data set is on this machine, the button below measures it, and "
-            f"`python -m txcls evaluate {classifier.name} --explanations {N_TEXTS} --write` saves the result."
-        )
-    else:
+    can, why_not = _has_test_texts(opened, classifier)
+    if found is not None:
         _averages(found, computed is not None, _blank(classifier))
-    from txcls.data.datasets import dataset_names, is_available
-
-    dataset = classifier.checkpoint.config.data.dataset
-    if dataset in dataset_names() and is_available(dataset):
+    elif loading.is_own(opened.source):
+        st.info("Not measured yet." if can else "Not measured for this classifier.")
+    else:
+        st.info(
+            "Not measured for this checkpoint. Where its data set is, "
+            f"`python -m txcls evaluate {classifier.name} --explanations {N_TEXTS} --write` measures it and saves the "
+            "result."
+        )
+    if can:
         st.button(
             f"Run on {N_TEXTS} test texts", key="run_averages", on_click=_ask_to_run, help="Takes about half a minute."
         )
         if st.session_state.pop("run_averages_now", False):
             _run(opened, key)
     else:
-        st.caption("The data set of this checkpoint is not on this machine, so these figures cannot be recomputed.")
+        st.caption(why_not)
+
+
+def _has_test_texts(opened: layout.Page, classifier: "Predictor") -> tuple[bool, str]:
+    """Whether there are test texts of the classifier here, and a sentence for where there are none."""
+    from txcls.data.datasets import dataset_names, is_available
+
+    if loading.is_own(opened.source):
+        return loading.has_kept_rows(opened.source), (
+            "It came without its test rows, on which these figures could be computed."
+        )
+    dataset = classifier.checkpoint.config.data.dataset
+    return dataset in dataset_names() and is_available(dataset), (
+        "The data set of this checkpoint is not on this machine, so these figures cannot be recomputed."
+    )
 
 
 def _ask_to_run() -> None:

@@ -9,7 +9,6 @@ import streamlit as st
 from txcls.app import answering, compute, layout, lecture, loading, pages, state
 from txcls.app.charts import chart
 from txcls.app.markdown import plain
-from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.text.vocabulary import SPECIAL_TOKENS
@@ -104,20 +103,24 @@ def _word_clicked(key: str) -> None:
 def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
     st.subheader("The text among other texts", anchor=False)
-    dataset = loading.summary(opened.view.checkpoint).dataset
-    others = [example.text for example in examples_for(dataset) if example.text != opened.view.text]
+    has_rows = loading.has_kept_rows(opened.source)
+    examples = loading.examples(opened.view.checkpoint)
+    others = [example.text for example in examples if example.text != opened.view.text]
     st.toggle(
         f"Add {N_TEST_TEXTS} test texts",
         key="with_test_texts",
         persist_state="session",
-        help="Needs the data set on this machine; checkpoints do not contain it.",
+        help="Drawn at random from the rows that were held out."
+        if has_rows
+        else "Needs the data set on this machine; checkpoints do not contain it.",
     )
-    what = f"{len(others)} example texts of this app"
+    what = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
     if st.session_state.get("with_test_texts"):
         try:
             drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
-            others += drawn
-            what += f" and {len(drawn)} test texts from this machine"
+            more = [one for one in drawn if one != opened.view.text and one not in others]
+            others += more
+            what += f" and {len(more)} {'drawn at random' if has_rows else 'test texts from this machine'}"
         except TxclsError as error:
             st.info(plain(str(error)))
     pooled = compute.pooled(opened.source, tuple(others))
@@ -146,8 +149,13 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     lines = ["| cosine | class | text |", "|---:|---|---|"]
     for n in np.argsort(-made.cosines, kind="stable")[:6]:
         start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")
-        lines.append(f"| {_cosine(made.cosines[n])} | {plain(pooled.labels[n])} | {plain(start)} |")
+        lines.append(f"| {_cosine(made.cosines[n])} | {_unbroken(pooled.labels[n])} | {plain(start)} |")
     st.markdown("\n".join(lines))
+
+
+def _unbroken(name: str) -> str:
+    """A class name that, where it is short, stays on one line of a narrow column."""
+    return plain(name).replace(" ", "\u00a0" if len(name) <= 16 else " ")
 
 
 def _plain(token: str) -> str:

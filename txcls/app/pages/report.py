@@ -1,6 +1,6 @@
 """How good a classifier is: figures, confusions, confidence, mistakes, doubtful labels, the linear peer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -59,11 +59,7 @@ def main() -> None:
         if any(one["n"] for one in report.figures.get("reliability", ())):  # a slide without anything cannot be shown
             with lecture.slide(lecture.CLASSES):
                 _reliability(opened, report)
-        if report.figures.get("order") or any(
-            len(report.figures.get(field, ())) > 1 for field in ("by_length", "by_unknown")
-        ):
-            with lecture.slide(lecture.WORDS):
-                _groups(opened, report)
+        _groups(opened, report)
     if measured is None and stored.figures:
         measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
@@ -291,27 +287,48 @@ def _groups(opened: layout.Page, report: "Report") -> None:
         parts.append(
             (
                 "Without word order",
-                "",
+                "word order",
                 names,
                 [figures["accuracy"], *order.values()],
                 [figures["n"]] * len(names),
                 "order",
             )
         )
+    if not parts:
+        return
+    if lecture.is_on():  # there is no room for the large type of several
+        for part in parts:
+            with lecture.slide(lecture.WORDS):
+                _group(opened, *part)
+        return
     st.subheader("Where is it right, and where wrong?", anchor=False)
-    for column, (title, what, names, accuracies, rows, field) in zip(st.columns(len(parts)), parts, strict=True):
+    for column, part in zip(st.columns(len(parts)), parts, strict=True):
         with column:
-            st.markdown(f"**{title}**")
-            chart(
-                group_bars(names, accuracies, rows, what=what or "word order"),
-                key=f"chart_groups_{field}",
-                alt="Bars of accuracy: "
-                + "; ".join(
-                    f"{name} {percentage(one)} of {n:,} rows"
-                    for name, one, n in zip(names, accuracies, rows, strict=True)
-                ),
-                file_name=f"{opened.view.checkpoint}-{field}",
-            )
+            _group(opened, *part)
+
+
+def _group(
+    opened: layout.Page,
+    title: str,
+    what: str,
+    names: Sequence[str],
+    accuracies: Sequence[float],
+    rows: Sequence[int],
+    field: str,
+) -> None:
+    if lecture.is_on():
+        st.subheader(f"Where is it right? {title}", anchor=False)
+    else:
+        st.markdown(f"**{title}**")
+    chart(
+        group_bars(names, accuracies, rows, what=what),
+        key=f"chart_groups_{field}",
+        alt="Bars of accuracy: "
+        + "; ".join(
+            f"{name} {percentage(one)} of {n:,} rows" for name, one, n in zip(names, accuracies, rows, strict=True)
+        ),
+        file_name=f"{opened.view.checkpoint}-{field}",
+    )
 
 
 if __name__ == "__main__":

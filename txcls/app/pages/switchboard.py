@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from txcls.app import answering, compute, head_stories, layout, lecture, pages, sharing, state
+from txcls.app import answering, compute, head_stories, layout, lecture, loading, pages, sharing, state
 from txcls.app.charts import chart
 from txcls.app.markdown import plain
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
@@ -78,7 +78,7 @@ def _experiment(opened: layout.Page, classifier: "Predictor", winner: str) -> No
     with bars:
         _answer(opened, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _accuracy(classifier, off)
+        _accuracy(classifier, off, is_own=loading.is_own(opened.source))
 
 
 def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.Substitute, state.HeadChange]:
@@ -209,12 +209,14 @@ def _answer(opened: layout.Page, classifier: "Predictor", changes: tuple[Change,
     )
 
 
-def _accuracy(classifier: "Predictor", off: Any) -> None:
+def _accuracy(classifier: "Predictor", off: Any, *, is_own: bool) -> None:
     st.subheader("Test accuracy without each part", anchor=False)
     found = AccuracyEffects.of(classifier, off=off)
     if found is None:
         st.info(
-            "Not measured for this checkpoint. If its data set is on this machine, "
+            "Not measured: training here leaves it out. The board above says what each part is worth for one text."
+            if is_own
+            else "Not measured for this checkpoint. If its data set is on this machine, "
             f"`python -m txcls evaluate {classifier.name} --heads --write` measures it once and saves it."
         )
         return

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import (
+    forecast,
     layout,
     lecture,
     loading,
@@ -110,7 +111,7 @@ def _upload() -> None:
         name, data = given
         file = f"table-{secrets.token_hex(4)}{_suffix(name)}"
         own.save_upload(file, data)
-        waiting.start("read", {"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}})
+        _read({"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}})
         st.rerun()
 
 
@@ -122,8 +123,14 @@ def _suffix(name: str) -> str:
     return f".{ending}{gz}" if ending in TYPES else ".csv"
 
 
+def _read(spec: dict[str, Any]) -> None:
+    """Look through a table, and measure it for the forecast at the same time."""
+    if waiting.start("read", spec):
+        forecast.measure_early(spec)
+
+
 def _read_sample(name: str) -> None:
-    waiting.start("read", {"sample": name, "names": {}})
+    _read({"sample": name, "names": {}})
 
 
 def _chosen(read: running.JobState) -> None:
@@ -166,7 +173,7 @@ def _columns(read: running.JobState) -> None:
 def _columns_changed(spec: Mapping[str, Any]) -> None:
     """Look through the table again with the chosen columns."""
     chosen = {field: st.session_state[f"{field}_box"] for field in ("text_column", "label_column")}
-    waiting.start("read", {**spec, **{field: name for field, name in chosen.items() if name}})
+    _read({**spec, **{field: name for field, name in chosen.items() if name}})
 
 
 def _another() -> None:
@@ -194,7 +201,7 @@ def _training(read: running.JobState) -> None:
         return
     trained = own.job("train")
     if trained.is_active:
-        waiting.watch("train", training_view.live, key="watch_train")
+        waiting.watch("train", training_view.live, key="watch_train", on_done=training_view.show_from_now_on)
         return
     waiting.failure(trained)
     most = limits().minutes
@@ -202,21 +209,24 @@ def _training(read: running.JobState) -> None:
         minutes = int(
             st.slider(
                 "Time budget, in minutes", 1, most, min(_last_minutes(), most), key="minutes",
-                persist_state="session", width=420,
+                persist_state="session", on_change=_keep_minutes, width=420,
             )
         )  # fmt: skip
     else:
         minutes = 1
         st.markdown("This server gives a training one minute (TXCLS_MAX_MINUTES).")
-    spec = _spec(read, minutes)
-    can = _forecast(spec)
+    can, speed = forecast.draw(read.spec, minutes)
+    spec = {**_spec(read, minutes), **speed}
     st.button("Train", key="start_training", type="primary", on_click=_train, args=(spec,), disabled=not can)
 
 
 def _last_minutes() -> int:
-    """The budget that this visitor chose last, which a reload finds with the jobs."""
-    asked = [own.job(kind).spec.get("minutes") for kind in ("plan", "train")]
-    return next((int(one) for one in asked if one), FIRST_MINUTES)
+    """The budget that this visitor chose last, which a reload finds on the desk."""
+    return own.last_minutes() or FIRST_MINUTES
+
+
+def _keep_minutes() -> None:
+    own.keep_minutes(st.session_state["minutes"])
 
 
 def _spec(read: running.JobState, minutes: int) -> dict[str, Any]:
@@ -224,52 +234,6 @@ def _spec(read: running.JobState, minutes: int) -> dict[str, Any]:
     source = {name: read.spec[name] for name in ("sample", "file", "names") if name in read.spec}
     columns = {name: read.result[name] for name in ("text_column", "label_column") if name in read.result}
     return {**source, **columns, "minutes": minutes}
-
-
-def _forecast(spec: dict[str, Any]) -> bool:
-    """What training would do within this time, as planned by a worker that measures this server's speed.
-
-    Returns whether these rows can be trained on, as far as is known.
-    """
-    wanted = {**spec, "only_plan": True}
-    plan = own.job("plan")
-    asked = {name: value for name, value in plan.spec.items() if name != "speed"}
-    if asked != wanted or plan.status == "cancelled":
-        if plan.is_active:
-            waiting.cancel("plan")
-        else:
-            same_rows = {**asked, "minutes": 0} == {**wanted, "minutes": 0}
-            known = [plan.result.get(name) for name in ("threads", "tokens_per_second")] if same_rows else []
-            waiting.start("plan", {**wanted, "speed": known} if all(known) and known else wanted)  # measured once
-        plan = own.job("plan")
-    if plan.is_active:
-        waiting.watch("plan", _planning, key="watch_plan")
-    elif plan.status == "done":
-        found = plan.result
-        st.markdown(_forecast_of(found))
-    else:
-        waiting.failure(plan)
-    return plan.status != "failed"
-
-
-def _forecast_of(found: Mapping[str, Any]) -> str:
-    """A plan in sentences."""
-    epochs = f"{found['epochs']} epoch{'s' * (found['epochs'] != 1)}"
-    if found.get("runs", 1) > 1:
-        epochs = f"{found['runs']} runs of {epochs}"
-    left_out = f" {found['unused']:,} rows do not fit into this time and are left out." if found.get("unused") else ""
-    return (
-        f"Forecast: **{own.clock(found['forecast'])}** for {epochs} over {found['training']:,} rows; "
-        f"{found['validation']:,} others fit the calibration, {found['test']:,} test the result.{left_out} This server "
-        f"reads {found['tokens_per_second']:,.0f} tokens per second in training."
-    )
-
-
-def _planning(now: running.JobState) -> None:
-    if now.status == "waiting" and now.ahead:
-        st.caption(waiting.in_queue(now.ahead))
-    else:
-        st.caption("Forecast: counting tokens and measuring this server's speed …")
 
 
 def _train(spec: dict[str, Any]) -> None:
@@ -289,7 +253,12 @@ def _open_model() -> None:
             st.info(why)
             return
         if job.is_active:
-            waiting.watch("open", lambda now: waiting.line(now, "Opening"), key="watch_open")
+            waiting.watch(
+                "open",
+                lambda now: waiting.line(now, "Opening"),
+                key="watch_open",
+                on_done=training_view.show_from_now_on,
+            )
             return
         if job.status == "done":
             st.success(f"Opened as {own.PREFIX}{job.result['name']}: {job.result['classes']:,} classes.")
