@@ -54,6 +54,15 @@ class Lesson:
     chapters: tuple[str, ...]
     version: str = ""
 
+    def planned(self, step: int) -> tuple[float, float] | None:
+        """From which minute to which a step and those that share its minutes are planned; None without minutes."""
+        given = [one.minutes for one in self.steps]
+        begin = next((at for at in range(step, -1, -1) if given[at]), None)
+        if begin is None:
+            return None
+        start = sum(one or 0.0 for one in given[:begin])
+        return start, start + (given[begin] or 0.0)
+
     def where(self, step: int, field: str = "") -> str:
         """Start of a message about a step, from 0."""
         place = f"{self.source}: step {step + 1} ({self.steps[step].title})"
