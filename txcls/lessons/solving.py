@@ -107,9 +107,17 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
 
 
 def said(value: Result, language: str = "en") -> str:
-    """A measured value as text: whole numbers without decimals, others with one, in the language's notation."""
+    """A measured value as text: whole numbers without decimals, others with one, in the language's notation.
+
+    What would round to 0, or to 100 from below, is bounded as everywhere in the app: < 0.1, > 99.9.
+    """
     if isinstance(value, float):
-        text = f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.1f}"
+        if 1e-9 < value < 0.05:
+            text = "< 0.1"
+        elif 99.95 <= value < 100 - 1e-9:
+            text = "> 99.9"
+        else:
+            text = f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.1f}"
         text = text.replace("-", "−")
         return text.translate(str.maketrans(",.", ".,")) if language.startswith("de") else text
     if isinstance(value, str):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, pages, state, token_html
+from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, lesson, pages, state, token_html
 from txcls.app.charts import chart
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.markdown import plain
@@ -135,11 +135,12 @@ def _navigate(view: state.View, walk: "Walk", place: int) -> None:
     row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
-    row.button("◀ Back", key="step_back", help="Key: PageUp", disabled=place == 0, on_click=_go, args=(walk, place - 1))
+    keys = lesson.now() is None  # in a lesson they turn its own steps
+    row.button("◀ Back", key="step_back", help="Key: PageUp" if keys else None, disabled=place == 0, on_click=_go, args=(walk, place - 1))
     row.button(
         "Next ▶",
         key="step_next",
-        help="Key: PageDown",
+        help="Key: PageDown" if keys else None,
         disabled=place == n - 1,
         on_click=_go,
         args=(walk, place + 1),
