@@ -13,6 +13,7 @@ from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.worksheet import worksheet
 from txcls.predictor import Predictor
+from txcls.wording import bounded_percentage
 
 load = cache(Predictor.load)
 
@@ -57,7 +58,7 @@ def test_the_description_of_a_picture_has_its_numbers() -> None:
     model = load("who_won")
     bars = picture_of(lesson.steps[0], load).alt
     ranked = model.predict([lesson.steps[0].text], top_k=5)[0].ranked
-    assert all(f"{one.label}, {100 * one.probability:.1f} %" in bars for one in ranked)
+    assert all(f"{one.label}, {bounded_percentage(one.probability)}" in bars for one in ranked)
     traced = trace_text(model, lesson.steps[2].text)
     row = traced.attention[1, 1, 0]
     said = f"<cls>: {traced.tokens[int(row.argmax())].text} {row.max():.2f}"

@@ -52,6 +52,8 @@ def draw() -> None:
         _progress(place, words)
         st.subheader(solved.step.title, anchor=False)
         st.markdown(_with_formulas(solved.narration))
+        if place.at == 0 and place.language.partition("-")[0] != "en":
+            st.caption(words["app_language"])
         if solved.step.question is not None:
             _question(place, solved, words)
         if solved.step.room and (solved.step.question is None or lesson.answer_of(place) is not None):

@@ -10,6 +10,7 @@ from txcls.errors import TxclsError, shown
 from txcls.lessons.format import Choice, Claim, Drag, Heads, Number, Question, Step
 from txcls.lessons.measures import Load, Measured, Result
 from txcls.lessons.reading import Lesson, LessonError
+from txcls.lessons.wording import in_notation
 
 FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 """A measured value in a text."""
@@ -118,8 +119,7 @@ def said(value: Result, language: str = "en") -> str:
             text = "> 99.9"
         else:
             text = f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.1f}"
-        text = text.replace("-", "−")
-        return text.translate(str.maketrans(",.", ".,")) if language.startswith("de") else text
+        return in_notation(text.replace("-", "−"), language)
     if isinstance(value, str):
         return value
     return " · ".join(", ".join(one) if isinstance(one, list) else one for one in value)

@@ -18,6 +18,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   for (const [name, value] of Object.entries({ lang: data.lesson?.language ?? "en", role: "region", "aria-label": data.lesson?.title ?? "" })) {
     panel?.setAttribute(name, value)
   }
+  document.querySelector(".st-key-lesson_cover")?.setAttribute("lang", data.lesson?.language ?? "en")
   const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
   if (step && lecture.step && step !== lecture.step) {
     for (const one of [panel, document.querySelector('[data-testid="stMain"]')]) one?.scrollTo(0, 0) // on a phone Next stands below

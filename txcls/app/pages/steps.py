@@ -136,7 +136,14 @@ def _navigate(view: state.View, walk: "Walk", place: int) -> None:
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
     keys = lesson.now() is None  # in a lesson they turn its own steps
-    row.button("◀ Back", key="step_back", help="Key: PageUp" if keys else None, disabled=place == 0, on_click=_go, args=(walk, place - 1))
+    row.button(
+        "◀ Back",
+        key="step_back",
+        help="Key: PageUp" if keys else None,
+        disabled=place == 0,
+        on_click=_go,
+        args=(walk, place - 1),
+    )
     row.button(
         "Next ▶",
         key="step_next",
