@@ -78,3 +78,10 @@ def test_a_number_has_its_unit_and_heads_stand_side_by_side() -> None:
     page = worksheet(find_lesson("explanation"), load)
     assert '<div class="line number">points</div>' in page and '<ul class="options heads">' in page
     assert "&#x029F5;" not in page, "a sign that most fonts lack"
+
+
+@pytest.mark.parametrize("name, step", [("errors", 2), ("attention", 2), ("explanation", 3)])
+def test_numbers_in_pictures_are_in_the_notation_of_the_language(name: str, step: int) -> None:
+    written = re.findall(r">([^<]+)</text>", picture_of(find_lesson(name, "de").steps[step], load, language="de").svg)
+    numbers = [one for one in written if re.search(r"\d", one)]
+    assert any("," in one for one in numbers) and not any("." in one for one in numbers)

@@ -1,7 +1,7 @@
 """Lecture mode: pages as slides that fill the window, in large type; PageDown turns them, page after page.
 In a lesson they turn its steps, also outside lecture mode: in it, a step is its narration and question, the one slide
-of its page that it is about (`slide` in its state, else the first), and the answer. Outside of it, the page is opened at
-that part (`.txcls-part`).
+of its page that it is about (`slide` in its state, else the first), and the answer. Outside of it, the page is opened
+at that part (`.txcls-part`).
 
 `slide` marks a part of a page as a slide; outside lecture mode it changes nothing. The browser shows one slide at a
 time and turns them without asking the server (`components/lecture.js`); after a page's last slide it asks for the next

@@ -58,7 +58,8 @@ STYLE = """
 /* On a phone the controls and the step stand above the text box: a step is what changes. */
 @media (max-width: 640px) {
   [data-testid="stMain"] [data-testid="stVerticalBlock"]:has(> * > .st-key-step_controls) > * {order: 3;}
-  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :is(:has(h1), :has(> .st-key-lesson_panel)) {order: 0 !important;}
+  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :is(:has(h1), :has(> .st-key-lesson_panel)) {
+    order: 0 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> * > .txcls-part) {order: 1 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_controls) {order: 1 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_body) {order: 2 !important;}
