@@ -248,12 +248,15 @@ def test_a_page_opens_at_the_part_that_its_step_is_about(visitor: Page, shipped:
 def test_on_a_phone_the_narration_comes_first_and_a_button_leads_to_the_part(visitor: Page, shipped: Server) -> None:
     visitor.set_viewport_size({"width": 390, "height": 844})
     try:
-        for name, step, part in (("attention", 2, "Softmax"), ("explanation", 2, "Head 1.1")):
+        for name, step, part in (
+            ("attention", 2, ".st-key-step_body h3"),
+            ("explanation", 2, ".txcls-head b >> nth=0"),
+        ):
             begin(visitor, shipped, name, step)
             expect(visitor.locator(f"{PANEL} h3")).to_be_in_viewport()
-            expect(visitor.get_by_text(part).first).not_to_be_in_viewport()
+            expect(visitor.locator(part)).not_to_be_in_viewport()
             visitor.locator(".txcls-to-part").click()
-            expect(visitor.locator('[data-testid="stMain"]').get_by_text(part).last).to_be_in_viewport()
+            expect(visitor.locator(part)).to_be_in_viewport()
     finally:
         visitor.set_viewport_size({"width": 1280, "height": 800})
 
