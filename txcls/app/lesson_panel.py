@@ -171,7 +171,7 @@ def _as_text(given: Any, solved: Solved) -> str:
     """An answer as it was given, in words."""
     question = solved.step.question
     if isinstance(question, Choice):
-        return solved.offered[given]
+        return str(solved.offered[given])
     if isinstance(question, Number):
         return f"{given:g} {question.unit}".strip()
     if isinstance(question, Drag) and question.groups:
