@@ -46,6 +46,13 @@ def visitor(browser: Browser, shipped: Server) -> Iterator[Page]:
     assert not shipped.complaints()
 
 
+FITS = """() => {
+  const slide = document.querySelector('[class*="st-key-slide_"]:not([inert])')
+  return slide && slide.scrollHeight - slide.clientHeight <= 3
+}"""
+"""Whether the slide that is seen needs no scrolling."""
+
+
 def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -> None:
     more = "".join(f"&{key}={value}" for key, value in params.items())
     page.goto(f"{server.address}/?lesson={name}&step={step}{more}")
@@ -224,6 +231,84 @@ def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: P
     settle(visitor)
     visitor.wait_for_timeout(1000)
     assert query(visitor)["step"] == "2" and query(visitor)["slide"] == "2"
+
+
+def test_a_page_opens_at_the_part_that_its_step_is_about(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "explanation", 5)
+    press_next(visitor)  # shows the answer, and the page with it
+    heading = visitor.get_by_role("heading", name="What happens when words are deleted?")
+    expect(heading).to_be_in_viewport()
+    expect(visitor.locator(".st-key-chart_deletion")).to_be_in_viewport()
+    begin(visitor, shipped, "explanation", 4)  # about the first part of the same page
+    press_next(visitor)
+    settle(visitor)
+    assert visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
+
+
+def test_on_a_phone_the_narration_comes_first_and_a_button_leads_to_the_part(visitor: Page, shipped: Server) -> None:
+    visitor.set_viewport_size({"width": 390, "height": 844})
+    try:
+        for name, step, part in (
+            ("attention", 2, ".st-key-step_body h3"),
+            ("explanation", 2, ".txcls-head b >> nth=0"),
+        ):
+            begin(visitor, shipped, name, step)
+            expect(visitor.locator(f"{PANEL} h3")).to_be_in_viewport()
+            expect(visitor.locator(part)).not_to_be_in_viewport()
+            visitor.locator(".txcls-to-part").click()
+            expect(visitor.locator(part)).to_be_in_viewport()
+    finally:
+        visitor.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_row_keeps_its_height_while_a_word_is_dragged_out_of_it(visitor: Page, shipped: Server) -> None:
+    """Or the rows below would move up, and the word would land in the next one."""
+    visitor.set_viewport_size({"width": 390, "height": 844})
+    try:
+        begin(visitor, shipped, "tokens", 2)
+        rows = visitor.locator(f"{PANEL} .bin-words")
+        rows.first.scroll_into_view_if_needed()
+        word, target = rows.first.get_by_text("beat").bounding_box(), rows.nth(1).bounding_box()
+        assert word and target and (rows.first.bounding_box() or {"height": 0})["height"] > 60  # two lines
+        visitor.mouse.move(word["x"] + 9, word["y"] + 9)
+        visitor.mouse.down()
+        for by in (0, 1, 2):
+            visitor.mouse.move(target["x"] + 60 + by, target["y"] + target["height"] / 2)
+        visitor.mouse.up()
+        expect(rows.nth(1)).to_have_text("beat")
+    finally:
+        visitor.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_in_lecture_mode_the_bar_says_the_plan_and_an_answer_stays_to_be_seen(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "course", 2, mode="lecture", lang="de")
+    expect(visitor.locator(".bar .title")).to_have_text(find_lesson("course", "de").steps[1].title)
+    expect(visitor.locator(".bar .planned")).to_have_text(words_in("de")["minutes"].format(minutes="4–12"))
+    begin(visitor, shipped, "attention", mode="lecture")
+    shown = visitor.locator('[class*="st-key-slide_"]:not([inert])')
+    shown.get_by_text("Albion", exact=True).click()
+    visitor.locator(".st-key-lesson_check button").click()
+    expect(shown).to_contain_text("Your answer: Albion")
+    expect(shown).not_to_contain_text("Rangers.")
+    expect(visitor.locator(".bar .planned")).to_have_text("")
+
+
+@pytest.mark.parametrize("name", [name for name in lesson_names() if name != "course"])
+def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Server, name: str) -> None:
+    """In German, which is longer; those of the course are among them."""
+    begin(visitor, shipped, name, mode="lecture", lang="de")
+    last = visitor.locator(".bar .next[disabled]")
+    seen = set()
+    while visitor.url not in seen:
+        seen.add(visitor.url)
+        settle(visitor)
+        visitor.wait_for_timeout(300)  # charts and drawings take their size after they are drawn
+        visitor.wait_for_function(FITS)
+        if not last.count():
+            here = visitor.url
+            press_next(visitor)
+            visitor.wait_for_function("(here) => location.href !== here", arg=here)
+    assert len(seen) >= 2 * len(find_lesson(name, "de").steps)
 
 
 def test_words_are_dragged_by_keyboard(visitor: Page, shipped: Server) -> None:

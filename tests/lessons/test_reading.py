@@ -109,3 +109,25 @@ def test_the_template_is_written_once(tmp_path: Path) -> None:
     assert file.read_text("utf-8") == TEMPLATE.read_text("utf-8")
     with pytest.raises(LessonError, match="exists; choose another name"):
         write_template(file)
+
+
+def test_a_new_lesson_is_in_the_language_that_its_name_says(tmp_path: Path) -> None:
+    file = tmp_path / "new.de.yaml"
+    write_template(file)
+    assert read_lesson(file).language == "de"
+    with pytest.raises(LessonError, match="says de, the file's name says fr"):
+        read_lesson(file.rename(tmp_path / "new.fr.yaml"))
+
+
+def test_an_unknown_field_is_compared_with_those_there_are(write: Write) -> None:
+    with pytest.raises(LessonError, match=r"step 1 \(First\): narrations: unknown field; is narration meant\?"):
+        read_lesson(write(HEAD + STEP + "    narrations: Look.\n"))
+
+
+def test_minutes_of_a_step_hold_until_the_next_that_has_some(write: Write) -> None:
+    later = STEP.replace("First", "Second") + "    minutes: 4\n" + STEP.replace("First", "Third")
+    lesson = read_lesson(write(HEAD + STEP + later + STEP.replace("First", "Fourth") + "    minutes: 3\n"))
+    assert [lesson.planned(step) for step in range(4)] == [None, (0, 4), (0, 4), (4, 7)]
+    course = find_lesson("course")
+    ends = [course.planned(step) for step in range(len(course.steps))]
+    assert ends[0] == (0, 4) and ends[-1] is not None and ends[-1][1] == course.minutes

@@ -13,6 +13,7 @@ from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import LessonError, check_lesson, is_right, read_lesson, solve
 from txcls.lessons.measures import measures
+from txcls.lessons.solving import said
 from txcls.predictor import Predictor
 
 TEXT = "Rovers lost to Wanderers, who beat United last week."
@@ -143,3 +144,19 @@ def test_facts_stand_in_the_texts_in_the_languages_notation(tmp_path: Path) -> N
     accuracy = 100 * load("ag_news").checkpoint.metrics["test"]["accuracy"]
     assert solve(step, load).narration == f"**{accuracy:.1f}** %"
     assert solve(step, load, language="de").narration == f"**{accuracy:.1f}** %".replace(".", ",")
+
+
+@pytest.mark.parametrize(
+    "value, language, text",
+    [
+        (0.0, "en", "0"),
+        (0.03, "en", "< 0.1"),
+        (0.03, "de", "< 0,1"),
+        (99.97, "de-AT", "> 99,9"),
+        (100.0, "en", "100"),
+        (-3.25, "en", "−3.2"),
+        (1443.0, "de", "1.443"),
+    ],
+)
+def test_numbers_are_written_as_in_the_app_in_the_languages_notation(value: float, language: str, text: str) -> None:
+    assert said(value, language) == text

@@ -13,6 +13,7 @@ from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.worksheet import worksheet
 from txcls.predictor import Predictor
+from txcls.wording import bounded_percentage
 
 load = cache(Predictor.load)
 
@@ -57,7 +58,7 @@ def test_the_description_of_a_picture_has_its_numbers() -> None:
     model = load("who_won")
     bars = picture_of(lesson.steps[0], load).alt
     ranked = model.predict([lesson.steps[0].text], top_k=5)[0].ranked
-    assert all(f"{one.label}, {100 * one.probability:.1f} %" in bars for one in ranked)
+    assert all(f"{one.label}, {bounded_percentage(one.probability)}" in bars for one in ranked)
     traced = trace_text(model, lesson.steps[2].text)
     row = traced.attention[1, 1, 0]
     said = f"<cls>: {traced.tokens[int(row.argmax())].text} {row.max():.2f}"
@@ -77,3 +78,10 @@ def test_a_number_has_its_unit_and_heads_stand_side_by_side() -> None:
     page = worksheet(find_lesson("explanation"), load)
     assert '<div class="line number">points</div>' in page and '<ul class="options heads">' in page
     assert "&#x029F5;" not in page, "a sign that most fonts lack"
+
+
+@pytest.mark.parametrize("name, step", [("errors", 2), ("attention", 2), ("explanation", 3)])
+def test_numbers_in_pictures_are_in_the_notation_of_the_language(name: str, step: int) -> None:
+    written = re.findall(r">([^<]+)</text>", picture_of(find_lesson(name, "de").steps[step], load, language="de").svg)
+    numbers = [one for one in written if re.search(r"\d", one)]
+    assert any("," in one for one in numbers) and not any("." in one for one in numbers)

@@ -1,6 +1,7 @@
 """Lecture mode: pages as slides that fill the window, in large type; PageDown turns them, page after page.
 In a lesson they turn its steps, also outside lecture mode: in it, a step is its narration and question, the one slide
-of its page that it is about (`slide` in its state, else the first), and the answer.
+of its page that it is about (`slide` in its state, else the first), and the answer. Outside of it, the page is opened
+at that part (`.txcls-part`).
 
 `slide` marks a part of a page as a slide; outside lecture mode it changes nothing. The browser shows one slide at a
 time and turns them without asking the server (`components/lecture.js`); after a page's last slide it asks for the next
@@ -16,10 +17,11 @@ import streamlit as st
 
 from txcls.app import lesson, pages, state
 from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
+from txcls.lessons.wording import words_in
 
 LEAST_FONT_PX = 24
 """Size of the smallest type in a chart."""
-_SLIDES, _PAGE, _TITLE = "_slides", "_slides_of", "_slides_title"
+_SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
 _TURN_TO = "_turn_to"
 
 WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
@@ -46,6 +48,7 @@ def begin(info: pages.PageInfo, title: str) -> None:
     `title` names those of its slides that have no heading.
     """
     st.session_state[_SLIDES], st.session_state[_PAGE], st.session_state[_TITLE] = [], info, title
+    st.session_state[_PARTS] = 0
     target = st.session_state.pop(_TURN_TO, None)
     if target is not None:
         page, params = target
@@ -64,6 +67,7 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
             drawing is enlarged as a whole.
     """
     if not is_on():
+        _mark_part()
         yield
         return
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
@@ -85,13 +89,28 @@ def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
         yield
 
 
+def _mark_part() -> None:
+    """Outside lecture mode, mark where the part of the page begins that the lesson's step is about."""
+    place = lesson.now()
+    if place is None or st.session_state[_PAGE] is not place.page:
+        return
+    st.session_state[_PARTS] += 1
+    if st.session_state[_PARTS] == _slide_of(place):
+        st.html('<span class="txcls-part"></span>')
+
+
+def _slide_of(place: lesson.Place) -> int:
+    """The number of the slide of its page that a step is about, from 1."""
+    wanted = str(place.step.state.get(state.SLIDE, 1))
+    return int(wanted) if wanted.isdecimal() else 1
+
+
 def _slides_of_step(place: lesson.Place) -> list[dict[str, Any]]:
     """Those of the lesson, and between them the one slide of the page that the step is about."""
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
     own = [one for one in slides if "lesson" in one]
     of_page = [one for one in slides if "lesson" not in one]
-    wanted = str(place.step.state.get(state.SLIDE, 1))
-    number = int(wanted) if wanted.isdecimal() else 1
+    number = _slide_of(place)
     return own[:1] + of_page[number - 1 : number] + own[1:]
 
 
@@ -125,7 +144,7 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
             "page": f"{info.name} {place.name} {place.at}{' open' * lesson.is_open()}",
             "slides": [] if is_broken else _slides_of_step(place),
             "at": None,
-            "lesson": {"language": place.language, "title": place.lesson.title, "at": place.at, "of": n},
+            "lesson": _told_of(place),
             "first": place.at == 0,
             "last": place.at == n - 1 and not lesson.is_open(),
         }
@@ -137,6 +156,22 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
         on_mode=_switch,
         on_turn=lambda by: _turn(here + by, to_its_end=by < 0),
     )
+
+
+def _told_of(place: lesson.Place) -> dict[str, Any]:
+    """What the bar and the keys need to know of a lesson's step."""
+    found = place.lesson
+    planned = found.planned(place.at)
+    words = words_in(place.language)
+    return {
+        "language": place.language,
+        "title": found.title,
+        "step": place.step.title,
+        "at": place.at,
+        "of": len(found.steps),
+        "planned": "" if planned is None else words["minutes"].format(minutes=f"{planned[0]:g}–{planned[1]:g}"),
+        "far_down": _slide_of(place) > 1,
+    }
 
 
 def start_button() -> None:

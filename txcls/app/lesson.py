@@ -54,7 +54,7 @@ class Place:
 class Given:
     """An answer: what was given, and whether it is right; None if the answer was shown without one."""
 
-    given: Any
+    answer: Any
     right: bool | None
 
 

@@ -52,10 +52,14 @@ def draw() -> None:
         _progress(place, words)
         st.subheader(solved.step.title, anchor=False)
         st.markdown(_with_formulas(solved.narration))
+        if place.at == 0 and place.language.partition("-")[0] != "en":
+            st.caption(words["app_language"])
         if solved.step.question is not None:
             _question(place, solved, words)
         if solved.step.room and (solved.step.question is None or lesson.answer_of(place) is not None):
             _room(solved, words)
+        if not lesson.is_covered():
+            st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
         _changed(words)
         _end(place, words)
         _turning(place, words)
@@ -123,6 +127,8 @@ def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> 
         if given is not None:
             if not lecture.is_on():
                 _said(given, solved, words)
+            elif given.answer is not None:
+                st.markdown(f"{words['your_answer']}: **{_as_text(given.answer, solved)}**")
             return
         if question.look and not lecture.is_on():
             st.caption(words["look"])
@@ -159,6 +165,18 @@ def _offer(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> Non
 
         label = words["your_answer"]
         word_bins(solved.offered, question.groups, label=label, key=f"{key}_bins", on_move=keep)
+
+
+def _as_text(given: Any, solved: Solved) -> str:
+    """An answer as it was given, in words."""
+    question = solved.step.question
+    if isinstance(question, Choice):
+        return str(solved.offered[given])
+    if isinstance(question, Number):
+        return f"{given:g} {question.unit}".strip()
+    if isinstance(question, Drag) and question.groups:
+        return " · ".join(f"{name}: {', '.join(row) or '–'}" for name, row in zip(question.groups, given, strict=True))
+    return " · ".join(given)
 
 
 def _check(place: lesson.Place, solved: Solved) -> None:
@@ -222,11 +240,10 @@ def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
     n = len(place.lesson.steps)
     with st.container(horizontal=True, gap="small"):
         st.button(words["back"], key="lesson_back", disabled=place.at == 0, on_click=lesson.turn, args=(-1,))
-        st.button(
-            words["next"], key="lesson_next", disabled=place.at == n - 1 and not lesson.is_open(), type="primary",
-            on_click=lesson.turn, args=(1,),
-        )  # fmt: skip
-    st.caption(words["keys"])
+        if place.at < n - 1 or lesson.is_open():
+            st.button(words["next"], key="lesson_next", type="primary", on_click=lesson.turn, args=(1,))
+    with st.container(key="lesson_keys"):
+        st.caption(words["keys"])
     with st.container(horizontal=True, gap="small"):
         for language in languages_of(place.name):
             if language != place.language:

@@ -70,9 +70,10 @@ def _say_how_to_open(lesson: "Lesson") -> None:
     if not is_offered(file):
         note(f"The app would not offer it. {NAMING}")
         return
+    language = "" if lesson.language == "en" else f"&lang={lesson.language}"
     note(
         f"In the app: TXCLS_LESSONS={file.resolve().parent} streamlit run streamlit_app.py, then the page Lessons, or "
-        f"/?lesson={file.name.split('.')[0]}&step=1"
+        f"/?lesson={file.name.split('.')[0]}&step=1{language}"
     )
 
 
@@ -136,7 +137,7 @@ def worksheet(
     _checked(found)
     target = out or Path(f"{found.name}.{found.language}.html")
     write_worksheet(found, _load, target)
-    note(f"wrote {target}; open it in a browser and print it, answers are on the last page")
+    note(f"wrote {target}; open it in a browser and print it; the answers begin on a page of their own at the end")
 
 
 @app.command()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from txcls.address import View, view_from_params
 from txcls.lessons.format import Step
 from txcls.lessons.measures import Load
-from txcls.lessons.wording import words_in
+from txcls.lessons.wording import in_notation, words_in
 from txcls.wording import bounded_percentage
 
 if TYPE_CHECKING:
@@ -48,20 +48,20 @@ def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
     if step.page == "attention" or (step.page == "steps" and view.step in ("softmax", "scores", "weighted")):
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
-        height, parts, strongest = _map(classifier, step.text, view)
+        height, parts, strongest = _map(classifier, step.text, view, language)
         return _picture((height, parts), words["alt_map"].format(head=head), strongest)
     if step.page == "atlas" and (verdicts := _verdicts(classifier)):
         return _picture(_rows(verdicts), words["alt_atlas"], "; ".join(f"{name}: {said}" for name, said in verdicts))
     if step.page in ("switchboard", "atlas"):
-        return _picture(_board(classifier, step.text, view), words["alt_board"])
+        return _picture(_board(classifier, step.text, view, language), words["alt_board"])
     if step.page == "explanation":
-        return _picture(_scores(classifier, step.text), words["alt_scores"])
+        return _picture(_scores(classifier, step.text, language), words["alt_scores"])
     if step.page == "film" and classifier.checkpoint.snapshots is not None:
-        return _picture(_film(classifier, view.training_step), words["alt_film"])
+        return _picture(_film(classifier, view.training_step, language), words["alt_film"])
     if step.page in ("tokens", "steps"):
         return _picture(_tokens(classifier, step.text), words["alt_tokens"])
     texts = [step.text, *([view.changed] if view.changed else [])]
-    return _picture(_answers(classifier, texts), words["alt_bars"])
+    return _picture(_answers(classifier, texts, language), words["alt_bars"])
 
 
 def _picture(drawn: tuple[int, list[str]], what: str, numbers: str = "") -> Picture:
@@ -106,7 +106,7 @@ def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str],
     return top + 26 * len(names) + 4, parts
 
 
-def _answers(classifier: "Predictor", texts: Sequence[str]) -> tuple[int, list[str]]:
+def _answers(classifier: "Predictor", texts: Sequence[str], language: str) -> tuple[int, list[str]]:
     height, parts = 0, []
     for number, text in enumerate(texts):
         if len(texts) > 1:
@@ -114,14 +114,13 @@ def _answers(classifier: "Predictor", texts: Sequence[str]) -> tuple[int, list[s
             height += 24
         ranked = classifier.predict([text], top_k=5)[0].ranked
         percents = [100 * one.probability for one in ranked]
-        height, drawn = _bars(
-            [one.label for one in ranked], percents, [bounded_percentage(one.probability) for one in ranked], height
-        )
+        written = [in_notation(bounded_percentage(one.probability), language) for one in ranked]
+        height, drawn = _bars([one.label for one in ranked], percents, written, height)
         parts += drawn
     return height, parts
 
 
-def _scores(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
+def _scores(classifier: "Predictor", text: str, language: str) -> tuple[int, list[str]]:
     from txcls.inspection.attribution import explain
 
     found = explain(classifier, text, methods=("leave_one_out",))
@@ -129,7 +128,7 @@ def _scores(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
     order = np.argsort(-np.abs(scores))[:MOST_BARS]
     kept = sorted(int(place) for place in order)
     values = [float(scores[place]) for place in kept]
-    written = [f"{one:+.2f}".replace("-", "−") for one in values]
+    written = [in_notation(f"{one:+.2f}".replace("-", "−"), language) for one in values]
     return _bars([found.words[place].text for place in kept], values, written)
 
 
@@ -151,7 +150,7 @@ def _tokens(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
     return y + 36, parts
 
 
-def _map(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str], str]:
+def _map(classifier: "Predictor", text: str, view: View, language: str) -> tuple[int, list[str], str]:
     """The pattern of one head: darker cells have more weight, and large weights are written in.
 
     Also the largest weight of each query, in words.
@@ -174,14 +173,17 @@ def _map(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str]
             parts.append(_box(*at, size - 1, size - 1, f"#{shade:02x}{(shade + 2 * 255) // 3:02x}ff"))
             if weight >= 0.1 and size >= 26:
                 ink = "#ffffff" if weight > 0.7 else INK
-                written = f"{float(weight):.1f}"
+                written = in_notation(f"{float(weight):.1f}", language)
                 parts.append(_text(at[0] + size / 2, at[1] + size * 0.62, written, anchor="middle", fill=ink, size=11))
     largest = [(int(row.argmax()), float(row.max())) for row in pattern]
-    said = "; ".join(f"{name}: {names[key]} {weight:.2f}" for name, (key, weight) in zip(names, largest, strict=True))
+    said = "; ".join(
+        f"{name}: {names[key]} {in_notation(f'{weight:.2f}', language)}"
+        for name, (key, weight) in zip(names, largest, strict=True)
+    )
     return int(104 + size * len(names)), parts, said
 
 
-def _board(classifier: "Predictor", text: str, view: View) -> tuple[int, list[str]]:
+def _board(classifier: "Predictor", text: str, view: View, language: str) -> tuple[int, list[str]]:
     """One cell for each head, with the change in the winner's probability in percentage points."""
     from txcls.inspection.ablation import How, Means, ablate_each
 
@@ -196,7 +198,8 @@ def _board(classifier: "Predictor", text: str, view: View) -> tuple[int, list[st
             fill = f"#{pale:02x}{middle:02x}ff" if effect < 0 else f"#ff{middle:02x}{pale:02x}"
             parts.append(_box(x, y, 126, 58, fill))
             parts.append(_text(x + 8, y + 20, f"{layer + 1}.{head + 1}", size=13))
-            parts.append(_text(x + 63, y + 42, f"{effect:+.1f}".replace("-", "−"), anchor="middle", size=18))
+            written = in_notation(f"{effect:+.1f}".replace("-", "−"), language)
+            parts.append(_text(x + 63, y + 42, written, anchor="middle", size=18))
     return 62 * len(effects) + 2, parts
 
 
@@ -224,7 +227,7 @@ def _line(x: float, y: float, said: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="14">{html.escape(_printable(said))}</text>'
 
 
-def _film(classifier: "Predictor", at: int) -> tuple[int, list[str]]:
+def _film(classifier: "Predictor", at: int, language: str) -> tuple[int, list[str]]:
     """Accuracy over the kept states, evenly spaced, with every third step's number below."""
     assert classifier.checkpoint.snapshots is not None
     rows = classifier.checkpoint.snapshots.rows
@@ -238,5 +241,6 @@ def _film(classifier: "Predictor", at: int) -> tuple[int, list[str]]:
         here = row.step == at
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if here else 3}" fill="{ORANGE if here else BLUE}"/>')
         if number % 3 == 0 or here:
-            parts.append(_text(x, 220 if number % 3 == 0 else 236, f"{row.step:,}", anchor="middle", size=12))
+            written = in_notation(f"{row.step:,}", language)
+            parts.append(_text(x, 220 if number % 3 == 0 else 236, written, anchor="middle", size=12))
     return 242, parts

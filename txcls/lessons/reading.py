@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from txcls.address import page_names
 from txcls.errors import TxclsError, listed, shown
-from txcls.lessons.format import Include, LessonFile, Step
+from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, Number, Step
 
 SHIPPED = Path(__file__).parent / "shipped"
 """Lessons of the package: NAME.LANGUAGE.yaml."""
@@ -53,6 +54,15 @@ class Lesson:
     steps: tuple[Step, ...]
     chapters: tuple[str, ...]
     version: str = ""
+
+    def planned(self, step: int) -> tuple[float, float] | None:
+        """From which minute to which a step and those that share its minutes are planned; None without minutes."""
+        given = [one.minutes for one in self.steps]
+        begin = next((at for at in range(step, -1, -1) if given[at]), None)
+        if begin is None:
+            return None
+        start = sum(one or 0.0 for one in given[:begin])
+        return start, start + (given[begin] or 0.0)
 
     def where(self, step: int, field: str = "") -> str:
         """Start of a message about a step, from 0."""
@@ -97,6 +107,8 @@ def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
         made = LessonFile.model_validate(given)
     except ValidationError as error:
         raise LessonError(f"{file}: {_explain(error, given)}") from None
+    if (named := _named_language(file)) not in (None, made.language):
+        raise LessonError(f"{file}: language: says {made.language}, the file's name says {named}; one of them is wrong")
     steps, chapters = _expanded(made, file, depth=len(beside))
     stem = file.name.removesuffix(".yaml").removesuffix(".yml").removesuffix(f".{made.language}")
     name = re.sub(r"[^a-z0-9_-]+", "-", stem.lower()).strip("-")[:80] or "lesson"
@@ -156,14 +168,17 @@ def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
 
 
 def write_template(file: str | Path) -> None:
-    """Write a lesson to begin with.
+    """Write a lesson to begin with, in the language that the file's name says.
 
     Raises:
         LessonError: the file exists, or cannot be written.
     """
+    template = TEMPLATE.read_text(encoding="utf-8")
+    if language := _named_language(Path(file)):
+        template = template.replace("language: en #", f"language: {language} #")
     try:
         with Path(file).open("x", encoding="utf-8") as target:
-            target.write(TEMPLATE.read_text(encoding="utf-8"))
+            target.write(template)
     except FileExistsError:
         raise LessonError(f"{file}: exists; choose another name") from None
     except OSError as error:
@@ -192,6 +207,11 @@ def not_offered() -> str:
 def is_offered(file: Path) -> bool:
     """Whether the app would offer a file of this name."""
     return _NAMED.fullmatch(file.name) is not None
+
+
+def _named_language(file: Path) -> str | None:
+    """The language in a file's name; None if the name says none."""
+    return file.name.split(".")[1] if is_offered(file) else None
 
 
 def _files() -> tuple[Path, ...]:
@@ -298,7 +318,8 @@ def _explain(error: ValidationError, given: dict[str, Any]) -> str:
             path = path[2:]
         field = ".".join(str(part) for part in path)
         if item["type"] == "extra_forbidden":
-            what = "unknown field"
+            meant = get_close_matches(field.rpartition(".")[2], _FIELDS, n=1)
+            what = "unknown field" + (f"; is {meant[0]} meant?" if meant else "")
         elif item["type"] == "value_error":
             what = str(item["ctx"]["error"])
         elif item["type"] == "missing":
@@ -309,5 +330,9 @@ def _explain(error: ValidationError, given: dict[str, Any]) -> str:
     return "; ".join(dict.fromkeys(problems))
 
 
+_FIELDS = sorted(
+    {name for kind in (LessonFile, Include, Step, Choice, Number, Drag, Heads) for name in kind.model_fields}
+)
+"""Names of all fields of a lesson."""
 _TAGS = {"Step", "Include", "choice", "number", "drag", "heads"}
 """Names that pydantic puts into the place of a problem where a field may be of several kinds."""

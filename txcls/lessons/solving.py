@@ -10,6 +10,7 @@ from txcls.errors import TxclsError, shown
 from txcls.lessons.format import Choice, Claim, Drag, Heads, Number, Question, Step
 from txcls.lessons.measures import Load, Measured, Result
 from txcls.lessons.reading import Lesson, LessonError
+from txcls.lessons.wording import in_notation
 
 FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 """A measured value in a text."""
@@ -107,11 +108,18 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
 
 
 def said(value: Result, language: str = "en") -> str:
-    """A measured value as text: whole numbers without decimals, others with one, in the language's notation."""
+    """A measured value as text: whole numbers without decimals, others with one, in the language's notation.
+
+    What would round to 0, or to 100 from below, is bounded as everywhere in the app: < 0.1, > 99.9.
+    """
     if isinstance(value, float):
-        text = f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.1f}"
-        text = text.replace("-", "−")
-        return text.translate(str.maketrans(",.", ".,")) if language.startswith("de") else text
+        if 1e-9 < value < 0.05:
+            text = "< 0.1"
+        elif 99.95 <= value < 100 - 1e-9:
+            text = "> 99.9"
+        else:
+            text = f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.1f}"
+        return in_notation(text.replace("-", "−"), language)
     if isinstance(value, str):
         return value
     return " · ".join(", ".join(one) if isinstance(one, list) else one for one in value)

@@ -14,6 +14,11 @@ def words_in(language: str) -> Mapping[str, str]:
     return _words(language.partition("-")[0])
 
 
+def in_notation(number: str, language: str) -> str:
+    """A number as Python writes it, 1,234.5, in the notation of a language: 1.234,5 in German."""
+    return number.translate(str.maketrans(",.", ".,")) if language.partition("-")[0] == "de" else number
+
+
 @cache
 def _words(language: str) -> Mapping[str, str]:
     file = FOLDER / f"{language}.yaml"

@@ -38,6 +38,10 @@ export function wordBins(root, {rows, label, onMove}) {
   if (all().length) all()[0].tabIndex = 0;
 
   let drag = /** @type {any} */ (null);
+  /** Rows keep their height while a word is dragged: one that lost a line would move those below from under the finger. */
+  const keepHeights = (kept) => {
+    for (const list of lists) list.style.minHeight = kept ? `${list.offsetHeight}px` : "";
+  };
   const inside = (box, {clientX, clientY}) =>
     clientX >= box.left && clientX <= box.right && clientY >= box.top && clientY <= box.bottom;
   root.onpointerdown = (event) => {
@@ -49,6 +53,7 @@ export function wordBins(root, {rows, label, onMove}) {
   root.onpointermove = (event) => {
     if (!drag) return;
     if (!drag.moved && Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < 4) return;
+    if (!drag.moved) keepHeights(true);
     drag.moved = true;
     drag.word.classList.add("dragged");
     const list = lists.find((one) => inside(/** @type {Element} */ (one.parentElement).getBoundingClientRect(), event));
@@ -64,6 +69,7 @@ export function wordBins(root, {rows, label, onMove}) {
     const {word, before} = drag;
     drag = null;
     word.classList.remove("dragged");
+    keepHeights(false);
     if (JSON.stringify(now()) !== before) moved(word);
     else focusOn(word);
   };

@@ -14,6 +14,16 @@ export function tr(text, values = {}) {
   return (Object.hasOwn(dictionary, text) ? dictionary[text] : text).replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
+/** A number as it is written in English, 1,234.5, in the notation of the page's language. @param {string} number */
+export function inNotation(number) {
+  return tr("1.5") === "1,5" ? number.replace(/[.,]/g, (mark) => (mark === "." ? "," : ".")) : number;
+}
+
+/** A number with so many decimals. @param {number} value @param {number} digits */
+export function decimal(value, digits) {
+  return inNotation(value.toFixed(digits));
+}
+
 /** Put the words of an element's markup into the page's language. @param {Element} root */
 export function translate(root) {
   const said = (text) => text.trim().replace(/\s+/g, " ");

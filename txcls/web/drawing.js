@@ -1,6 +1,6 @@
 // The drawn parts of the page beside the picture: answer, tokens, lens, heads, the large map and what is said of it, card.
 
-import {element, tr} from "./dom.js";
+import {decimal, element, tr} from "./dom.js";
 import {AttentionMap, classColours, heatMap, percent, shortened, visible} from "./figures.js";
 import {find, name, pair, say, shown, view} from "./view.js";
 
@@ -51,7 +51,7 @@ function drawTokens() {
     span.classList.toggle("unknown", token.isUnknown);
     span.classList.toggle("query", place === view.query);
     span.title = `${visible(token.text)}${token.isUnknown ? ` (${tr("unknown to the model")})` : ""}`
-      + (weights ? `: ${weights[place].toFixed(3)}` : "");
+      + (weights ? `: ${decimal(weights[place], 3)}` : "");
     return span;
   }
 
@@ -161,12 +161,12 @@ function drawReadout() {
   if (view.query !== null) {
     const weights = row(view.query);
     if (shown.key !== null) {
-      parts.push(bold(view.query), ` ${tr("attends to")} `, bold(shown.key), ` ${tr("with weight {weight}. Most:", {weight: weights[shown.key].toFixed(3)})} `);
+      parts.push(bold(view.query), ` ${tr("attends to")} `, bold(shown.key), ` ${tr("with weight {weight}. Most:", {weight: decimal(weights[shown.key], 3)})} `);
     } else {
       parts.push(bold(view.query), ` ${tr("attends most to")} `);
     }
     const most = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 4);
-    most.forEach((key, i) => parts.push(i ? ", " : "", bold(key), ` ${weights[key].toFixed(2)}`));
+    most.forEach((key, i) => parts.push(i ? ", " : "", bold(key), ` ${decimal(weights[key], 2)}`));
     parts.push(".");
   } else {
     const pattern = shown.classifier.pattern(pass.trace, ...view.head);
@@ -177,7 +177,7 @@ function drawReadout() {
     });
     const key = received.indexOf(Math.max(...received));
     parts.push(`${tr("On average, tokens give the most weight to")} `, bold(key),
-      ` ${tr("here: {weight} (even weights would be {even}).", {weight: received[key].toFixed(2), even: (1 / n).toFixed(2)})}`);
+      ` ${tr("here: {weight} (even weights would be {even}).", {weight: decimal(received[key], 2), even: decimal(1 / n, 2)})}`);
   }
   find("readout").replaceChildren(...parts);
 }

@@ -1,5 +1,7 @@
 // Numbers as pictures: colours, percentages, tokens made visible, and heat maps of attention (txcls/figures/).
 
+import {decimal, inNotation} from "./dom.js";
+
 /** Colour-blind-safe colours after Okabe & Ito 2008, as in txcls/figures/style.py. */
 export const OKABE_ITO = ["#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BB1"];
 const MORE = ["#56B4E9", "#8B5A2B"];
@@ -62,9 +64,9 @@ export function drawScale(canvas) {
 
 /** `93.1 %`; what would round to 0 or 100 is written as `< 0.1 %` or `> 99.9 %`. @param {number} probability */
 export function percent(probability) {
-  if (probability > 0 && probability < 0.0005) return "< 0.1 %";
-  if (probability >= 0.9995 && probability < 1) return "> 99.9 %";
-  return `${(100 * probability).toFixed(1)} %`;
+  if (probability > 0 && probability < 0.0005) return inNotation("< 0.1 %");
+  if (probability >= 0.9995 && probability < 1) return inNotation("> 99.9 %");
+  return `${decimal(100 * probability, 1)} %`;
 }
 
 /** A token with invisible and invalid characters replaced by visible ones. @param {string} text */

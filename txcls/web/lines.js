@@ -1,6 +1,6 @@
 // The picture's lines, as SVG: lanes are the residual stream, ribbons are attention weights, and the lanes join in pooling.
 
-import {tr} from "./dom.js";
+import {decimal, tr} from "./dom.js";
 import {OTHER, percent, visible} from "./figures.js";
 import {SVG, attribute, opacity, round, shapes, thickness, titled, write} from "./kept.js";
 import {MOST_LANES} from "./scene.js";
@@ -147,7 +147,7 @@ export class Lines {
       }
       write(one, {r: thickness(1.5 + Math.min(6, places.pitch * 0.22) * (value / most))}, attribute);
       titled(one, tr("{name}: feed-forward adds {times} times the length of its state",
-        {name: visible(this.scene.lanes[lane].name), times: value.toFixed(2)}));
+        {name: visible(this.scene.lanes[lane].name), times: decimal(value, 2)}));
     });
     kept.finish();
   }

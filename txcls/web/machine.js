@@ -1,7 +1,7 @@
 // The whole model in one picture: words enter on the left, a class comes out on the right (on a narrow screen from top to
 // bottom). It is painted by painting.js, with numbers from scene.js; here it is played part by part, pointed at and said.
 
-import {button, element, tr} from "./dom.js";
+import {button, decimal, element, tr} from "./dom.js";
 import {percent, shortened, visible} from "./figures.js";
 import {MOST_RIBBONS, leastOf} from "./lines.js";
 import {Painting, isOff} from "./painting.js";
@@ -84,7 +84,7 @@ export class Machine {
     if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
     this.note.textContent = tr("Ribbons are weights of at least {least}, in each layer the {most} largest of them.",
-      {least: leastOf(this.scene.lanes.length).toFixed(2), most: MOST_RIBBONS});
+      {least: decimal(leastOf(this.scene.lanes.length), 2), most: MOST_RIBBONS});
     this.draw();
   }
 

@@ -3,7 +3,7 @@
 // Everything that comes from a checkpoint or a visitor is set as text, never as markup.
 
 import {Classifier} from "./classifier.js";
-import {button, element, tr} from "./dom.js";
+import {button, decimal, element, inNotation, tr} from "./dom.js";
 import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
 import {drawScale, visible} from "./figures.js";
 import {LessonPanel} from "./lesson.js";
@@ -68,8 +68,8 @@ function introduce({name, title, classes, config, card, examples, means}) {
   machine.name = name;
   find("title").textContent = title || name;
   find("facts").textContent = [
-    ...(card.accuracy ? [`${card.accuracy[0]} right on ${card.accuracy[1]} ${card.accuracy[2]} texts`] : ["not evaluated"]),
-    `${classes.length} classes`, `${card.parameters} parameters`,
+    rightOn(card.accuracy), tr("{n} classes", {n: classes.length}),
+    tr("{n} parameters", {n: inNotation(card.parameters)}),
     ...(card.language.startsWith("that") ? [] : [card.language]),
   ].join(" · ");
   find("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => {
@@ -80,6 +80,14 @@ function introduce({name, title, classes, config, card, examples, means}) {
   find("how").querySelector("[value=mean]").hidden = !means;
   heads(config);
   describe(card);
+}
+
+/** How good a checkpoint is. @param {[string, string, string] | null} accuracy share, number of texts, which texts */
+function rightOn(accuracy) {
+  if (!accuracy) return tr("not evaluated");
+  const [right, n] = accuracy.map(inNotation);
+  return accuracy[2] === "test" ? tr("{right} right on {n} test texts", {right, n})
+    : tr("{right} right on {n} validation texts", {right, n});
 }
 
 /** Leave out of the view what this checkpoint does not have. */
@@ -131,7 +139,7 @@ async function answer() {
   Object.assign(shown, found);
   draw();
   const took = performance.now() - began;
-  find("took").textContent = tr("Read and drawn in {ms} ms.", {ms: took.toFixed(took < 10 ? 1 : 0)});
+  find("took").textContent = tr("Read and drawn in {ms} ms.", {ms: decimal(took, took < 10 ? 1 : 0)});
   document.documentElement.dataset.answered = String(++turn);
 }
 
@@ -204,7 +212,7 @@ find("map").addEventListener("pointermove", (event) => {
   if (!cell || !shown.pass?.trace) return;
   const {tokens} = shown.pass.encoding;
   find("map").title = tr("“{query}” attends to “{key}”: {weight}", {query: visible(tokens[cell.query].text),
-    key: visible(tokens[cell.key].text), weight: row(cell.query)[cell.key].toFixed(3)});
+    key: visible(tokens[cell.key].text), weight: decimal(row(cell.query)[cell.key], 3)});
 });
 find("map").addEventListener("keydown", (event) => {
   const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];

@@ -2,7 +2,7 @@
 // to them, pooling, the answer; and a sentence about each part, made of these numbers.
 
 import {calibratedProbabilities} from "./calibration.js";
-import {tr} from "./dom.js";
+import {decimal, tr} from "./dom.js";
 import {percent, shortened} from "./figures.js";
 import {layerNorm, linear} from "./model.js";
 import {part} from "./tensor.js";
@@ -173,7 +173,7 @@ export function narrate(scene, {isOff = () => false, how = "zero"} = {}) {
 export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name, 20)}));
 /** A verb for a lane: of one token, or of several. @param {Lane} lane */
 export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
-const share = (value) => value.toFixed(2);
+const share = (value) => decimal(value, 2);
 const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n === 1 ? tr("the only lane") : tr("all {n} lanes", {n}));
 
 function wordsSentence({lanes, nTokens, config}) {

@@ -1,7 +1,7 @@
 // What a part of the picture is about: which others are lit up while the pointer or the keyboard's focus is on it, and the
 // sentence that is said.
 
-import {tr} from "./dom.js";
+import {decimal, tr} from "./dom.js";
 import {isOff} from "./painting.js";
 import {quoted, verb} from "./scene.js";
 
@@ -56,7 +56,7 @@ function ofRibbon(ribbon, scene) {
 
 /** A lane's weight in the text's vector, as a sentence. */
 function pooled(scene, lane, weight) {
-  const found = scene.lanes[lane], values = {name: capital(quoted(found)), weight: weight.toFixed(2)};
+  const found = scene.lanes[lane], values = {name: capital(quoted(found)), weight: decimal(weight, 2)};
   if (weight >= 0.005) {
     return verb(found, tr("{name} has weight {weight} in the text's vector.", values),
       tr("{name} together have weight {weight} in the text's vector.", values));
@@ -69,7 +69,7 @@ function pooled(scene, lane, weight) {
 /** A weight of a head, as a sentence. */
 function attends({lanes}, {query, key, head, weight}) {
   const from = lanes[query];
-  const values = {query: capital(quoted(from)), weight: weight.toFixed(2), head,
+  const values = {query: capital(quoted(from)), weight: decimal(weight, 2), head,
     key: query !== key ? quoted(lanes[key]) : verb(from, tr("itself"), tr("each other"))};
   return verb(from, tr("{query} attends to {key} with weight {weight} in head {head}.", values),
     tr("{query} attend on average to {key} with weight {weight} in head {head}.", values));

@@ -3,6 +3,7 @@
 const BEYOND = 3 // with more layers than these, the map has no letters in its layers
 const LEAST_FORMULA_PX = 17
 const ASK_AGAIN_MS = 5000
+const STAY_MS = 4000 // how long charts above a part of a page may take to get their height
 const LONG = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -17,11 +18,21 @@ export default function ({ data, parentElement, setTriggerValue }) {
   for (const [name, value] of Object.entries({ lang: data.lesson?.language ?? "en", role: "region", "aria-label": data.lesson?.title ?? "" })) {
     panel?.setAttribute(name, value)
   }
+  document.querySelector(".st-key-lesson_cover")?.setAttribute("lang", data.lesson?.language ?? "en")
   const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
   if (step && lecture.step && step !== lecture.step) {
     for (const one of [panel, document.querySelector('[data-testid="stMain"]')]) one?.scrollTo(0, 0) // on a phone Next stands below
   }
+  if (step !== lecture.step) lecture.stay?.()
+  if (step !== lecture.step || data.on) lecture.partOf = null
   lecture.step = step
+  const part = document.querySelector(".txcls-part")
+  if (!data.on && data.lesson?.far_down && part && lecture.partOf !== step) {
+    lecture.partOf = step
+    // Below the panel, as on a phone, the narration is read first, and a button leads to the part.
+    if (panel && getComputedStyle(panel).position === "fixed") stayAt(part, lecture)
+  }
+  for (const one of document.querySelectorAll(".txcls-to-part")) one.onclick = () => part && stayAt(part, lecture)
   const isNew = lecture.page !== data.page || lecture.on !== data.on || !lecture.live
   if (lecture.page !== data.page || lecture.on !== data.on) {
     lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
@@ -52,9 +63,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
     const [at, of] = data.lesson ? [data.lesson.at, data.lesson.of] : data.at ?? [lecture.at, data.slides.length]
     const heading = slide && document.querySelector(`${selector} :is(h2, h3)`)?.textContent
-    find(".title").textContent = heading ?? data.title
+    find(".title").textContent = data.lesson?.step ?? heading ?? data.title
     find(".title").title = data.title
+    find(".title").lang = data.lesson?.language ?? "en"
     find(".count").textContent = of ? `${at + 1} / ${of}` : ""
+    find(".planned").textContent = data.lesson?.planned ?? ""
     find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
     find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
     find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
@@ -156,6 +169,23 @@ export default function ({ data, parentElement, setTriggerValue }) {
     stop()
     if (!document.querySelector('[class*="st-key-slide_"]')) style.textContent = ""
   }
+}
+
+/** Scroll to a part of the page, and again while what stands above it changes its height, until someone scrolls. */
+function stayAt(part, lecture) {
+  lecture.stay?.()
+  const page = document.querySelector('[data-testid="stMainBlockContainer"]')
+  const again = new ResizeObserver(() => part.scrollIntoView({ block: "start" }))
+  const events = ["wheel", "touchstart", "pointerdown", "keydown"]
+  const timer = setTimeout(() => lecture.stay(), STAY_MS)
+  lecture.stay = () => {
+    clearTimeout(timer)
+    again.disconnect()
+    for (const one of events) window.removeEventListener(one, lecture.stay, true)
+    lecture.stay = null
+  }
+  again.observe(page) // which calls at once
+  for (const one of events) window.addEventListener(one, lecture.stay, true)
 }
 
 /** Make formulas that are wider than their place as much smaller, down to what can still be read. */

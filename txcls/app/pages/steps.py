@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, pages, state, token_html
+from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, lesson, pages, state, token_html
 from txcls.app.charts import chart
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.markdown import plain
@@ -58,7 +58,9 @@ STYLE = """
 /* On a phone the controls and the step stand above the text box: a step is what changes. */
 @media (max-width: 640px) {
   [data-testid="stMain"] [data-testid="stVerticalBlock"]:has(> * > .st-key-step_controls) > * {order: 3;}
-  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(h1) {order: 0 !important;}
+  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :is(:has(h1), :has(> .st-key-lesson_panel)) {
+    order: 0 !important;}
+  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> * > .txcls-part) {order: 1 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_controls) {order: 1 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_body) {order: 2 !important;}
 }
@@ -134,11 +136,19 @@ def _navigate(view: state.View, walk: "Walk", place: int) -> None:
     row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
-    row.button("◀ Back", key="step_back", help="Key: PageUp", disabled=place == 0, on_click=_go, args=(walk, place - 1))
+    keys = lesson.now() is None  # in a lesson they turn its own steps
+    row.button(
+        "◀ Back",
+        key="step_back",
+        help="Key: PageUp" if keys else None,
+        disabled=place == 0,
+        on_click=_go,
+        args=(walk, place - 1),
+    )
     row.button(
         "Next ▶",
         key="step_next",
-        help="Key: PageDown",
+        help="Key: PageDown" if keys else None,
         disabled=place == n - 1,
         on_click=_go,
         args=(walk, place + 1),
