@@ -226,8 +226,8 @@ def _comparison_lines(found: Mapping[str, Any] | None) -> list[str]:
         return []
     comparison = Comparison.from_dict(found)
     return [
-        "Beside the usual baseline on the same test rows (in brackets 95 % intervals, that of the difference in accuracy "
-        "paired):",
+        "Beside the usual baseline on the same test rows (in brackets 95 % intervals, that of the difference in "
+        "accuracy paired):",
         "",
         *_table(("", "accuracy", "macro-F1"), comparison.table),
         f"{comparison.verdict} The Transformer alone is right on {comparison.only_transformer:,} rows, the linear SVM "
