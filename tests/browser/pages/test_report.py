@@ -66,8 +66,10 @@ def test_doubtful_labels_can_be_downloaded_with_corrections(page: Page, server: 
 def test_the_matrix_of_many_classes_can_be_zoomed(page: Page, server: Server) -> None:
     visit(page, server, "report", checkpoint=MANY)
     assert cells(page, "chart_confusion").shape == (150, 150)
-    page.locator(f".st-key-report_zoom_{MANY} input").fill("cooking")
-    page.get_by_role("option", name="cooking").first.click()
+    page.locator(f".st-key-report_zoom_{MANY} input").click()
+    page.keyboard.type("cooking")
+    expect(page.get_by_role("option", name="cooking")).to_be_visible()
+    page.keyboard.press("Enter")
     page.wait_for_function(
         "document.querySelector('.st-key-chart_confusion .js-plotly-plot')?._fullData?.[0].z.length === 12"
     )
