@@ -174,6 +174,7 @@ def test_parts_and_heads_lead_to_their_pages(page: Page, server: Server) -> None
 
 
 def test_page_keys_go_part_by_part_on_the_home_page_except_in_the_text_box(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 1280, "height": 2000})  # the key scrolls in the text box
     visit(page, server, text="the bank raised its rates", wait_for=PICTURE)
     text_box(page).press("PageDown")
     expect(page.locator(".machine.part-by-part")).to_have_count(0)
