@@ -85,9 +85,13 @@ class Comparison:
     def table(self) -> list[tuple[str, str, str]]:
         """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals, for people."""
         return [
-            ("majority guess", _share(self.majority.accuracy), _share(self.majority.macro_f1)),
-            ("TF-IDF of words and pairs + linear SVM", _share(self.linear.accuracy), _share(self.linear.macro_f1)),
-            ("this Transformer", _share(self.transformer.accuracy), _share(self.transformer.macro_f1)),
+            ("majority guess", with_interval(self.majority.accuracy), with_interval(self.majority.macro_f1)),
+            (
+                "TF-IDF of words and pairs + linear SVM",
+                with_interval(self.linear.accuracy),
+                with_interval(self.linear.macro_f1),
+            ),
+            ("this Transformer", with_interval(self.transformer.accuracy), with_interval(self.transformer.macro_f1)),
             ("Transformer − linear SVM", _points(self.difference), _points(self.difference_f1)),
         ]
 
@@ -248,7 +252,8 @@ def _rounded(value: Any) -> Any:
     return {key: _rounded(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _share(one: Measured) -> str:
+def with_interval(one: Measured) -> str:
+    """A share and its interval in per cent, for people: `92.6 % (92.0 to 93.2)`."""
     return f"{percentage(one.value)} ({100 * one.low:.1f} to {100 * one.high:.1f})"
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from txcls.baseline import Comparison
 from txcls.calibration import calibrated_probabilities, fit_calibration, scope_scores, scope_threshold
 from txcls.checkpoint import Checkpoint
 from txcls.config import Calibration, ScopeRule, ScopeScore
@@ -187,6 +188,11 @@ def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluatio
     if evaluation.scope is not None:
         metrics["scope"] = {**metrics.get("scope", {}), split: dict(evaluation.scope)}
     return replace(checkpoint, metrics=metrics)
+
+
+def with_comparison(checkpoint: Checkpoint, found: Comparison) -> Checkpoint:
+    """A copy of the checkpoint with the comparison in its metrics (and, once saved, in its card)."""
+    return replace(checkpoint, metrics={**checkpoint.metrics, "comparison": found.to_dict()})
 
 
 def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:

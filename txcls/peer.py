@@ -1,7 +1,6 @@
 """A checkpoint beside the usual baseline on the test rows of its data set."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from txcls.baseline import Comparison, compare, linear_answers, majority_answers
@@ -63,8 +62,3 @@ def compare_with_linear(
         transformer=logits.numpy().argmax(axis=1),
         n_training=len(texts),
     )
-
-
-def with_comparison(checkpoint: Checkpoint, found: Comparison) -> Checkpoint:
-    """A copy of the checkpoint with the comparison in its metrics (and, once saved, in its card)."""
-    return replace(checkpoint, metrics={**checkpoint.metrics, "comparison": found.to_dict()})

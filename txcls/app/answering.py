@@ -113,8 +113,7 @@ def facts(classifier: "Predictor") -> str:
     for split in ("test", "validation"):
         if split in checkpoint.metrics:
             figures = checkpoint.metrics[split]
-            right = f"<b>{percentage(figures['accuracy'])}</b> right on {figures['n']:,} {split} texts"
-            parts.append(right)
+            parts.append(f"<b>{percentage(figures['accuracy'])}</b> right on {figures['n']:,} {split} texts")
             break
     parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
     return " · ".join(parts)

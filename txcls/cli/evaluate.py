@@ -50,13 +50,13 @@ def evaluate(
     from txcls import evaluation as measuring
     from txcls.checkpoint import load_checkpoint, save_checkpoint
 
-    if (heads or linear or explanations is not None) and split != "test":
-        raise DataError(f"got --split {split}; --heads, --linear and --explanations are measured on test rows")
-    if linear:
-        _evaluate_linear(checkpoint, data=data, write=write, device=device, as_json=as_json)
-    if heads or explanations is not None:
-        _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
     if heads or linear or explanations is not None:
+        if split != "test":
+            raise DataError(f"got --split {split}; --heads, --linear and --explanations are measured on test rows")
+        if linear:
+            _evaluate_linear(checkpoint, data=data, write=write, device=device, as_json=as_json)
+        if heads or explanations is not None:
+            _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
         return
     loaded = load_checkpoint(checkpoint)
     own = _own_rows(loaded, split=split, data=data)
@@ -214,7 +214,8 @@ def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device:
 
     from txcls.checkpoint import load_checkpoint, save_checkpoint
     from txcls.cli.train_own import comparison_table
-    from txcls.peer import compare_with_linear, with_comparison
+    from txcls.evaluation import with_comparison
+    from txcls.peer import compare_with_linear
 
     loaded = load_checkpoint(checkpoint)
     found = compare_with_linear(loaded, data_path=data, device=device, on_stage=note)

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.baseline import linear_answers, paired_difference, wilson
+from txcls.baseline import linear_answers, paired_difference, wilson, with_interval
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.report.rows import Answers, RowAnswer, some_rows
-from txcls.wording import percentage
 
 MOST_ROWS = 30_000
 """Training rows that the peer learns from at most, unless asked otherwise."""
@@ -60,8 +59,7 @@ class PeerAnswers:
         apart = paired_difference(
             int((self.answers.right & ~self.right).sum()), int((self.right & ~self.answers.right).sum()), n
         )
-        shares = [wilson(round(share * n), n) for share in (own, other)]
-        spans = [f"{percentage(one.value)} ({100 * one.low:.1f} to {100 * one.high:.1f})" for one in shares]
+        spans = [with_interval(wilson(round(share * n), n)) for share in (own, other)]
         return (
             f"On these {n:,} rows the Transformer reaches {spans[0]}, TF-IDF with a linear SVM {spans[1]}; difference "
             f"{_points(apart.value)} points, 95 % interval {_points(apart.low)} to {_points(apart.high)}"

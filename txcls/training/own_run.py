@@ -13,7 +13,7 @@ from txcls.baseline import Answers, compare, linear_answers, majority_answers
 from txcls.checkpoint import Checkpoint, save_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
-from txcls.evaluation import Evaluation, evaluate_rows, predict_logits, with_evaluation
+from txcls.evaluation import Evaluation, evaluate_rows, predict_logits, with_comparison, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.loop import HistoryRow, Progress
 from txcls.training.own_resume import write_plan
@@ -175,8 +175,7 @@ def _compared(plan: OwnPlan, checkpoint: Checkpoint) -> OwnResult:
         n_training=len(known[0]),
         seconds=seconds,
     )
-    measured = with_evaluation(checkpoint, split="test", evaluation=evaluation)
-    measured = replace(measured, metrics={**measured.metrics, "comparison": comparison.to_dict()})
+    measured = with_comparison(with_evaluation(checkpoint, split="test", evaluation=evaluation), comparison)
     return OwnResult(measured, comparison, evaluation, linear, answers, 0.0, stopped_early=False)
 
 
