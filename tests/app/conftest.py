@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.media_file_manager import MediaFileManager
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
@@ -38,6 +39,16 @@ def _installed_packages_are_scanned_once() -> Iterator[None]:
 def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", os.fspath(tiny_checkpoints))
     sharing.kept().clear()
+
+
+@pytest.fixture(autouse=True)
+def _downloads_are_there_before_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit forgets a file that is still to be made when the page runs again, and the click on it does nothing."""
+
+    def refuse(*_: object, **__: object) -> str:
+        raise AssertionError("a download button was given a function; give it the bytes")
+
+    monkeypatch.setattr(MediaFileManager, "add_deferred", refuse)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from txcls.app.sharing import Source, shared
 from txcls.errors import DataError
 
 if TYPE_CHECKING:
+    from txcls.data.own_table import OwnTable
     from txcls.data.types import LabelledTexts
     from txcls.report import Answers, PeerAnswers, Report, SuspectRow
 
@@ -232,12 +233,21 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     return LabelCheck(found, rows, places, len(kept.texts), kept.spec)
 
 
+def _size_of_table(table: "OwnTable") -> int:
+    return sum(60 + len(str(value)) for values in table.columns.values() for value in values)
+
+
+@shared(size=_size_of_table)
+def _own_table(path: Path, desk: Path, name: str) -> "OwnTable":
+    """A table on a visitor's desk, kept while its labels are corrected one after another."""
+    file = path.relative_to(desk).as_posix()
+    return read_table(desk, {"file": file, "names": {file: name}})
+
+
 def corrected_table(
     desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str], *, spreadsheet_safe: bool = True
 ) -> bytes:
     """The visitor's whole table, all its columns, with some labels replaced by the row's number in the file, as CSV.
-
-    It needs no session, so that a download can make it when it is asked for.
 
     Args:
         desk: the visitor's folder.
@@ -252,7 +262,8 @@ def corrected_table(
     from txcls.report import corrected_table_csv
     from txcls.scoring import as_plain_text
 
-    table = read_table(desk, spec)
+    file = str(spec["file"])
+    table = _own_table(desk / file, desk, str(spec["names"][file]))
     column = guessed(table, spec).label_column
     plain = as_plain_text if spreadsheet_safe else str
     text = corrected_table_csv(table, corrections, label_column=column, plain=plain)

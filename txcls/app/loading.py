@@ -108,6 +108,14 @@ def exported_page(source: Source) -> bytes:
 
 
 @shared(heavy=True, size=len)
+def archive(source: Source) -> bytes:
+    """The classifier as a zip file; CheckpointError if one of its files is missing."""
+    from txcls.archive import pack
+
+    return pack(source.folder)
+
+
+@shared(heavy=True, size=len)
 def packed_classifier(source: Source) -> bytes:
     """The classifier for the browser (`txcls.web.page.packed`); CheckpointError if a page cannot have it."""
     from txcls.web.page import packed

@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,12 +81,17 @@ def _take_away(found: "LabelCheck", changed: Mapping[int, str]) -> None:
     if not changed or desk is None:
         st.caption("Once a label is changed, your whole table can be downloaded with it, or trained on again.")
         return
+    try:
+        corrected = compute_report.corrected_table(desk.folder, found.spec, changed)
+    except TxclsError as error:
+        st.error(plain(str(error)))
+        return
     dropped = sum(not name for name in changed.values())
     name = f"{Path(found.file_name).stem}-corrected.csv"
     with st.container(horizontal=True):
         st.download_button(
             f"Download {plain(name[:60])}",
-            partial(compute_report.corrected_table, desk.folder, found.spec, changed),
+            corrected,
             file_name=name,
             mime="text/csv",
             key="report_corrected_csv",

@@ -49,9 +49,10 @@ def kept() -> Cache:
 
 
 def _is_on(desk: Path, key: Hashable) -> bool:
-    """Whether a key is of a checkpoint on a visitor's desk."""
+    """Whether a key is of a checkpoint or another file on a visitor's desk."""
     args = key[1] if isinstance(key, tuple) and len(key) == 3 and isinstance(key[1], tuple) else ()
-    return any(isinstance(one, Source) and desk in one.folder.parents for one in args)
+    paths = (one.folder if isinstance(one, Source) else one for one in args)
+    return any(isinstance(path, Path) and desk in path.parents for path in paths)
 
 
 @cache

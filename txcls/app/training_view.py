@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +155,6 @@ def _measured(one: Any) -> list[str]:
 
 def mine(opened: layout.Opened) -> None:
     """The visitor's own classifiers: links into the pages, and downloads."""
-    from txcls.archive import pack
     from txcls.web.page import unsupported
 
     for name in loading.own_names():
@@ -172,23 +170,25 @@ def mine(opened: layout.Opened) -> None:
         try:
             source = loading.source(name)
             classifier = loading.classifier(source)
+            archive = loading.archive(source)
+            web_page = None if unsupported(classifier.checkpoint) else loading.exported_page(source)
         except TxclsError as error:
             st.error(plain(str(error)))
             continue
         with st.container(horizontal=True):
             st.download_button(
                 f"Download the classifier · {bare}.zip",
-                partial(pack, source.folder),
+                archive,
                 file_name=f"{bare}.zip",
                 mime="application/zip",
                 key=f"zip_{bare}",
                 on_click="ignore",
                 help="The classifier. It opens here again, and with `txcls.load` where you unpack it.",
             )
-            if not unsupported(classifier.checkpoint):
+            if web_page is not None:
                 st.download_button(
                     f"Download a page without a server · {bare}.html",
-                    partial(loading.exported_page, source),
+                    web_page,
                     file_name=f"{bare}.html",
                     mime="text/html",
                     key=f"page_{bare}",

@@ -199,9 +199,14 @@ def test_where_the_data_are_not_on_the_machine_it_says_how_to_get_them(
 
 
 def test_what_cannot_be_exported_says_so_instead_of_a_button(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(open_page("classify").get("download_button")) == 1
+    app = open_page("classify")
+    assert not app.get("download_button"), "a page is made only for those who ask for it"
+    app.session_state["export"] = True
+    assert len(app.run().get("download_button")) == 1 and not app.exception
     make_checkpoint(tmp_path / "ag_news", pooling="mean", fixed_length=True)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", text="shares fell")
+    app.session_state["export"] = True
+    app.run()
     assert any("reference system" in one.value for one in app.info)
     assert not app.get("download_button")

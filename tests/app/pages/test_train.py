@@ -227,6 +227,10 @@ def test_a_downloaded_classifier_opens_again_and_a_bad_one_is_refused(tmp_path: 
     running.start(desk, "open", {**put(desk, "bad.zip", b"PK no"), "as": "bad"})
     until(app.run(), lambda app: any("not a readable zip archive" in one.value for one in app.error))
     assert "my bad" in app.error[0].value.replace("\\", "") and (desk.own / "spam").is_dir()
+    assert [one.proto.label for one in app.get("download_button")] == [
+        "Download the classifier · spam.zip",
+        "Download a page without a server · spam.html",
+    ]
     assert not (desk.own / "bad").exists()
 
 

@@ -182,7 +182,7 @@ def _result(batch: running.JobState) -> None:
         st.markdown(f"**{found['rows']:,} rows** by {plain(str(batch.spec['model']))}.")
         st.download_button(
             f"Download {plain(_renamed(name, file.suffix))}",
-            file.read_bytes,
+            file.read_bytes(),
             file_name=_renamed(name, file.suffix),
             mime=MIME.get(file.suffix, "application/octet-stream"),
             key="download_batch",

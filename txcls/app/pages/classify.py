@@ -253,11 +253,13 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) 
 
 
 def _download(source: sharing.Source, classifier: "Predictor") -> None:
-    """The classifier as one file; it is made when the button is pressed, beside the page's run."""
+    """The classifier as one file, made once the section is opened."""
     from txcls.web.page import unsupported
 
     name = plain(classifier.name)
-    with st.expander(f"{name} as a file that needs no server"):
+    with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as section:
+        if not section.open:
+            return
         if sentence := unsupported(classifier.checkpoint):
             st.info(plain(sentence) + ".")
             return
@@ -268,7 +270,7 @@ def _download(source: sharing.Source, classifier: "Predictor") -> None:
         )
         st.download_button(
             f"Download {name}.html",
-            partial(loading.exported_page, source),
+            loading.exported_page(source),
             file_name=f"{classifier.name}.html",
             mime="text/html",
             key="export_page",
