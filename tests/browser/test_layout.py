@@ -90,6 +90,15 @@ def test_on_a_phone_the_menu_closes_when_a_page_is_chosen_and_when_one_is_loaded
     expect(menu).to_have_count(0)
 
 
+def test_on_a_slow_phone_a_menu_opened_at_once_stays_open(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
+    visit(page, server, "tokens", wait_for="h1")
+    page.locator('[data-testid="stExpandSidebarButton"]').click()
+    page.wait_for_timeout(3000)  # what closes the menu of a loaded page has run by then
+    expect(page.locator('[data-testid="stSidebar"][data-collapsed="false"]')).to_be_visible()
+
+
 def test_on_a_phone_the_controls_of_a_step_stand_near_the_top_with_the_step_below(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     visit(page, server, "steps", text="the bank raised its rates", step="scores")

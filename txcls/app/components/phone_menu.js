@@ -5,7 +5,10 @@ const OPEN = '[data-testid="stSidebar"][data-collapsed="false"] [data-testid="st
 
 export default function ({ data }) {
   if (window.txclsMenuPage === data.page || !matchMedia("(max-width: 768px)").matches) return
+  const isLoaded = window.txclsMenuPage === undefined
   window.txclsMenuPage = data.page
+  // On a slow phone the visitor can have opened it before this runs.
+  if (isLoaded && performance.getEntriesByType("first-input").length) return
   let left = 15
   const openedByHand = ({ target }) => {
     if (target.closest?.(EXPAND)) left = 0
