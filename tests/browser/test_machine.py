@@ -125,14 +125,43 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", tmp_path: Path, k
             assert stage["certainty"][first] == pytest.approx(probabilities.max(), abs=1e-5)
 
 
-MOST = re.compile(
-    r"In head (\d+), (?:all (\d+)|the only|(\d+) of \d+) lanes? attends? most to (?:“(.*)”|the (\d+ others)) "
-    r"\(weight ([\d.]+) on average; even would be ([\d.]+)\)\.$"
+COUNTED = re.compile(
+    r"In head (\d+)\.(\d+), (?:all (\d+)|(\d+) of \d+) lanes "
+    r"(?:attend most to “(.*)” \(weight|give “(.*)” the most weight among the tokens with a lane \()"
+    r" ?([\d.]+) on average; even weights: ([\d.]+)\)\.$"
+)
+AVERAGE = re.compile(
+    r"In head (\d+)\.(\d+), “(.*)” gets the most weight of a single token, ([\d.]+) on average "
+    r"\(even weights: ([\d.]+)\)\.$"
 )
 NEXT = re.compile(
-    r"In head (\d+), lanes attend to the token (before|after) them with weight ([\d.]+) on average "
-    r"\(even would be ([\d.]+)\)\.$"
+    r"In head (\d+)\.(\d+), lanes attend to the token (before|after) them with weight ([\d.]+) on average "
+    r"\(even weights: ([\d.]+)\)\.$"
 )
+POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+) \(even weights: ([\d.]+)\)\.$")
+
+
+def said_of_attention(sentence: str, number: int, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int) -> None:
+    """Whether a sentence about layer `number` is true of its patterns between lanes (heads, lanes, lanes)."""
+    share = np.array([len(lane["places"]) for lane in lanes]) / n
+    single = [i for i, lane in enumerate(lanes) if len(lane["places"]) == 1]
+    if said := NEXT.match(sentence):
+        mean = np.diagonal(patterns[int(said[2]) - 1], -1 if said[3] == "before" else 1).mean()
+        weight, even, of_even = said[4], said[5], 1 / len(lanes)
+    else:
+        said = COUNTED.match(sentence) or AVERAGE.match(sentence)
+        assert said, sentence
+        pattern = patterns[int(said[2]) - 1]
+        mean, of_even = max((share @ pattern)[single]), 1 / n
+        key = single[int((share @ pattern)[single].argmax())]
+        first = sum(single[int(row[single].argmax())] == key for row in pattern)
+        counted = said.re is COUNTED
+        name, weight, even = (said[5] or said[6], said[7], said[8]) if counted else (said[3], said[4], said[5])
+        assert name == lanes[key]["name"] and counted == (2 * first > len(lanes)), sentence
+        if counted:
+            assert int(said[3] or said[4]) == first and bool(said[6]) == (len(single) < len(lanes)), sentence
+    assert int(said[1]) == number + 1
+    assert float(weight) == pytest.approx(mean, abs=0.0051) and float(even) == pytest.approx(of_even, abs=0.0051)
 
 
 @pytest.mark.smoke
@@ -149,27 +178,9 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
     N, n = len(lanes), found["nTokens"]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
     assert ("The 23 that weigh most have a lane each" in parts["words"]["text"]) == (n > MOST_LANES)
-    share = np.array([len(lane["places"]) for lane in lanes]) / n
     for number, layer in enumerate(found["layers"]):
-        sentence = parts[f"layers.{number}.attn"]["text"]
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
-        if said := MOST.match(sentence):
-            pattern = patterns[int(said[1]) - 1]
-            name = said[4] or said[5]
-            keys = [i for i, lane in enumerate(lanes) if lane["name"] == name]
-            assert any(
-                int(said[2] or said[3] or 1) == (pattern.argmax(1) == key).sum()
-                and float(said[6]) == pytest.approx(share @ pattern[:, key], abs=0.0051)
-                and float(said[7]) == pytest.approx(share[key], abs=0.0051)
-                for key in keys
-            ), sentence
-        else:
-            said = NEXT.match(sentence)
-            assert said, sentence
-            mean = np.diagonal(patterns[int(said[1]) - 1], -1 if said[2] == "before" else 1).mean()
-            assert float(said[3]) == pytest.approx(mean, abs=0.0051) and float(said[4]) == pytest.approx(
-                1 / N, abs=0.0051
-            )
+        said_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
         fed, best = layer["fed"], layer["post"]["best"]
         single = [i for i in range(N) if len(lanes[i]["places"]) == 1]
         most = max(single, key=lambda i: fed[i])
@@ -178,6 +189,12 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
         voted = max(set(best), key=best.count)
         assert (f"all {N} lanes" if best.count(voted) == N else f"{best.count(voted)} of {N} lanes") in sentence
         assert any(classifier.classes[one] in sentence for one in best if best.count(one) == best.count(voted))
+    if KINDS[kind]["pooling"] == "attention":
+        weights = pooled(trace_text(classifier, text))
+        said = POOLED.search(parts["pool"]["text"])
+        assert said and said[1] == found["lanes"][max(single, key=lambda i: found["pool"][i])]["name"]
+        assert float(said[2]) == pytest.approx(weights.max(), abs=0.0051)
+        assert float(said[3]) == pytest.approx(1 / n, abs=0.0051)
     first, second = prediction.ranked[:2]
     percent = [f"{one.label} {one.probability:.1%}".replace("%", " %") for one in (first, second)]
     assert parts["answer"]["text"] == f"{percent[0]}, then {percent[1]}."
@@ -186,7 +203,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
 def test_sentences_say_which_heads_are_switched_off_and_how(scenes: "Page", tmp_path: Path) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
     one = scene(scenes, classifier, TEXTS[0], off=[(0, 1)])["parts"][2]["text"]
-    assert one.startswith("In head 1, ") and one.endswith(" Switched head: 2 (off).")
+    assert one.startswith("In head 1.1, ") and one.endswith(" Switched head: 1.2 (off).")
     for how, said in (("zero", "nothing moves between lanes"), ("uniform", "attend evenly")):
         assert said in scene(scenes, classifier, TEXTS[0], off=[(0, 0), (0, 1)], how=how)["parts"][2]["text"]
 

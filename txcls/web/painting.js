@@ -89,6 +89,12 @@ export class Painting {
     const {ends, length, vertical} = this.places;
     const end = part === null || part === this.parts[this.parts.length - 1].part ? length : ends[part];
     Object.assign(this.veil.style, vertical ? {top: `${end}px`, left: ""} : {left: `${end}px`, top: ""});
+    // Maps may be wider than the ribbons of their layer: those of reached layers lie above the veil.
+    const reached = part === null ? Infinity : this.parts.findIndex((one) => one.part === part);
+    for (const one of this.stage.querySelectorAll(".machine-head")) {
+      const layer = Number(one.dataset.head.split(".")[0]) - 1;
+      one.classList.toggle("reached", this.parts.findIndex((of) => of.part === `layers.${layer}.attn`) <= reached);
+    }
     for (const name of this.stage.querySelectorAll(".machine-name")) name.classList.toggle("now", name.dataset.part === part);
   }
 

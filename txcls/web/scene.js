@@ -60,7 +60,8 @@ function poolingWeights(config, trace, n) {
   return found ? found.data : Float32Array.from({length: n}, (_, place) => (place ? 0 : 1));
 }
 
-/** One lane per token; of many tokens, those with the largest weights in attention and pooling keep one each. */
+/** One lane per token; of many tokens, those with the largest weights in attention and pooling keep one each, among them
+ * the one that weighs most in pooling. */
 function lanesOf({tokens}, whole, pooling, nHeads) {
   const lane = (places) => ({
     places, name: tokens[places[0]].text, isUnknown: tokens[places[0]].isUnknown, isSpecial: tokens[places[0]].isSpecial,
@@ -71,6 +72,7 @@ function lanesOf({tokens}, whole, pooling, nHeads) {
   for (const {data} of whole) {
     for (let i = 0; i < data.length; i++) weight[i % n] += data[i] / (n * nHeads * whole.length);
   }
+  weight[pooling.indexOf(Math.max(...pooling))] = Infinity; // the sentence about pooling names it
   const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);
   const kept = order.slice(0, MOST_LANES - 1).sort((a, b) => a - b), rest = order.slice(MOST_LANES - 1).sort((a, b) => a - b);
   const others = {places: rest, name: tr("{n} others", {n: rest.length}), isUnknown: false, isSpecial: true};
@@ -153,13 +155,13 @@ export function narrate(scene, {isOff = () => false, how = "zero"} = {}) {
     }[config.positions]},
   ];
   layers.forEach((layer, number) => {
-    const off = layer.patterns.flatMap((_, h) => (isOff(number, h) ? [h + 1] : []));
+    const off = layer.patterns.flatMap((_, h) => (isOff(number, h) ? [`${number + 1}.${h + 1}`] : []));
     const some = off.length && off.length < layer.patterns.length;
     const values = {heads: off.join(", "), how: SWITCHED[how].one()};
     const switched = some ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
     parts.push(
       {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
-        text: (attentionSentence(layer.patterns, lanes, (h) => isOff(number, h)) || SWITCHED[how].all()) + switched},
+        text: (attentionSentence(layer.patterns, lanes, number, (h) => isOff(number, h)) || SWITCHED[how].all()) + switched},
       {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),
         text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
     );
@@ -170,7 +172,7 @@ export function narrate(scene, {isOff = () => false, how = "zero"} = {}) {
 }
 
 /** A lane's name in a sentence. @param {Lane} lane */
-export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name, 20)}));
+export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
 /** A verb for a lane: of one token, or of several. @param {Lane} lane */
 export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
 const share = (value) => decimal(value, 2);
@@ -187,15 +189,17 @@ function wordsSentence({lanes, nTokens, config}) {
   ].join(" ");
 }
 
-/** What stands out most in a layer's heads: a token that gets most weight, or neighbours; empty if all are off. */
-export function attentionSentence(patterns, lanes, isOff = () => false) {
+/** What stands out most in a layer's heads: a token that gets the most weight, or neighbours; empty if all are off.
+ * @param {Float32Array[]} patterns @param {Lane[]} lanes @param {number} layer from 0
+ * @param {(head: number) => boolean} isOff */
+export function attentionSentence(patterns, lanes, layer, isOff = () => false) {
   const N = lanes.length;
   if (N === 1) return tr("With a single token there is nothing else to attend to.");
   let found = {clarity: -Infinity, text: ""};
   patterns.forEach((pattern, h) => {
     if (isOff(h)) return;
     for (const one of [mostRead(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
-      if (one && one.clarity > found.clarity) found = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: h + 1, what: one.text})};
+      if (one && one.clarity > found.clarity) found = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: one.text})};
     }
   });
   return found.text;
@@ -204,23 +208,25 @@ export function attentionSentence(patterns, lanes, isOff = () => false) {
 /** How many tokens all lanes hold together. */
 const tokensOf = (lanes) => lanes.reduce((n, {places}) => n + places.length, 0);
 
-/** The lane that gets most weight from all tokens on average, compared with even weights; and how many lanes attend most
- * to it. */
+/** The token with a lane of its own that gets the most weight from all tokens on average, compared with even weights; and,
+ * if it is so for more than half of the lanes, how many attend to it more than to any other such token. */
 function mostRead(pattern, lanes) {
-  const N = lanes.length, n = tokensOf(lanes), mean = new Float32Array(N);
+  const N = lanes.length, n = tokensOf(lanes), single = lanes.flatMap(({places}, lane) => (places.length > 1 ? [] : [lane]));
+  const mean = new Float32Array(N);
   for (let i = 0; i < pattern.length; i++) mean[i % N] += (pattern[i] * lanes[Math.floor(i / N)].places.length) / n;
-  const above = mean.map((value, lane) => value - lanes[lane].places.length / n);
-  const key = above.indexOf(Math.max(...above));
+  const largest = (weights) => single.reduce((most, lane) => (weights[lane] > weights[most] ? lane : most), single[0]);
+  const key = largest(mean);
   let first = 0;
-  for (let q = 0; q < N; q++) {
-    const row = pattern.subarray(q * N, (q + 1) * N);
-    if (row.indexOf(Math.max(...row)) === key) first++;
-  }
-  const values = {lanes: countOf(first, N), key: quoted(lanes[key]), weight: share(mean[key]),
-    even: share(lanes[key].places.length / n)};
-  return {clarity: above[key],
-    text: (first === 1 ? tr("{lanes} attends most to {key} (weight {weight} on average; even would be {even}).", values)
-      : tr("{lanes} attend most to {key} (weight {weight} on average; even would be {even}).", values))};
+  for (let q = 0; q < N; q++) if (largest(pattern.subarray(q * N, (q + 1) * N)) === key) first++;
+  const values = {lanes: countOf(first, N), key: quoted(lanes[key]), weight: share(mean[key]), even: share(1 / n)};
+  return {clarity: mean[key] - 1 / n, text: sentenceOfMost(2 * first > N, single.length < N, values)};
+}
+
+function sentenceOfMost(isMostOften, someShare, values) {
+  if (!isMostOften) return tr("{key} gets the most weight of a single token, {weight} on average (even weights: {even}).", values);
+  return someShare
+    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; even weights: {even}).", values)
+    : tr("{lanes} attend most to {key} (weight {weight} on average; even weights: {even}).", values);
 }
 
 /** Whether queries attend to the token before (-1) or after (1). */
@@ -232,8 +238,8 @@ function neighbour(pattern, lanes, offset) {
   const mean = sum / (N - 1);
   const values = {weight: share(mean), even: share(1 / N)};
   return {clarity: mean - 1 / N, text: offset < 0
-    ? tr("lanes attend to the token before them with weight {weight} on average (even would be {even}).", values)
-    : tr("lanes attend to the token after them with weight {weight} on average (even would be {even}).", values)};
+    ? tr("lanes attend to the token before them with weight {weight} on average (even weights: {even}).", values)
+    : tr("lanes attend to the token after them with weight {weight} on average (even weights: {even}).", values)};
 }
 
 function feedForwardSentence({fed}, lanes) {
@@ -258,11 +264,10 @@ function poolingSentence({config, pool, lanes}) {
     return tr("The text's vector is the last state of {lane}.", {lane: quoted(lanes[0])});
   }
   if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
-  const most = pool.indexOf(Math.max(...pool));
-  const values = {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(lanes[most].places.length / tokensOf(lanes))};
-  return verb(lanes[most],
-    tr("The text's vector is a weighted mean of the last states; {lane} has most weight, {weight} (even would be {even}).", values),
-    tr("The text's vector is a weighted mean of the last states; {lane} together have most weight, {weight} (even would be {even}).", values));
+  if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
+  const most = pool.reduce((best, weight, lane) => (lanes[lane].places.length === 1 && weight > pool[best] ? lane : best), 0);
+  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (even weights: {even}).",
+    {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(1 / tokensOf(lanes))});
 }
 
 function answerSentence({ranked, outOfScope}) {
