@@ -38,7 +38,7 @@ def test_every_head_has_its_story_verdict_and_figures() -> None:
     assert f"{share:.0f} %<small>of the heads’ worth is carried by confirmed stories" in shown
     for words in (
         "✓</span> confirmed 1.00", "◐</span> part of it 0.50", "✗</span> wrong −0.20",
-        "○</span> looks clear, does nothing", "The class token attends to the winner",
+        "○</span> looks clear, can be spared", "The class token attends to the winner",
         "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>", "zero <b>38.0</b> · mean <b>19.0</b> · even <b>76.0</b>",
         "0.99 (chance 0.06)", "<b>0.40</b> of uniform", "nothing is lost when its weights are even",
     ):  # fmt: skip
@@ -120,7 +120,7 @@ def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> Non
     assert confirmed not in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="embedding"))
     assert "txcls-story" not in html_of(open_page("attention", checkpoint=PLAIN, text=REPORT))
     shown = html_of(open_page("switchboard", checkpoint="who_won", text=REPORT))
-    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, does nothing"):
+    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, can be spared"):
         assert words in shown
 
 

@@ -68,8 +68,8 @@ def test_kept_averages_are_shown(measured: Predictor) -> None:
 @pytest.mark.parametrize(
     "attention, pooling, says",
     [
-        (0.249, 0.5, "**Attention does well here**"),
-        (0.54, 0.24, "**Attention does well here**"),
+        (0.249, 0.5, "**Attention does well**"),
+        (0.54, 0.24, "**Attention does well**"),
         (0.45, 0.6, "**Attention finds some"),
         (0.54, 0.56, "**Attention does hardly better"),
     ],

@@ -48,7 +48,7 @@ def test_a_chip_tells_story_verdict_and_worth() -> None:
     assert chip(record(TOLD, 0.7607)) == "class token → winner · confirmed 1.00 · worth 76 points"
     wrong = replace(TOLD, verdict="wrong", share=-0.2)
     assert chip(record(wrong, -0.004)) == "class token → winner · wrong −0.20 · worth −0.4 points"
-    assert chip(record(IDLE, -0.0002)) == "class token → winner · looks clear, does nothing · worth 0.0 points"
+    assert chip(record(IDLE, -0.0002)) == "class token → winner · looks clear, can be spared · worth 0.0 points"
 
 
 def test_a_pattern_looks_clear_if_every_clause_stands_out_against_even_weights() -> None:

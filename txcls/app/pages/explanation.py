@@ -187,12 +187,12 @@ def _verdict(areas: Mapping[str, float], random_area: float) -> str:
         f"a random order {random_area:.3f}."
     )
     if gap <= 0:
-        return f"No method beats a random order here. {figures}"
+        return f"No method beats a random order. {figures}"
     if share >= 0.8:
-        return f"**Attention does well here**, nearly as well as the best other method or better. {figures}"
+        return f"**Attention does well**, nearly as well as the best other method or better. {figures}"
     if share >= 0.3:
-        return f"**Attention finds some of the words that matter here.** {figures}"
-    return f"**Attention does hardly better than a random order here**, or worse. {figures}"
+        return f"**Attention finds some of the words that matter.** {figures}"
+    return f"**Attention does hardly better than a random order**, or worse. {figures}"
 
 
 def _elsewhere(elsewhere: dict[str, float] | Any) -> str:

@@ -60,9 +60,9 @@ def looks_clear(found: MeasuredStory) -> bool:
 
 
 def verdict_words(found: MeasuredStory) -> str:
-    """The verdict with the share that it rests on: "confirmed 1.00", "looks clear, does nothing"."""
+    """The verdict with the share that it rests on: "confirmed 1.00", "looks clear, can be spared"."""
     if found.verdict == "idle":
-        return "looks clear, does nothing" if looks_clear(found) else "idle"
+        return "looks clear, can be spared" if looks_clear(found) else "idle"
     if found.verdict == "wrong" and is_faint(found):
         return "no story fits"
     return found.verdict if math.isnan(found.share) else f"{found.verdict} {found.share:.2f}".replace("-", "−")

@@ -67,15 +67,19 @@ class FormedIn(Measured):
 
 
 class Accuracy(Measured):
-    """Accuracy in per cent on test rows as recorded with the checkpoint: of the model, or without its heads."""
+    """Accuracy in per cent on test rows as recorded with the checkpoint: of the model, without its heads, or with the
+    words of every text shuffled (without order)."""
 
     measure: Literal["accuracy"]
-    without: Literal["nothing", "heads"] = "nothing"
+    without: Literal["nothing", "heads", "order"] = "nothing"
 
     def measured(self, classifier: "Predictor", text: str) -> Result:
         """Per cent."""
+        recorded = classifier.checkpoint.metrics.get("test", {})
         if self.without == "nothing":
-            found = classifier.checkpoint.metrics.get("test", {}).get("accuracy")
+            found = recorded.get("accuracy")
+        elif self.without == "order":
+            found = recorded.get("order", {}).get("words_shuffled")
         else:
             from txcls.inspection.ablation import AccuracyEffects
 
