@@ -179,7 +179,7 @@ def view_from_params(
     if wanted is not None and wanted in checkpoints:
         view = replace(view, checkpoint=wanted)
     elif wanted is not None and checkpoints:
-        notes.append(f"There is no checkpoint “{sendable(wanted)[:60]}” here; this is {view.checkpoint}.")
+        notes.append(f"There is no checkpoint “{sendable(wanted)[:60]}” here; {view.checkpoint} is shown instead.")
     other = params.get("versus", "")
     if other in checkpoints and other != view.checkpoint:
         view = replace(view, versus=other)

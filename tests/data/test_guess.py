@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from txcls.data.guess import guess_columns
+from txcls.data.guess import guess_columns, how_much_told
 from txcls.data.own_rows import own_rows
 from txcls.data.own_table import OwnTable
 from txcls.errors import DataError
@@ -40,6 +40,27 @@ def test_columns_are_guessed_and_the_reason_is_said(
 def test_a_usual_name_over_unusual_contents_is_not_believed() -> None:
     guess = guess_columns(table({"title": range(60), "words": TEXTS, "label": TEXTS[::-1], "kind": LABELS}))
     assert (guess.text_column, guess.label_column) == ("words", "kind")
+
+
+def test_of_several_columns_the_one_that_the_texts_tell_most_about_holds_the_labels() -> None:
+    kinds = ["billing", "login", "shipping"]
+    told = {"billing": "invoice was charged twice", "login": "password does not work", "shipping": "parcel is late"}
+    queue = [kinds[n * 7 % 3] for n in range(90)]
+    texts = [f"{told[kind]} since day {n}" for n, kind in enumerate(queue)]
+    channel = [("web", "mail")[n * n % 5 % 2] for n in range(90)]
+    guess = guess_columns(table({"chnl.": channel, "what they wrote": texts, "Queue/Team": queue}))
+    assert (guess.text_column, guess.label_column) == ("what they wrote", "Queue/Team")
+    assert "the texts tell most about this column" in guess.label_reason
+    assert guess.hints == ("It could be 'chnl.' too; choose it if those are the labels.",)
+    noise = guess_columns(table({"chnl.": channel, "what they wrote": TEXTS + TEXTS[:30], "other": channel[::-1]}))
+    assert noise.label_column == "chnl." and "tell most" not in noise.label_reason and "'other'" in noise.hints[0]
+    assert how_much_told(texts, queue) == 1.0 and how_much_told(texts, channel) < 0.5
+    assert how_much_told(texts, ["x"] * 90) == how_much_told([None] * 90, queue) == 0.0
+
+
+def test_a_label_column_of_one_value_is_named() -> None:
+    with pytest.raises(DataError, match=r"column 'label' has the same value in every row \('ham'\); wanted labels of"):
+        guess_columns(table({"text": TEXTS, "label": ["ham"] * 60}))
 
 
 def test_columns_that_were_named_are_kept() -> None:

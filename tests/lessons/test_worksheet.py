@@ -35,6 +35,8 @@ def test_a_picture_that_would_give_the_answer_away_stands_among_the_answers() ->
     asked, _, answers = worksheet(find_lesson("attention"), load).partition('<section class="answers">')
     assert asked.count("<svg") == 3  # one step without a question, and two maps to read
     assert answers.count("<svg") == 3
+    assert "<figcaption>Heat map of the weights of head 2.2: rows are queries, columns keys</figcaption>" in asked
+    assert (asked + answers).count("<figcaption>") == 6
 
 
 @pytest.mark.parametrize("name", ["tokens", "attention", "positions", "explanation", "training", "errors"])

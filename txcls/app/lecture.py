@@ -15,7 +15,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from txcls.app import lesson, pages, state
+from txcls.app import lesson, loading, pages, state
 from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
 from txcls.lessons.wording import words_in
 
@@ -154,7 +154,7 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
     bar_and_keys(
         {**data, "first": here <= 0, "last": here in (-1, len(pages.PAGES) - 1)},
         on_mode=_switch,
-        on_turn=lambda by: _turn(here + by, to_its_end=by < 0),
+        on_turn=lambda by: _turn(_beside(here, by), to_its_end=by < 0),
     )
 
 
@@ -181,6 +181,15 @@ def start_button() -> None:
 
 def _switch() -> None:
     state.change_view(mode="" if is_on() else "lecture")
+
+
+def _beside(here: int, by: int) -> int:
+    """The page after or before one; without the training film where the checkpoint has none to show."""
+    to = here + by
+    if 0 <= to < len(pages.PAGES) and pages.PAGES[to] is pages.FILM:
+        has_film = loading.summary(state.shown_view().checkpoint).has_snapshots
+        return to if has_film else to + by
+    return to
 
 
 def _turn(to: int, *, to_its_end: bool) -> None:

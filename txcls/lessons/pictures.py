@@ -31,9 +31,10 @@ _WRITTEN = re.compile(r">([^<]+)</text>")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG, and what it shows in words."""
+    """An SVG, what it shows in a few words, and the same with its numbers."""
 
     svg: str
+    what: str
     alt: str
 
 
@@ -72,7 +73,7 @@ def _picture(drawn: tuple[int, list[str]], what: str, numbers: str = "") -> Pict
     alt = f"{what}: {written}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-size="14"'
     svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{inside}</svg>'
-    return Picture(svg, alt)
+    return Picture(svg, what, alt)
 
 
 def _text(x: float, y: float, said: str, *, anchor: str = "start", fill: str = INK, size: int = 14) -> str:

@@ -98,8 +98,8 @@ def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
     """A lesson from a file; lessons that it includes are looked for beside it and among those shipped.
 
     Raises:
-        LessonError: the file cannot be read, is no YAML, or a field is missing, unknown or invalid; the message names
-            file, step and field.
+        LessonError: the file cannot be read, is not valid YAML, or a field is missing, unknown or invalid; the message
+            names file, step and field.
     """
     file = Path(path)
     given = _parse(file)
@@ -243,7 +243,7 @@ def _parse(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise LessonError(f"{file}: cannot be read: {error.strerror or error}; `txcls lesson new` writes one") from None
     except (UnicodeDecodeError, RecursionError):
-        raise LessonError(f"{file}: is no YAML in UTF-8; `txcls lesson new` writes an example") from None
+        raise LessonError(f"{file}: is not valid YAML in UTF-8; `txcls lesson new` writes an example") from None
     except yaml.YAMLError as error:
         raise LessonError(f"{file}: {_unreadable(error)}") from None
     if not isinstance(given, dict):
@@ -255,10 +255,10 @@ def _unreadable(error: yaml.YAMLError) -> str:
     """What is wrong and where, in words of someone who writes a lesson."""
     mark: yaml.Mark | None = getattr(error, "problem_mark", None)
     if mark is None:
-        return f"is no YAML: {error}"
+        return f"is not valid YAML: {error}"
     problem = getattr(error, "problem", None) or error
     hint = "" if "twice" in str(problem) else '; text with any of : # % @ ` & * ! | > [ ] { } in it stands in "quotes"'
-    return f"line {mark.line + 1}, column {mark.column + 1}: is no YAML: {problem}{hint}"
+    return f"line {mark.line + 1}, column {mark.column + 1}: is not valid YAML: {problem}{hint}"
 
 
 def _aliased(text: str) -> bool:
@@ -324,10 +324,22 @@ def _explain(error: ValidationError, given: dict[str, Any]) -> str:
             what = str(item["ctx"]["error"])
         elif item["type"] == "missing":
             what = "missing"
+        elif item["type"] == "union_tag_invalid":
+            what = _no_such_kind(item["ctx"])
         else:
             what = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
         problems.append(f"{where}{field}: {what}" if field else f"{where}{what}")
     return "; ".join(dict.fromkeys(problems))
+
+
+def _no_such_kind(context: dict[str, Any]) -> str:
+    """There is no measure, or kind of question, of the given name: those with a similar name, else all."""
+    name, known = str(context["tag"]), re.findall(r"'([^']+)'", str(context["expected_tags"]))
+    meant = get_close_matches(name, known, n=1)
+    what = str(context["discriminator"]).strip("'")
+    return f"there is no {what} {shown(name, limit=60)}; " + (
+        f"is {meant[0]} meant?" if meant else f"there are {listed(known)}"
+    )
 
 
 _FIELDS = sorted(

@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping
 from pathlib import Path
 
-from txcls.lessons.format import Choice, Drag, Heads, Number
+from txcls.lessons.format import Choice, Drag, Heads, Number, Step
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.measures import Load
 from txcls.lessons.pictures import picture_of
@@ -77,13 +77,18 @@ def _asked(number: int, solved: Solved, load: Load, lesson: Lesson, words: Mappi
         f'<p class="text"><small>{html.escape(step.checkpoint)}</small>{html.escape(step.text)}</p>',
     ]
     if question is None or question.look:
-        picture = picture_of(step, load, language=lesson.language)
-        parts.append(f"<figure>{picture.svg}</figure>")
+        parts.append(_figure(step, load, lesson))
     if question is not None:
         parts += [f'<div class="ask">{inline(question.ask)}</div>', _room_for(solved, words)]
     if step.room:
         parts.append(f'<div class="room"><b>{words["room"]}</b> {inline(step.room)}</div>')
     return f"<section>{''.join(parts)}</section>"
+
+
+def _figure(step: Step, load: Load, lesson: Lesson) -> str:
+    """A step's picture, and below it what it shows."""
+    picture = picture_of(step, load, language=lesson.language)
+    return f"<figure>{picture.svg}<figcaption>{html.escape(picture.what)}</figcaption></figure>"
 
 
 def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
@@ -110,5 +115,5 @@ def _answered(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:
         to_html(solved.why) if solved.why else "",
     ]
     if not step.question.look:
-        parts.append(f"<figure>{picture_of(step, load, language=lesson.language).svg}</figure>")
+        parts.append(_figure(step, load, lesson))
     return f"<section>{''.join(parts)}</section>"

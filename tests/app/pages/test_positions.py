@@ -12,6 +12,7 @@ from tests.app.tiny import LEARNED
 from tests.conftest import CLASSES, make_checkpoint
 from txcls.app.pages.positions import MODELS, _first_order
 from txcls.checkpoint import save_checkpoint
+from txcls.data.examples import REPORTS
 
 TEXT = "the bank raised its rates again"
 
@@ -120,6 +121,13 @@ def test_a_link_opens_with_the_order_of_the_words() -> None:
     [moved], [typed] = ([row[2] for row in table(linked)][:1], [row[1] for row in table(other)][:1])
     assert moved == typed, "the linked order is classified"
     assert "order" not in open_page("positions", text="bank").query_params
+
+
+@pytest.mark.usefixtures("three")
+def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> None:
+    app = open_page("positions", text="xylophone zeppelin quixotic")
+    assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
+    assert any("of your text is unknown to them" in one.value for one in app.markdown)
 
 
 def test_two_teams_are_exchanged_and_other_texts_reversed() -> None:

@@ -177,7 +177,7 @@ def test_a_desk_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
         ("", "empty"),
         ("a,b\n1,2\n", "looks like"),
         ('a,b\n"x,1\n', "table"),
-        ("text,label\n" + "".join(f"row {n} of a table,same\n" for n in range(30)), "no column looks like labels"),
+        ("text,label\n" + "".join(f"row {n} of a table,same\n" for n in range(30)), "has the same value in every row"),
         ("text,label\n" + "".join(f"x{n} y,l{n}\n" for n in range(20)), "hardly any repeats"),
     ],
 )

@@ -80,11 +80,21 @@ def _one(opened: layout.Page) -> "Predictor":
                 took = compute.predict(opened.source, opened.view.text).milliseconds
                 st.caption(
                     f"Computed in {took:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
-                    f"{len(classifier.classes)} classes and were calibrated on validation texts."
+                    f"{len(classifier.classes)} classes and were calibrated on validation texts. {_beyond(opened)}"
                 )
         with read:
             _read(opened, opened.source, classifier)
     return classifier
+
+
+def _beyond(opened: layout.Page) -> str:
+    """A sentence on texts unlike those that the probabilities were calibrated on."""
+    if loading.summary(opened.view.checkpoint).dataset == "who_won":
+        return (
+            "They hold for sentences of its grammar, which *Build a sentence* makes; of others, however alike, a sure "
+            "answer may be wrong."
+        )
+    return "For texts unlike those, a sure answer may be wrong too."
 
 
 def _picture(opened: layout.Page, classifier: "Predictor") -> None:

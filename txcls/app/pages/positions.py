@@ -12,6 +12,7 @@ from txcls.app import answering, compute, layout, lecture, loading, pages, shari
 from txcls.app.charts import chart, has_long_names
 from txcls.app.components.word_order import draggable_words
 from txcls.app.markdown import plain
+from txcls.data.examples import REPORTS
 from txcls.data.who_won import TEAMS
 from txcls.figures import (
     number_map,
@@ -247,7 +248,7 @@ def _compare_models(opened: layout.Page) -> None:
         "Trained in the same way on the same match reports. **Drag the words into another order** and see which "
         "predictions change; with the keyboard, Shift and an arrow key move the focused word."
     )
-    words = opened.view.text.split()[:MOST_WORDS]
+    words = _text_for_the_three(opened.view.text).split()[:MOST_WORDS]
     typed = " ".join(words)
     now = _reordered(opened.view, typed, words)
     lines = [
@@ -268,6 +269,17 @@ def _compare_models(opened: layout.Page) -> None:
         "Without positions word order cannot matter, so both columns agree. Accuracies were measured by "
         "`python -m txcls evaluate` and are stored in the checkpoints."
     )
+
+
+def _text_for_the_three(text: str) -> str:
+    """The visitor's text, or a match report where most of it is unknown to models that know match reports alone."""
+    share = compute.predict(loading.source(next(iter(MODELS))), text).prediction.unknown_share
+    if share < answering.MOSTLY:
+        return text
+    st.markdown(
+        f"They know match reports alone, and {percentage(share, 0)} of your text is unknown to them; so here is one."
+    )
+    return REPORTS[0].text
 
 
 def _accuracies() -> None:
