@@ -83,8 +83,13 @@ export class Machine {
     this.parts = narrate(this.scene, {isOff: (layer, head) => isOff(this.state, layer, head), how: this.state.how});
     if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
-    this.note.textContent = tr("Ribbons are weights of at least {least}, in each layer the {most} largest of them.",
-      {least: decimal(leastOf(this.scene.lanes.length), 2), most: MOST_RIBBONS});
+    this.note.textContent = [
+      tr("Ribbons are weights of at least {least}, in each layer the {most} largest of them.",
+        {least: decimal(leastOf(this.scene.lanes.length), 2), most: MOST_RIBBONS}),
+      tr("A lane has the colour of the class that the class head reads in it."),
+      ...(Object.keys(this.state.stories ?? {}).length
+        ? [tr("Signs below the maps say how a head's story did in tests: ✓ confirmed, ◐ part of it, ✗ wrong, ○ idle.")] : []),
+    ].join(" ");
     this.draw();
   }
 
