@@ -24,6 +24,8 @@ import {LEAST_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./placing.js";
 const MOST_CLASSES = 8;
 /** Least width in pixels of a map for the word "off" beside its number. */
 const LEAST_FOR_OFF = 52;
+/** Least width in pixels of the bars for a first one in larger type. */
+const ROOMY_BARS = 250;
 /** Pixels of the window that are left free below the picture; a page may ask for others by --machine-below. */
 const BELOW = 70;
 /** A sign for each verdict, so that none relies on colour alone (txcls/inspection/stories/words.py). */
@@ -31,6 +33,10 @@ const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"}
 
 /** Whether a head is switched off. @param {State} state @param {number} layer from 0 @param {number} head from 0 */
 export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;
+
+/** What stands below a head's map where there is room: what it attends to; of an idle head that would mean nothing.
+ * @param {Story} story */
+const told = ({verdict, story}) => (verdict === "idle" ? tr("idle") : story);
 
 function newWord(lane) {
   const made = button({className: "machine-word"});
@@ -131,7 +137,7 @@ export class Painting {
 
   place() {
     const given = {width: this.width, room: isNarrow(this.width) ? 0 : this.roomBelow(), bars: this.rows.length,
-      told: Object.keys(this.state.stories ?? {}).length > 0};
+      told: Math.max(0, ...Object.values(this.state.stories ?? {}).map((story) => [...told(story)].length))};
     this.places = new Places(this.scene, given);
   }
 
@@ -200,10 +206,10 @@ export class Painting {
 
   newHead(layer, head) {
     const name = `${layer + 1}.${head + 1}`, canvas = element("canvas"), label = element("span");
-    const verdict = element("i"), told = element("small");
+    const verdict = element("i"), line = element("small");
     verdict.setAttribute("aria-hidden", "true");
     const made = button({className: "machine-head", onClick: () => this.actions.onSwitch?.(name)});
-    made.append(canvas, verdict, label, told);
+    made.append(canvas, verdict, label, line);
     made.dataset.head = name;
     made.addEventListener("dblclick", () => this.actions.onOpen?.(layer, head));
     return made;
@@ -214,7 +220,7 @@ export class Painting {
     const {start, perRow, size, wide, high} = places.zones[number], N = places.lanes, kept = this.drawn.heads[number];
     patterns.forEach((pattern, h) => {
       const name = `${number + 1}.${h + 1}`, off = isOff(this.state, number, h), story = this.state.stories?.[name];
-      const isBare = !places.vertical && patterns.length > MANY_HEADS, one = kept.take(h), [canvas, verdict, label, told] = one.node.childNodes;
+      const isBare = !places.vertical && patterns.length > MANY_HEADS, one = kept.take(h), [canvas, verdict, label, line] = one.node.childNodes;
       if (canvas.width !== N || one.lanes !== N) canvas.width = canvas.height = one.lanes = N;
       canvas.getContext("2d").putImageData(heatMap(pattern, N, N), 0, 0);
       write(one.canvas ??= {node: canvas, values: {}}, {width: `${round(size)}px`, height: `${round(size)}px`}, style);
@@ -227,9 +233,8 @@ export class Painting {
       write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= LEAST_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, property);
       write(one.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, property);
-      // What the head attends to stands below its map where there is room; of an idle head it would mean nothing.
-      const line = story && wide >= LEAST_FOR_STORY ? (story.verdict === "idle" ? tr("idle") : story.story) : "";
-      write(one.told ??= {node: told, values: {}}, {hidden: !line, textContent: line}, property);
+      const said = story && wide >= LEAST_FOR_STORY ? told(story) : "";
+      write(one.told ??= {node: line, values: {}}, {hidden: !said, textContent: said}, property);
       const row = Math.floor(h / perRow), column = h % perRow;
       const [x, y] = places.vertical ? [4 + column * wide, start + 22 + row * high] : [start + 4 + column * wide, 24 + row * high];
       write(one.place ??= {node: one.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
@@ -257,6 +262,7 @@ export class Painting {
     bars.finish();
     write(list, {left: `${round(left)}px`, top: `${round(top)}px`, width: `${round(wide)}px`,
       height: `${round(rows.length * pitch)}px`}, style);
+    list.node.classList.toggle("roomy", wide >= ROOMY_BARS);
     list.node.classList.toggle("outside", this.scene.outOfScope === true);
   }
 

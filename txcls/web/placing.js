@@ -16,6 +16,8 @@ const EASY_PITCH = 18;
 const LEAST_COLUMN = 42;
 /** Least width in pixels for what a head attends to, below its map. */
 export const LEAST_FOR_STORY = 100;
+/** Width in pixels of a character of that, height of a line of it, and most width of a column. */
+const STORY_CHARACTER = 6.3, STORY_LINE = 16, WIDEST_STORY = 190;
 /** Where the picture goes down: pixels from the name of the answer to the first bar, and from one bar to the next. */
 const BELOW_NAME = 32, BAR_PITCH = 38;
 /** Width in pixels from which on everything is larger. */
@@ -31,8 +33,9 @@ export const isNarrow = (width) => width < NARROW;
 
 export class Places {
   /** @param {import("./scene.js").Scene} scene
-   * @param {{width: number, room: number, bars: number, told: boolean}} given the picture's width; the height that the
-   * window has for it (nothing where it goes down); how many classes have bars; whether something is told of the heads */
+   * @param {{width: number, room: number, bars: number, told: number}} given the picture's width; the height that the
+   * window has for it (nothing where it goes down); how many classes have bars; the characters of the longest line that
+   * is told of a head */
   constructor({lanes, layers, config}, {width, room, bars, told}) {
     this.width = width;
     this.vertical = isNarrow(width);
@@ -134,11 +137,12 @@ function fewHeads(H, wide, {least, most, told}) {
   const fit = Math.max(1, Math.min(H, Math.floor(wide / LEAST_COLUMN)));
   const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // rows of the same length
   // They share the width of the layer where their stories have room.
-  const roomy = told && wide / perRow >= LEAST_FOR_STORY;
-  const label = roomy ? 40 : 24;
+  const roomy = told > 0 && wide / perRow >= LEAST_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
+  const lines = roomy ? (told * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
+  const label = 24 + lines * STORY_LINE;
   const high = Math.max(LOWEST_MAP, Math.min(LOW_MAP, least / rows - label), most / rows - label);
   const size = Math.min(H > 4 ? HIGH_MAP_OF_MANY : HIGH_MAP, wide / perRow - 9, high);
-  return {perRow, size, column: roomy ? Math.min(190, wide / perRow) : size + 8, high: size + label};
+  return {perRow, size, column: roomy ? column : size + 8, high: size + label};
 }
 
 /** The same for so many heads that their numbers have no room: the largest maps that take up a quarter of the height. */

@@ -192,7 +192,10 @@ function writeText(text, parent, style, group, how) {
   for (const {said, start, end} of linesOf(text)) {
     range.setStart(text, start);
     range.setEnd(text, end);
-    const box = how.place(range.getBoundingClientRect());
+    const drawn = range.getBoundingClientRect();
+    // Lines beyond the last one that is shown are cut off there, as -webkit-line-clamp does it.
+    if (style.webkitLineClamp !== "none" && drawn.top >= parent.getBoundingClientRect().bottom - 2) return;
+    const box = how.place(drawn);
     let [x, y, wide] = [box.x, box.y + (box.height - ascent - descent) / 2 + ascent, box.width];
     if (how.upright) {
       wide = context.measureText(said).width;
