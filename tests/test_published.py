@@ -119,7 +119,7 @@ def test_readme_has_the_figures_of_the_cards() -> None:
 
 SHOWN = ("ag_news", "huffpost", "clinc150", "imdb")
 """The columns of README's table."""
-GOALS = {"ag_news": 0.92, "huffpost": 0.67, "clinc150": 0.925, "imdb": 0.88}
+GOALS = {"ag_news": 0.925, "huffpost": 0.67, "clinc150": 0.935, "imdb": 0.88}
 """Test accuracy that a shipped classifier must reach when it is measured again; all but `imdb`'s on all test rows."""
 
 
@@ -142,7 +142,7 @@ def test_the_cards_figures_are_measured_again(published_data: Path, name: str, s
     if split == "test":
         assert measured["accuracy"] >= GOALS[name]
     if evaluation.scope is not None:
-        assert evaluation.scope["auroc"] >= 0.94
+        assert evaluation.scope["auroc"] >= 0.95
         assert evaluation.scope == pytest.approx(checkpoint.metrics["scope"][split], abs=2.5 / 1000)
     for figure in ("accuracy", "macro_f1"):
         assert measured[figure] == pytest.approx(recorded[figure], abs=2.5 / recorded["n"])  # a tie may fall otherwise

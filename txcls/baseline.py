@@ -253,9 +253,14 @@ def _rounded(value: Any) -> Any:
 
 
 def with_interval(one: Measured) -> str:
-    """A share and its interval in per cent, for people: `92.6 % (92.0 to 93.2)`."""
+    """A share and its interval in per cent, for people: `92.6 % (92.0 to 93.2)`. Without the interval where it has no
+    width: the bootstrap knows no other outcome than the one seen, such as no mistake at all."""
+    if one.low == one.high:
+        return percentage(one.value)
     return f"{percentage(one.value)} ({100 * one.low:.1f} to {100 * one.high:.1f})"
 
 
 def _points(one: Measured) -> str:
+    if one.low == one.high:
+        return f"{100 * one.value:+.1f} points"
     return f"{100 * one.value:+.1f} points ({100 * one.low:+.1f} to {100 * one.high:+.1f})"

@@ -17,16 +17,23 @@ class FileRows:
     notes: tuple[str, ...]
 
 
-def rows_of_file(checkpoint: Checkpoint, path: Path) -> FileRows:
+def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None) -> FileRows:
     """All labelled rows of a table file, in the checkpoint's classes; others are left out and counted.
 
-    Labels are compared as they are, or else without case.
+    Labels are compared as they are, or else without case. The columns are those that the checkpoint was trained on, or
+    else the one that holds its classes, or guessed. Messages call the file `name`, if given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that the checkpoint knows.
     """
     config = checkpoint.config.data
-    found, notes = read_own_rows(path, text_column=config.text_column, label_column=config.label_column)
+    found, notes = read_own_rows(
+        path,
+        text_column=config.text_column,
+        label_column=config.label_column,
+        classes=checkpoint.classes,
+        name=name,
+    )
     rows = found.labelled
     by_case = {name.casefold(): name for name in reversed(checkpoint.classes)}
     names = tuple(name if name in checkpoint.classes else by_case.get(name.casefold(), name) for name in rows.classes)
@@ -34,7 +41,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path) -> FileRows:
     known = [row for row, label in enumerate(rows.labels) if names[label] in place]
     if not known:
         raise DataError(
-            f"{path.name}: none of its labels ({listed(rows.classes)}) is a class of {checkpoint.name} "
+            f"{name or path.name}: none of its labels ({listed(rows.classes)}) is a class of {checkpoint.name} "
             f"({listed(checkpoint.classes)})"
         )
     if left := len(rows) - len(known):

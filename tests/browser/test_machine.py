@@ -319,8 +319,8 @@ def test_the_largest_weights_are_ribbons_and_the_text_says_which(scenes: "Page",
     page.locator(".machine-text summary").click()
     note = page.locator(".machine-text p").inner_text()
     assert note == (
-        "Ribbons are weights of at least 0.05, in each layer the 160 largest of them. A lane has the colour of the class "
-        "that the class head reads in it."
+        "Ribbons are weights of at least 0.05, in each layer the 160 largest of them. A lane has the colour of the "
+        "class that the class head reads in it."
     )
 
 

@@ -67,6 +67,8 @@ def test_progress_and_curves_count_on_over_all_runs_and_the_history_is_of_the_fi
     total = steps[-1].total_steps
     assert [one.step for one in steps] == list(range(1, total + 1)) and steps[-1].seconds_left == 0
     assert (steps[-1].epoch, steps[-1].epochs) == (2 * RUNS, 2 * RUNS)
+    ends = [steps[total * n // RUNS - 1] for n in range(1, RUNS)]
+    assert all(one.seconds_left > 0 for one in ends), "at the end of a run there are others to come"
     assert [row.epoch for row in rows] == list(range(1, 2 * RUNS + 1))
     assert [row.step for row in rows] == [total * n // (2 * RUNS) for n in range(1, 2 * RUNS + 1)]
 

@@ -105,7 +105,7 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / f"table{ending}"
             file.write_bytes(data)
-            found = rows_of_file(ready.checkpoint, file)
+            found = rows_of_file(ready.checkpoint, file, name=name[-60:])
         if len(found.rows) > limits().rows:
             raise DataError(f"{len(found.rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
         few = some_rows(found.rows, most=MOST_ROWS)

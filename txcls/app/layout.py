@@ -233,7 +233,7 @@ def _ask(
 def _say_notes(view: state.View) -> None:
     """Draw the notes about the link and the text, and put the view into the address."""
     place = st.container(key="lecture_notes") if lecture.is_on() else st
-    for note in state.take_notes():
+    for note in state.notes_on(view):
         place.warning(plain(note))
     state.publish(view)
 

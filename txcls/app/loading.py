@@ -174,7 +174,12 @@ class TestTexts:
 
 def is_own(source: Source) -> bool:
     """Whether it is a classifier of this visitor's own."""
-    return source.name.startswith(own.PREFIX)
+    return is_own_name(source.name)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a checkpoint of that name is, or would be, a visitor's own."""
+    return name.startswith(own.PREFIX)
 
 
 def has_kept_rows(source: Source) -> bool:

@@ -6,7 +6,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from txcls.app import state
+from txcls.app import loading, state
 
 MOST_IN_CODE = 1800
 """Longest link in a QR code: longer ones are possible, but phones fail to read their fine squares from a wall."""
@@ -16,6 +16,12 @@ def button(view: state.View) -> None:
     """A button that opens a link to the view and its QR code."""
     with st.popover("Share", key="share", on_change="rerun", help="Link and QR code to this view") as opened:
         if not opened.open:
+            return
+        if loading.is_own_name(view.checkpoint):
+            st.markdown(
+                "This classifier is seen by you alone: a link to it opens nothing for others. Pass it on as a zip, or "
+                "as a page without a server (both on the page Train)."
+            )
             return
         link = link_to(view)
         st.markdown("**A link to exactly this view**")

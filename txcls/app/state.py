@@ -58,12 +58,12 @@ __all__ = [
     "current_view",
     "follow",
     "link_params",
+    "notes_on",
     "params_from_view",
     "publish",
     "put_text",
     "sendable",
     "shown_view",
-    "take_notes",
     "view_from_params",
 ]
 
@@ -260,7 +260,13 @@ def add_note(note: str) -> None:
         notes.append(note)
 
 
-def take_notes() -> list[str]:
-    """Notes about unusable parts of the link or the text; each is returned once."""
+def notes_on(view: View) -> list[str]:
+    """Notes about unusable parts of the link or the text: new ones, or else those before, while text and checkpoint
+    stay the same (a page may run again before anyone has read them)."""
     notes: list[str] = st.session_state.pop("_notes", []) + st.session_state.pop("_more_notes", [])
+    about = (view.text, view.checkpoint)
+    kept: tuple[tuple[str, str], list[str]] = st.session_state.get("_said_notes", (("", ""), []))
+    if not notes and kept[0] == about:
+        return kept[1]
+    st.session_state["_said_notes"] = (about, notes)
     return notes

@@ -1,6 +1,6 @@
 """The rows of a user's own table that can be trained on; empty ones are left out and counted."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,23 +78,42 @@ def _left_out(table: OwnTable, rows: Sequence[int], why: str) -> str:
     )
 
 
+def _column_of(table: OwnTable, classes: Collection[str]) -> str | None:
+    """The column with the largest share of these classes among its values, if that is at least half of them."""
+    known = {name.casefold() for name in classes}
+    best, most = None, 0.5
+    for name, values in table.columns.items():
+        given = [label for value in values if (label := label_name(value))]
+        share = sum(label.casefold() in known for label in given) / max(len(given), 1)
+        if share >= most and (best is None or share > most):
+            best, most = name, share
+    return best
+
+
 def read_own_rows(
-    path: Path, *, text_column: str | None = None, label_column: str | None = None
+    path: Path,
+    *,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    classes: Collection[str] = (),
+    name: str | None = None,
 ) -> tuple[OwnRows, tuple[str, ...]]:
     """The rows of another file for a classifier of one's own, and sentences on how it was read.
 
     Args:
         path: a table file.
         text_column, label_column: the columns that the classifier was trained on; guessed where the file lacks them.
+        classes: its classes; where the file lacks the label column it is the one that holds them.
+        name: what messages call the file; None for its own name.
 
     Raises:
         DataError: the file cannot be read, or its columns not be guessed.
     """
-    table = read_own_table(path)
+    table = read_own_table(path, name=name)
     guess = guess_columns(
         table,
         text_column=text_column if text_column in table.columns else None,
-        label_column=label_column if label_column in table.columns else None,
+        label_column=label_column if label_column in table.columns else _column_of(table, classes),
     )
     rows = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
     said = guess.sentences if guess.guessed else guess.hints

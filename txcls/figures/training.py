@@ -9,12 +9,18 @@ from plotly.subplots import make_subplots
 from txcls.figures.style import FONT_SIZE, FRAME, OKABE_ITO, legend_above
 
 
-def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
+def of_runs(runs: int) -> str:
+    """What the curves of a training in several runs show, as a sentence."""
+    return f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier."
+
+
+def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> go.Figure:
     """Loss and accuracy on training and validation rows over the optimiser steps; the kept weights are marked.
 
     Args:
         history: rows of history.jsonl with `step`, `train_loss`, `validation_loss`, `train_accuracy`,
             `validation_accuracy` and `best`; missing values are left out.
+        runs: of the training, of which these rows are the first's; the mean of several is kept, which is on no curve.
     """
     # Names above the plots, not beside them: on a phone there is no room between the two.
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.2, subplot_titles=("loss", "accuracy"))
@@ -35,7 +41,7 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
                 col=column,
             )
         best = [place for place, row in enumerate(history) if row.get("best")]
-        if best:
+        if best and runs == 1:
             figure.add_scatter(
                 x=[steps[best[-1]]],
                 y=[history[best[-1]].get(f"validation_{what}")],

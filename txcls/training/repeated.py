@@ -163,6 +163,7 @@ class _Told:
         runs: how many there are.
         before: finished runs.
         steps, epochs: of one run, known from its first step on.
+        per_step: seconds; at a run's last step those of the step before.
     """
 
     on_step: Callable[[Progress], None] | None
@@ -171,13 +172,16 @@ class _Told:
     before: int = 0
     steps: int = 0
     epochs: int = 0
+    per_step: float = 0.0
 
     def step(self, progress: Progress) -> None:
         """A step of the present run is done."""
         self.steps, self.epochs = progress.total_steps, progress.epochs
         if self.on_step is None:
             return
-        per_step = progress.seconds_left / max(progress.total_steps - progress.step, 1)
+        left = progress.total_steps - progress.step
+        if left:
+            self.per_step = progress.seconds_left / left
         self.on_step(
             replace(
                 progress,
@@ -185,7 +189,8 @@ class _Told:
                 epochs=progress.epochs * self.runs,
                 step=progress.step + self.before * progress.total_steps,
                 total_steps=progress.total_steps * self.runs,
-                seconds_left=progress.seconds_left + per_step * (self.runs - 1 - self.before) * progress.total_steps,
+                seconds_left=progress.seconds_left
+                + self.per_step * (self.runs - 1 - self.before) * progress.total_steps,
             )
         )
 

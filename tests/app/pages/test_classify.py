@@ -137,6 +137,8 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
     app = open_page("classify", checkpoint="good", versus="broken")
     assert any("broken" in one.value and "is not listed" in one.value for one in app.caption)
     assert "There is no checkpoint “broken”" in app.warning[0].value and figures_of(app)
+    app.run()
+    assert "There is no checkpoint “broken”" in app.warning[0].value, "a second run of the page took the note away"
 
 
 def test_a_text_of_no_class_is_said_to_be_so_on_every_page() -> None:

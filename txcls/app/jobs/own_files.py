@@ -29,6 +29,7 @@ class Rows:
         places: the number of each row in the visitor's file; empty for a data set of the package.
         source: what they are, for the model's card.
         notes: sentences on what was left out.
+        columns: the table's text and label column; None for a data set of the package.
     """
 
     train: "LabelledTexts"
@@ -36,6 +37,7 @@ class Rows:
     places: Sequence[int]
     source: str
     notes: tuple[str, ...] = ()
+    columns: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,8 @@ def labelled_rows(desk: Path, spec: Mapping[str, Any]) -> Rows:
     guess = guessed(table, spec)
     found = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
     places = [table.places[index] for index in found.indices]
-    return Rows(found.labelled, None, places, table.name, (*table.notes, *found.notes))
+    notes = (*table.notes, *found.notes)
+    return Rows(found.labelled, None, places, table.name, notes, (guess.text_column, guess.label_column))
 
 
 def guessed(table: "OwnTable", spec: Mapping[str, Any]) -> "Guess":

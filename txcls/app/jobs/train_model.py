@@ -65,7 +65,15 @@ def _planned(job: Job, rows: Rows) -> "OwnPlan":
     if (known := job.spec.get("speed")) and time.time() - known["at"] < SPEED_HOLDS:
         threads, rate = int(known["threads"]), float(known["tokens_per_second"])
         speed = Speed(threads, rate, ((threads, rate),))
-    return plan_own(rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source, speed=speed)
+    return plan_own(
+        rows.train,
+        test=rows.test,
+        minutes=minutes,
+        name=name,
+        source=rows.source,
+        columns=rows.columns,
+        speed=speed,
+    )
 
 
 def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:

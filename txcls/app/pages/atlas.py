@@ -63,11 +63,17 @@ def main() -> None:
 
 def _without(opened: layout.Page, classifier: "Predictor") -> None:
     """How to measure an atlas, and which checkpoints have one."""
-    st.info(
-        f"The heads of {plain(classifier.name)} have not been measured. If its data set is on this machine, "
-        "this command measures them once and saves the result with the checkpoint:"
-    )
-    st.code(f"python -m txcls evaluate {classifier.name} --heads --write", language=None)
+    if loading.is_own(opened.source):
+        st.info(
+            f"The heads of {plain(classifier.name)} have not been measured: that takes minutes, and the app does it "
+            "for no visitor's classifier. Switchboard switches them off for one text."
+        )
+    else:
+        st.info(
+            f"The heads of {plain(classifier.name)} have not been measured. If its data set is on this machine, "
+            "this command measures them once and saves the result with the checkpoint:"
+        )
+        st.code(f"python -m txcls evaluate {classifier.name} --heads --write", language=None)
     others = [name for name in loading.names() if loading.summary(name).has_atlas]
     if others:
         st.markdown("These checkpoints have a head atlas:")

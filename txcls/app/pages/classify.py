@@ -12,6 +12,7 @@ from txcls.app.charts import chart, has_long_names
 from txcls.app.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
+from txcls.figures.training import of_runs
 from txcls.wording import percentage
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def main() -> None:
     if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
     with st.expander(f"How {plain(classifier.name)} was trained"):
-        _training(classifier.checkpoint.history, classifier.checkpoint.metrics)
+        checkpoint = classifier.checkpoint
+        _training(checkpoint.history, checkpoint.metrics, checkpoint.config.train.runs)
     model_parts.parameters(classifier.checkpoint.model, classifier.name)
     _download(opened.source, classifier)
     _test_texts(opened, classifier)
@@ -236,16 +238,18 @@ def _k_changed() -> None:
     state.change_view(k=int(st.session_state["k_box"]))
 
 
-def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) -> None:
+def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], runs: int) -> None:
     if history:
         kept = next((row for row in reversed(history) if row.get("best")), history[-1])
         chart(
-            training_curves(history),
+            training_curves(history, runs=runs),
             key="chart_training",
-            alt="Loss and accuracy during training; the kept weights reach "
+            alt="Loss and accuracy during training, up to "
             f"{percentage(kept.get('validation_accuracy', 0))} on validation texts",
             file_name="training",
         )
+        if runs > 1:
+            st.caption(of_runs(runs))
     split = "test" if "test" in metrics else "validation"
     per_class = metrics.get(split, {}).get("per_class", [])
     if per_class:

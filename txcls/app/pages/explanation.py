@@ -177,22 +177,24 @@ def _deletion(opened: layout.Page, found: DeletionCurves, *, winner: str, blank:
 
 
 def _verdict(areas: Mapping[str, float], random_area: float) -> str:
-    """How far attention comes from a random order towards the best of the methods that read more than attention."""
+    """How far the best attention method comes from a random order towards the best of those that read more."""
     best = min((name for name in areas if name not in ATTENTION), key=areas.__getitem__)
     attention = min((name for name in ATTENTION if name in areas), key=areas.__getitem__)
     gap = random_area - areas[best]
     share = (random_area - areas[attention]) / gap if gap > 0 else 0.0
+    name = METHODS[attention]
+    others = [f"{METHODS[one].lower()} {areas[one]:.3f}" for one in ATTENTION if one in areas and one != attention]
     figures = (
-        f"{METHODS[attention]} has {areas[attention]:.3f}, {METHODS[best].lower()} {areas[best]:.3f}, "
+        f"{name} has {areas[attention]:.3f}, {', '.join([*others, f'{METHODS[best].lower()} {areas[best]:.3f}'])}, "
         f"a random order {random_area:.3f}."
     )
     if gap <= 0:
         return f"No method beats a random order. {figures}"
     if share >= 0.8:
-        return f"**Attention does well**, nearly as well as the best other method or better. {figures}"
+        return f"**{name} does well**, nearly as well as the best method beyond attention or better. {figures}"
     if share >= 0.3:
-        return f"**Attention finds some of the words that matter.** {figures}"
-    return f"**Attention does hardly better than a random order**, or worse. {figures}"
+        return f"**{name} finds some of the words that matter.** {figures}"
+    return f"**No attention method does much better than a random order.** {figures}"
 
 
 def _elsewhere(elsewhere: dict[str, float] | Any) -> str:

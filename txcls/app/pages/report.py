@@ -21,6 +21,7 @@ from txcls.app.limits import limits
 from txcls.app.markdown import plain
 from txcls.errors import DataError, TxclsError
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
+from txcls.figures.training import of_runs
 from txcls.wording import percentage
 
 if TYPE_CHECKING:
@@ -179,15 +180,15 @@ def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
     st.subheader("Learning curves", anchor=False)
     kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = kept.get("validation_accuracy")
-    said = f", kept weights at {percentage(accuracy)} of validation rows" if accuracy is not None else ""
+    said = f", up to {percentage(accuracy)} of validation rows" if accuracy is not None else ""
     chart(
-        training_curves(report.history),
+        training_curves(report.history, runs=runs),
         key="chart_training_report",
         alt=f"Loss and accuracy over {len(report.history)} validations of the training{said}",
         file_name=f"{opened.view.checkpoint}-training",
     )
     if runs > 1:
-        st.caption(f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier.")
+        st.caption(of_runs(runs))
 
 
 def _confusion(opened: layout.Page, report: "Report") -> None:
@@ -280,7 +281,7 @@ def _groups(opened: layout.Page, report: "Report") -> None:
     ):
         slices = figures.get(field, ())
         if len(slices) > 1:  # one group is all rows
-            names = [group_name(one, form) for one in slices]
+            names = [f"{group_name(one, form)} (n = {one['n']:,})" for one in slices]
             parts.append((title, what, names, [one["accuracy"] for one in slices], [one["n"] for one in slices], field))
     if order := figures.get("order"):
         names = ["as typed", *(SHORT_ORDER.get(name, name) for name in order)]
