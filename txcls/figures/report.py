@@ -116,6 +116,7 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         x=[one["confidence"] for one in shown],
         y=[one["accuracy"] for one in shown],
         mode="lines+markers",
+        cliponaxis=False,  # dots at 100 % are whole
         name="this classifier",
         line={"color": BAR, "width": 2.5},
         marker={"size": [6 + 12 * (one["n"] / total) ** 0.5 for one in shown], "color": BAR},

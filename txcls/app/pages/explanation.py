@@ -264,7 +264,10 @@ def _many_texts(opened: layout.Page, classifier: "Predictor") -> None:
         )
     if can:
         st.button(
-            f"Run on {N_TEXTS} test texts", key="run_averages", on_click=_ask_to_run, help="Takes about half a minute."
+            f"Run on up to {N_TEXTS} test texts",
+            key="run_averages",
+            on_click=_ask_to_run,
+            help="Takes about half a minute.",
         )
         if st.session_state.pop("run_averages_now", False):
             _run(opened, key)

@@ -107,7 +107,7 @@ def _texts(opened: layout.Page, classifier: "Predictor") -> None:
     examples = loading.examples(opened.view.checkpoint)
     others = [example.text for example in examples if example.text != opened.view.text]
     st.toggle(
-        f"Add {N_TEST_TEXTS} test texts",
+        f"Add up to {N_TEST_TEXTS} test texts",
         key="with_test_texts",
         persist_state="session",
         help="Drawn at random from the rows that were held out."
