@@ -255,3 +255,17 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
     (state_file(out).with_name("plan.json")).write_text("{")
     with pytest.raises(TrainingError, match="is damaged"):
         resumed_plan(planned(), out)
+
+
+def test_lower_layers_learn_more_slowly_where_there_is_time_for_all_passes() -> None:
+    measured = recipe.Measured(
+        np.full(2000, 30), n=8000, n_classes=2, words=240_000.0, tokens_per_second=20_000.0, pretrained=True
+    )
+
+    def decay(minutes: float, **changes: object) -> str:
+        chosen = recipe.recipe_for(replace(measured, **changes), minutes=minutes)  # type: ignore[arg-type]
+        [found] = [one for one in chosen.settings if one.startswith("train.layer_decay=")]
+        return found.partition("=")[2]
+
+    assert decay(5) == str(recipe.LAYER_DECAY)
+    assert decay(0.3) == decay(5, pretrained=False) == "1.0"
