@@ -170,7 +170,7 @@ function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
     stories: classifier.description.stories});
-  say(find("bars-caption"), tr("Probabilities of all classes sum to 100 %. They were calibrated on validation texts; for texts unlike those, a sure answer may be wrong too.")
+  say(find("bars-caption"), tr("Probabilities of all classes sum to 100 %. They were calibrated on validation texts; for texts unlike those, a confident answer may be wrong too.")
     + (changed ? ` ${tr("The orange marks show the answer with all heads on.")}` : ""));
 }
 

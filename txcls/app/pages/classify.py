@@ -93,10 +93,10 @@ def _beyond(opened: layout.Page) -> str:
     """A sentence on texts unlike those that the probabilities were calibrated on."""
     if loading.summary(opened.view.checkpoint).dataset == "who_won":
         return (
-            "They hold for sentences of its grammar, which *Build a sentence* makes; of others, however alike, a sure "
-            "answer may be wrong."
+            "They hold for sentences of its grammar, which *Build a sentence* makes; for others, however similar, a "
+            "confident answer may be wrong."
         )
-    return "For texts unlike those, a sure answer may be wrong too."
+    return "For texts unlike those, a confident answer may be wrong too."
 
 
 def _picture(opened: layout.Page, classifier: "Predictor") -> None:
