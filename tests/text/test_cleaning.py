@@ -1,5 +1,7 @@
+import re
 import sys
 import time
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from txcls.text.cleaning import (
     clean_stepwise,
     explain_cleaning,
 )
+from txcls.text.markup import ELEMENTS
 
 ALL = tuple(STEPS)
 some_steps = st.lists(st.sampled_from(ALL), unique=True)
@@ -37,16 +40,28 @@ some_steps = st.lists(st.sampled_from(ALL), unique=True)
         ("html_tags", 'a <b>bold</b> <A HREF="x">link</A> <br/><!-- <i> no -->end', "a  bold   link    end"),
         ("html_tags", "1 < 2 and 3 > 2, I <3 you, a<", "1 < 2 and 3 > 2, I <3 you, a<"),
         ("html_tags", "<script>alert(1)</script>", " alert(1) "),
+        ("html_tags", "if a<b and c>d, i<n>m, <cls> <3>", "if a<b and c>d, i<n>m, <cls> <3>"),
+        ("html_tags", "<!DOCTYPE html><FONT\ncolor=red>a</FoNt ><tt>b</tt><hr noshade/><td nowrap>c", "  a  b   c"),
+        ("html_tags", '<p class="MsoNormal">a<o:p></o:p><v:shape id=x>b', " a   b"),
+        ("html_tags", "<tablet> <b.> <p$> <me@x.org> <http://x.org>", "<tablet> <b.> <p$> <me@x.org> <http://x.org>"),
         ("urls", "see http://a.b/c?d=1, or (www.x.org). HTTPS://Y.Z/!", "see  , or ( ).  !"),
         ("urls", "awww.that http:// is no address", "awww.that http:// is no address"),
         ("backslashes", "one\\two \\\\three", "one two   three"),
         ("lowercase", "ÄÖ İstanbul ΑΣ", "äö i̇stanbul ας"),
-        ("punctuation", "Don't well-known U.S. #1_x é e\u0301 नमस्ते", "Dont well known U S   1 x é e\u0301 नमस्ते"),
+        ("punctuation", "Don't well-known U.S. #1_x é e\u0301 नमस्ते", "Dont well known U S   1 x é é नमस्ते"),
         ("whitespace", " \t a\x00\x01 b\n\n\u00a0c\ufeff\u200bd \u2028", "a b c d"),
     ],
 )
 def test_each_step_does_what_its_name_says(step: str, typed: str, cleaned: str) -> None:
     assert clean(typed, [step]) == cleaned
+
+
+NAMES = st.sampled_from(ELEMENTS).flatmap(lambda name: st.sampled_from([name, name.upper(), name.title()]))
+
+
+@given(NAMES, st.sampled_from(["<{}>", "</{}>", "<{}/>", "<{} class=x>", '<{}\nid="a b" c>', "<{} hidden>"]))
+def test_every_element_of_html_is_taken_out(name: str, form: str) -> None:
+    assert clean(f"a{form.format(name)}b", ["html_tags"]) == "a b"
 
 
 PASSES = [each for step in STEPS.values() for each in step.passes if isinstance(each, _Replace)]
@@ -86,8 +101,53 @@ def test_every_cleaned_character_comes_from_a_place_in_the_typed_text_in_order(t
 @given(texts)
 def test_characters_that_no_step_touches_stand_where_they_were_typed(text: str) -> None:
     cleaned = clean_aligned(text, ["whitespace", "backslashes", "urls", "html_tags"])
-    for character, start in zip(cleaned.text, cleaned.starts, strict=True):
-        assert character in (" ", text[start], "\ufffd")
+    for character, start, end in zip(cleaned.text, cleaned.starts, cleaned.ends, strict=True):
+        assert character in (" ", "\ufffd") or character in unicodedata.normalize("NFC", text[start:end])
+
+
+ACCENTS = st.text(
+    st.characters(categories=["Mn", "Mc"])
+    | st.sampled_from("aeE\u2260\uac01\uac00\u1100\u1161\u11a8\u0915\u0995\u212b"),
+    max_size=12,
+)
+
+
+@given(texts | ACCENTS, some_steps)
+def test_composed_and_decomposed_texts_are_read_the_same(text: str, steps: list[str]) -> None:
+    composed, decomposed = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    assert clean(decomposed, steps) == clean(text, steps) == clean(composed, steps)
+    assert clean_aligned(text, steps).text == clean_aligned(composed, steps).text
+    assert clean(text, []) == re.sub("[\ud800-\udfff]", "\ufffd", composed)
+
+
+@pytest.mark.slow
+def test_every_character_is_composed_as_by_the_standard_library() -> None:
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if unicodedata.category(character) == "Cs":
+            continue
+        for text in (character, f"{character}\u0301", unicodedata.normalize("NFD", character) + "\u0323"):
+            assert clean(text, []) == unicodedata.normalize("NFC", text), ascii(text)
+
+
+@pytest.mark.parametrize(
+    "typed, places",
+    [
+        ("nai\u0308ve", [(0, 1), (1, 2), (2, 4), (4, 5), (5, 6)]),
+        ("\u1112\u1161\u11ab.", [(0, 3), (3, 4)]),
+        ("e\u0323\u0301\u0308x", [(0, 4), (0, 4), (0, 4), (4, 5)]),
+        ("\u0928\u092e\u0938\u094d e\u0301", [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 7)]),
+        ("\u0958", [(0, 1), (0, 1)]),
+    ],
+)
+def test_composed_characters_cover_what_they_were_typed_as(typed: str, places: list[tuple[int, int]]) -> None:
+    cleaned = clean_aligned(typed, [])
+    assert cleaned.text == unicodedata.normalize("NFC", typed)
+    assert list(zip(cleaned.starts, cleaned.ends, strict=True)) == places
+
+
+def test_edits_are_those_of_the_composed_text() -> None:
+    (step,) = explain_cleaning("CAFE\u0301", ["lowercase"])
+    assert (step.before, step.after, step.edits) == ("CAF\u00c9", "caf\u00e9", ((0, 4, 0, 4),))
 
 
 @given(texts)
@@ -126,7 +186,10 @@ def test_unknown_step_is_refused_with_the_known_ones_named() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
-    ["<", "<!--", "<a", " ", "\n", " \t", "&", "&lt;", " #39;", "http://", "http://...", "www.", "'", "\\", "İ", "a"],
+    [
+        *("<", "<!--", "<a", "<b ", "<b/", "<b x", "<b x=", " ", "\n", " \t", "&", "&lt;", " #39;"),
+        *("http://", "http://...", "www.", "'", "\\", "İ", "a", "\u0301\u0323"),
+    ],
 )
 def test_time_to_clean_grows_in_proportion_to_the_text(unit: str) -> None:
     """A 16 times longer text, in processor time within one run; a quadratic step would take 256 times as long."""

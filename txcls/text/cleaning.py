@@ -1,8 +1,9 @@
 """Named cleaning steps in two equivalent forms: fast for training, aligned for display.
 
 A step is a few passes of replacements. `clean` applies them; `clean_aligned` also records for each character of the
-result which characters of the original text it came from, so that tokens can be marked in the original. Lone
-surrogates, which cannot be encoded, become U+FFFD before the first step.
+result which characters of the original text it came from, so that tokens can be marked in the original. Before the
+first step, lone surrogates, which cannot be encoded, become U+FFFD, and letters typed apart from their accents, as on a
+Mac, become composed characters (Unicode's NFC): both forms look the same and are read the same.
 """
 
 import html
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from txcls.errors import ConfigError
+from txcls.text import composition, markup
 
 LONGEST_MATCH = 2000
 """Longest match of any pass in characters (URLs excepted), so that a text can be cleaned in pieces."""
@@ -63,7 +65,21 @@ class _Replace:
     def _edits(self, text: str) -> Iterator[tuple[int, int, str]]:
         for match in self.pattern.finditer(text):
             replacement = self.replacement if isinstance(self.replacement, str) else self.replacement(match)
-            yield match.start(), match.end(), replacement
+            if replacement != match[0]:
+                yield match.start(), match.end(), replacement
+
+
+class _Compose:
+    """NFC. Its pattern takes a moment to make, and most texts are in NFC already."""
+
+    def apply(self, text: str) -> str:
+        return text if composition.is_composed(text) else self._replace().apply(text)
+
+    def align(self, cleaned: CleanedText) -> CleanedText:
+        return cleaned if composition.is_composed(cleaned.text) else self._replace().align(cleaned)
+
+    def _replace(self) -> _Replace:
+        return _Replace(composition.pieces(), composition.compose)
 
 
 class _Lower:
@@ -133,11 +149,7 @@ def _unescape(match: re.Match[str]) -> str:
     return html.unescape(found if found.startswith("&") else "&" + found.lstrip(" "))
 
 
-TAG = re.compile(
-    rf"<!--(?:(?!<!--|-->).){{0,{LONGEST_MATCH - 7}}}-->|</?[A-Za-z][^<>]{{0,{LONGEST_MATCH - 4}}}>"
-    rf"|<![A-Za-z][^<>]{{0,{LONGEST_MATCH - 4}}}>",
-    re.DOTALL,
-)
+TAG = markup.tag(LONGEST_MATCH)
 URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
 WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 PUNCTUATION = re.compile(r"[^\w\s]|_")
@@ -174,13 +186,15 @@ class Step:
         return cleaned
 
 
+_FIRST = Step("characters that can be encoded, composed", (_SURROGATES, _Compose()))
+
 STEPS: Mapping[str, Step] = MappingProxyType(
     {
         "html_entities": Step(
             "&amp; &#39; &lt; … as the characters they stand for, AG News' forms without ampersand ( #39;  quot;) too",
             (_Replace(ENTITY, _unescape, (";",)),),
         ),
-        "html_tags": Step("HTML tags and comments become a space", (_Replace(TAG, " ", ("<",)),)),
+        "html_tags": Step("HTML tags, comments and doctypes become a space", (_Replace(TAG, " ", ("<",)),)),
         "urls": Step("web addresses become a space", (_Replace(URL, " ", ("://", "www.", "WWW.", "Www.")),)),
         "backslashes": Step(
             "literal backslashes, AG News' line breaks, become a space", (_Replace(re.compile(r"\\"), " ", ("\\",)),)
@@ -211,7 +225,7 @@ def clean(text: str, steps: Sequence[str]) -> str:
     Raises:
         ConfigError: a step has no such name.
     """
-    text = _SURROGATES.apply(text)
+    text = _FIRST.apply(text)
     for step in _resolve(steps):
         text = step.apply(text)
     return text
@@ -223,7 +237,8 @@ def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
     Raises:
         ConfigError: a step has no such name.
     """
-    cleaned = CleanedText(_SURROGATES.apply(text), range(len(text)), range(1, len(text) + 1))
+    cleaned = CleanedText(text, range(len(text)), range(1, len(text) + 1))
+    cleaned = _FIRST.align(cleaned)
     for step in _resolve(steps):
         cleaned = step.align(cleaned)
     return cleaned
@@ -235,7 +250,7 @@ def clean_stepwise(text: str, steps: Sequence[str]) -> list[tuple[str, str]]:
     Raises:
         ConfigError: a step has no such name.
     """
-    after = accumulate(_resolve(steps), lambda done, step: step.apply(done), initial=_SURROGATES.apply(text))
+    after = accumulate(_resolve(steps), lambda done, step: step.apply(done), initial=_FIRST.apply(text))
     next(after)
     return list(zip(steps, after, strict=True))
 
@@ -257,7 +272,7 @@ def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
     Raises:
         ConfigError: a step has no such name.
     """
-    before, explained = _SURROGATES.apply(text), []
+    before, explained = _FIRST.apply(text), []
     for name, step in zip(steps, _resolve(steps), strict=True):
         cleaned = step.align(CleanedText(before, range(len(before)), range(1, len(before) + 1)))
         explained.append(CleaningStep(name, step.description, before, cleaned.text, tuple(_edits(before, cleaned))))

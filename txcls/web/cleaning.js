@@ -28,7 +28,7 @@ export class Cleaning {
       whitespace: () => [replace("spaces", () => " "), strip],
     };
     /** @type {Pass[]} */
-    this.passes = steps.flatMap((name) => known[name]());
+    this.passes = [composing(patterns), ...steps.flatMap((name) => known[name]())];
   }
 
   /** @param {string} text @returns {CleanedText} */
@@ -53,7 +53,7 @@ function isSurrogate(character) {
   return character.length === 1 && code >= 0xd800 && code < 0xe000;
 }
 
-/** Each match becomes what `replacement` makes of it; texts without any of the hints are left alone. */
+/** Each match becomes what `replacement` makes of it, if that is something else; texts without any of the hints are left alone. */
 function replacing(pattern, replacement, hints = []) {
   return (cleaned) => {
     const {text, starts, ends} = cleaned;
@@ -70,6 +70,7 @@ function replacing(pattern, replacement, hints = []) {
     for (const match of text.matchAll(pattern)) {
       let first = match.index;
       const last = first + match[0].length, made = replacement(match[0]);
+      if (made === match[0]) continue;
       keep(first);
       done = last;
       // The space of the artefact " #39;" is not part of its apostrophe.
@@ -83,6 +84,18 @@ function replacing(pattern, replacement, hints = []) {
     if (!done) return cleaned;
     keep(text.length);
     return out;
+  };
+}
+
+/** Unicode's NFC, of the pieces that Python's version of Unicode changes.
+ * @param {import("./regex.js").Patterns} patterns @returns {Pass} */
+function composing(patterns) {
+  /** @type {Pass | undefined} */
+  let compose;
+  return (cleaned) => {
+    if (cleaned.text.normalize("NFC") === cleaned.text) return cleaned;
+    compose ??= replacing(patterns.named("composed"), (piece) => piece.normalize("NFC"));
+    return compose(cleaned);
   };
 }
 

@@ -14,7 +14,7 @@ from functools import cache
 from html.entities import html5
 from typing import Any
 
-from txcls.text import cleaning, treebank, words
+from txcls.text import cleaning, composition, treebank, words
 
 END = 0x110000
 """One more than the last code point."""
@@ -32,6 +32,7 @@ def reading_tables(*, steps: Iterable[str], tokenizers: Iterable[str]) -> dict[s
         "classes": {name: _ranges(_runs(pattern)) for name, pattern in classes.items()},
         "letters": _letters(),
         "patterns": {
+            "composed": _pattern(composition.pieces()),
             "entity": _pattern(cleaning.ENTITY),
             "tag": _pattern(cleaning.TAG),
             "url": _pattern(cleaning.URL),

@@ -1,0 +1,62 @@
+"""Unicode's composed form (NFC, Unicode Standard Annex 15) piece by piece, so that places can be kept.
+
+`unicodedata.normalize` does not say where its characters come from, and takes time quadratic in the length of a run of
+combining marks. So a text is composed in pieces that do not change one another: a character with what follows it and
+may combine with it, at most `LONGEST_RUN` characters, the limit of the annex's Stream-Safe Text Format.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+
+LONGEST_RUN = 30
+"""Combining characters of one piece; natural text has no more than a few."""
+_HANGUL = range(0xAC00, 0xD7A4)
+_CODES = (*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0x2F800, 0x2FA20))
+"""Code points that may combine or decompose, but for Hangul: the others are ideographs, private, or not in use."""
+
+
+def is_composed(text: str) -> bool:
+    """Whether a text is in NFC."""
+    return unicodedata.is_normalized("NFC", text)
+
+
+def compose(piece: re.Match[str]) -> str:
+    """A match of `pieces` in NFC."""
+    return unicodedata.normalize("NFC", piece[0])
+
+
+@cache
+def pieces() -> re.Pattern[str]:
+    """Matches every piece that NFC may change."""
+    marks, beginnings, decomposed = set[int](), set[int](), set[int]()
+    marks.update(range(0x1161, 0x1176), range(0x11A8, 0x11C3))  # vowels and final consonants of Hangul
+    beginnings.update(range(0x1100, 0x1113), _HANGUL)
+    for code in _CODES:
+        character = chr(code)
+        if unicodedata.combining(unicodedata.normalize("NFD", character)[0]):
+            marks.add(code)
+        mapping = unicodedata.decomposition(character)
+        if not mapping or mapping.startswith("<"):  # "<": a compatibility mapping, which NFC leaves alone
+            continue
+        beginnings.add(code)
+        if is_composed(character):
+            first, second = (int(number, 16) for number in mapping.split())
+            beginnings.add(first)
+            marks.add(second)
+        else:
+            decomposed.add(code)
+    beginning, mark, alone = (_class(codes) for codes in (beginnings - marks, marks, decomposed - marks))
+    return re.compile(f"{beginning}?{mark}{{1,{LONGEST_RUN}}}|{alone}")
+
+
+def _class(codes: Iterable[int]) -> str:
+    """A regular expression's class of code points."""
+    ranges: list[list[int]] = []
+    for code in sorted(codes):
+        if ranges and code == ranges[-1][1] + 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return f"[{''.join(chr(first) if first == last else f'{chr(first)}-{chr(last)}' for first, last in ranges)}]"
