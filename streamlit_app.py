@@ -5,14 +5,15 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app import layout, lesson, sharing
 from txcls.app.components.page_keys import keep_page_keys
 from txcls.app.components.phone_menu import close_menu_on_phones
 from txcls.app.components.scrollers import scroll_by_keyboard
-from txcls.app.memory import give_back_freed_memory
+from txcls.app.lessons import lesson
 from txcls.app.pages import LESSONS, PAGES
-from txcls.app.turns import BusyError
-from txcls.app.uploads import bound_uploads
+from txcls.app.shell import layout, sharing
+from txcls.app.shell.memory import give_back_freed_memory
+from txcls.app.shell.turns import BusyError
+from txcls.app.shell.uploads import bound_uploads
 
 MENU = (PAGES[0], LESSONS, *PAGES[1:])  # what does not fit a window's width is under "more" at its end
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from txcls.device import processor_name
+from txcls.runtime.device import processor_name
 
 
 def machine() -> str:

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks._side_by_side import machine
+from txcls.checkpoint.listing import checkpoint_names
 from txcls.inspection.ablation import measure_heads
 from txcls.inspection.stories import Clause, HeadAtlas, HeadRecord, measure_atlas
-from txcls.listing import checkpoint_names
 from txcls.predictor import Predictor
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from benchmarks._side_by_side import machine
 from txcls.app.components.training_film import film_data
+from txcls.checkpoint.listing import list_checkpoints
 from txcls.data.examples import EXAMPLES, REPORTS
 from txcls.inspection.ablation import ablate_each
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
@@ -23,7 +24,6 @@ from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import training_film
-from txcls.listing import list_checkpoints
 from txcls.predictor import Predictor
 
 AIM_MS = 300

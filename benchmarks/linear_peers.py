@@ -29,12 +29,12 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
-from txcls.baseline import word_features
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import SplitName
-from txcls.evaluation import in_classes_of
+from txcls.evaluation.baseline import word_features
+from txcls.evaluation.evaluate import in_classes_of
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 

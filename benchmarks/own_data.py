@@ -19,9 +19,9 @@ import numpy as np
 from benchmarks._side_by_side import machine
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_names, is_available, open_dataset
-from txcls.data.own_rows import read_own_rows
+from txcls.data.tables.own_rows import read_own_rows
 from txcls.data.types import LabelledTexts
-from txcls.training.own import OwnResult, plan_own, train_own
+from txcls.training.auto import OwnResult, plan_own, train_own
 
 SETS = ("snips", "atis", "clinc150", "20news", "ag_news", "huffpost", "imdb")
 """Published sets that are measured if nothing is named."""

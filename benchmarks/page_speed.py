@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from benchmarks._side_by_side import machine
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
-from txcls.checkpoint import Checkpoint, load_checkpoint
-from txcls.listing import list_checkpoints
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.listing import list_checkpoints
 from txcls.web.page import export_page, unsupported
 
 if TYPE_CHECKING:

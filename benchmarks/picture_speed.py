@@ -16,7 +16,7 @@ from benchmarks._side_by_side import machine
 from benchmarks.page_speed import AIMS_MS, N_TOKENS, cpu_ms, text_of, thread_time
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
-from txcls.checkpoint import load_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.web.page import packed
 from txcls.web.sources import MODULES, PICTURE, script, style
 

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
 from benchmarks.linear_peers import features
-from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation

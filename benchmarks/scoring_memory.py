@@ -18,7 +18,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
-from txcls.scoring import PART_ROWS
+from txcls.evaluation.scoring import PART_ROWS
 
 
 def write_rows(path: Path, n: int) -> None:

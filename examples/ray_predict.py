@@ -11,7 +11,7 @@ import argparse
 
 import ray
 
-from txcls.scoring import BatchClassifier
+from txcls.evaluation.scoring import BatchClassifier
 
 
 def main() -> None:

@@ -12,13 +12,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
-from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
+from txcls.checkpoint.weights import as_stored
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.model import LanguageModel, TextClassifier
 from txcls.predictor import Predictor
-from txcls.snapshots import SnapshotRow, Snapshots
 from txcls.text.encoder import TextEncoder
-from txcls.weights import as_stored
 
 TEXTS = (
     "the striker scored twice before half time",

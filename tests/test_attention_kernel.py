@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tests.test_model import small
-from txcls.attention_kernel import is_faster_written_out
-from txcls.model import SelfAttention
+from txcls.model import SelfAttention, is_faster_written_out
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -19,7 +18,7 @@ def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
     x = torch.randn(3, 7, small().d_model)
     made = []
     for short in (7, 6):
-        monkeypatch.setattr("txcls.attention_kernel.SHORT", short)
+        monkeypatch.setattr("txcls.model.SHORT", short)
         attention.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             out = attention(x, mask).float()

@@ -9,10 +9,10 @@ import pytest
 
 import txcls
 from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
-from txcls.checkpoint import load_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.data.given import given_rows
 from txcls.errors import CheckpointError, DataError, TraceError
-from txcls.evaluation import evaluate_rows
+from txcls.evaluation.evaluate import evaluate_rows
 from txcls.inspection.ablation import Change, ablate, ablate_each
 from txcls.inspection.attribution import METHODS, explain
 from txcls.inspection.tracing import trace_text

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from txcls.dropout import Dropout
+from txcls.model import Dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from txcls.config import ModelConfig
-from txcls.model import (
-    Block,
-    LayerNorm,
-    SelfAttention,
-    TextClassifier,
-    sinusoidal_encoding,
-)
+from txcls.model import Block, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
 from txcls.tap import trace
 
 VOCAB, CLASSES = 50, 3

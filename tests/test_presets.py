@@ -7,7 +7,7 @@ import torch
 
 from tests.conftest import TEXTS
 from txcls import training
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset, LabelledTexts

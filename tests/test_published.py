@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import EXAMPLES, REPORTS
+from txcls.data.generated.who_won import TEAMS, first_reports, roles_in
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
-from txcls.data.who_won import TEAMS, first_reports, roles_in
-from txcls.evaluation import evaluate, in_classes_of, predict_logits
+from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.stories import HeadAtlas, TokenStatistics, measure_story
 from txcls.predictor import Predictor

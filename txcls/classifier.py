@@ -15,15 +15,15 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from txcls.baseline import Comparison
-from txcls.checkpoint import save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.comparison import Comparison
 from txcls.config import ModelConfig
 from txcls.errors import CheckpointError, listed, shown
 from txcls.predictor import Prediction, Predictor
 from txcls.text.given import given_text
 
 if TYPE_CHECKING:
-    from txcls.evaluation import Evaluation
+    from txcls.evaluation.evaluate import Evaluation
     from txcls.inspection.ablation import Ablation, How, Means, Off, PartEffects
     from txcls.inspection.attribution import Baseline, Explanation, Target
     from txcls.inspection.tracing import TracedText
@@ -216,7 +216,7 @@ class Classifier(Predictor):
             DataError: a row has no text or no label, or a label that is none of the classes.
         """
         from txcls.data.given import given_rows
-        from txcls.evaluation import evaluate_rows
+        from txcls.evaluation.evaluate import evaluate_rows
 
         rows = given_rows(texts, labels, classes=self.classes)
         return evaluate_rows(self.checkpoint, rows, without_order=without_order)

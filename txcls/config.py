@@ -236,7 +236,7 @@ class TrainConfig(Section):
     monitor: Literal["accuracy", "loss", "last"] = "accuracy"
     """Which validation's weights are kept: highest accuracy, lowest loss, or the last."""
     precision: Precision = "auto"
-    """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/device.py), else float32."""
+    """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/runtime/device.py), else float32."""
     seed: int = Field(0, ge=0)
     """Seed of initial weights, batch order and dropout: the same seed gives the same result on the same machine."""
     save_every_seconds: float = Field(60.0, ge=0.0)
@@ -244,8 +244,8 @@ class TrainConfig(Section):
     2 % of the time. 0 saves after every step."""
     snapshots: int = Field(0, ge=0, le=MOST_SNAPSHOTS)
     """Classifiers: how many states of the weights along the way to keep in the checkpoint, for the page Training film:
-    the initial one, the last one, and more of the early steps than of the late ones (txcls/snapshots.py). Each takes
-    two bytes per parameter, and one validation. 0 for none."""
+    the initial one, the last one, and more of the early steps than of the late ones. Each takes two bytes per parameter, and
+    one validation. 0 for none."""
 
     # Only for the reference systems
 

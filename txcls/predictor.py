@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.calibration import calibrated_probabilities, scope_scores
-from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
-from txcls.device import autocast_dtype
 from txcls.errors import CheckpointError, shown
-from txcls.pause import may_pause
+from txcls.runtime.device import autocast_dtype
+from txcls.runtime.pause import may_pause
+from txcls.runtime.threads import map_in_threads
 from txcls.text.encoder import Encoding, TextEncoder, Token, unknown_share
 from txcls.text.given import given_texts
-from txcls.threads import map_in_threads
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -152,8 +152,8 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
 
-        With several processors, each computes batches of its own (`txcls.threads`). The row of a text without any word
-        is nan.
+        With several processors, each computes batches of its own (`txcls.runtime.threads`). The row of a text
+        without any word is nan.
 
         Args:
             texts: a list, tuple, array, pandas Series or other iterable of strings (not one string).
@@ -190,7 +190,7 @@ class Predictor:
         return copy.deepcopy(self.checkpoint.model).bfloat16()
 
     def logits(self, ids: "Tensor") -> "Tensor":
-        """Class logits (B, C) of token ids (B, T), padded with id 0; a pause point (`txcls.pause`) precedes it."""
+        """Class logits (B, C) of token ids (B, T), padded with id 0; a pause point (`txcls.runtime.pause`) precedes."""
         import torch
 
         may_pause()

@@ -266,7 +266,7 @@ def killed_saves(scene: Scene) -> Iterator[Row]:
 @attack
 def older_date(scene: Scene) -> Iterator[Row]:
     """A checkpoint replaced by one whose files are older, while the app runs: the new one answers."""
-    from txcls.checkpoint import load_checkpoint, save_checkpoint
+    from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 
     root = scene.folder / "checkpoints"
     first = make_checkpoint(root / "model", max_length=24)

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 
 from tests.conftest import make_checkpoint
-from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.listing import checkpoint_names
 from txcls.errors import TxclsError
-from txcls.listing import checkpoint_names
 
 STEPS = ("open", "os.", "shutil.", "tempfile.", "fcntl.")
 MOST_STEPS = 2000

@@ -19,7 +19,7 @@ from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, free_port, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_pages_together
-from txcls.app.limits import limits
+from txcls.app.shell.limits import limits
 from txcls.data.examples import EXAMPLES
 
 MOST_MB = 900

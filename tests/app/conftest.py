@@ -11,8 +11,8 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.app import limits, sharing
-from txcls.checkpoint import save_checkpoint
+from txcls.app.shell import limits, sharing
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.inspection.ablation import ablate_on_rows, measure_means, with_heads
 from txcls.inspection.attribution import average_explanations, evaluate_explanation, with_explanations

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
+from txcls.app.pages import LESSONS, PAGES
+
 ENTRY = str(Path(__file__).parents[2] / "streamlit_app.py")
 
 BAD_TEXTS = {
@@ -31,13 +33,18 @@ BAD_TEXTS = {
 }
 
 
+def path_of(name: str) -> str:
+    """The file of the page of this name, as `st.switch_page` wants it."""
+    return next(page.path for page in (*PAGES, LESSONS) if page.name == name)
+
+
 def open_page(name: str, **params: str) -> AppTest:
     """The page of this name (`txcls.app.pages`), opened by a link with these parameters."""
     app = AppTest.from_file(ENTRY, default_timeout=60)
     for field, value in params.items():
         app.query_params[field] = value
     if name != "classify":
-        app.switch_page(f"txcls/app/pages/{name}.py")
+        app.switch_page(path_of(name))
     app.run()
     assert not app.exception, app.exception
     return app
@@ -45,7 +52,7 @@ def open_page(name: str, **params: str) -> AppTest:
 
 def go_to(app: AppTest, name: str) -> AppTest:
     """Another page in the same session."""
-    return app.switch_page(f"txcls/app/pages/{name}.py").run()
+    return app.switch_page(path_of(name)).run()
 
 
 def html_of(app: AppTest) -> str:

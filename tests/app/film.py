@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.conftest import CLASSES, TEXTS
-from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.training.from_python import train_on_rows
 
 FILMED = "filmed"

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from tests.conftest import FITTED, tiny_config
-from txcls.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig
-from txcls.data.who_won import TEAMS, first_reports
+from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.inspection.stories import Clause, HeadAtlas, HeadRecord, KindsTable, MeasuredStory, Story, with_atlas
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import CLASSES, make_checkpoint, make_language_model
-from txcls.checkpoint import save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import ScopeRule
 
 PLAIN, LEARNED, PAIRS, MANY = "ag_news", "learned", "pairs", "many"

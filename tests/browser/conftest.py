@@ -17,7 +17,7 @@ from tests.browser.chromium import find_chromium
 from tests.browser.exported import HOSTILE, Open
 from tests.browser.server import CHROMIUM_ARGS, serve
 from tests.conftest import make_checkpoint
-from txcls.checkpoint import save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.predictor import Predictor
 from txcls.web.page import export_page
 

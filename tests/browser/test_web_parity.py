@@ -11,14 +11,14 @@ import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.text.strategies import PIECES
+from txcls.checkpoint.files import checkpoint_root
+from txcls.checkpoint.listing import list_checkpoints
 from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
 from txcls.errors import TxclsError
-from txcls.folders import checkpoint_root
 from txcls.inspection.ablation import Change, ablate, measure_means
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
-from txcls.listing import list_checkpoints
 from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
 from txcls.web.page import describe, unsupported

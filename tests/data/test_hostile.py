@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 
 from tests.conftest import slow_but
 from txcls.config import DataConfig
-from txcls.data import labelled, limits, parquet
+from txcls.data import limits
 from txcls.data.archives import matching_files
-from txcls.data.clinc150 import open_clinc150
 from txcls.data.datasets import open_dataset
-from txcls.data.imdb import read_reviews
-from txcls.data.parquet import parquet_rows
-from txcls.data.stream import TableStream
+from txcls.data.published.clinc150 import open_clinc150
+from txcls.data.published.imdb import read_reviews
+from txcls.data.tables import labelled, parquet
+from txcls.data.tables.parquet import parquet_rows
+from txcls.data.tables.stream import TableStream
 from txcls.errors import DataError
 
 MEGABYTE = b"a" * (1 << 20)

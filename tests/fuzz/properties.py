@@ -19,13 +19,13 @@ from hypothesis.strategies import SearchStrategy
 
 from tests.app.tiny import PAIRS, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint, with_snapshots
+from tests.data.published.test_imdb import FILES as REVIEWS
+from tests.data.published.test_newsgroups import FILES as POSTS
 from tests.data.tars import COMPRESS, tar
-from tests.data.test_imdb import FILES as REVIEWS
-from tests.data.test_newsgroups import FILES as POSTS
 from tests.fuzz.judge import MOST_SECONDS, Judge
 from tests.text.strategies import texts
-from txcls.app.state import View, params_from_view, view_from_params
-from txcls.folders import SNAPSHOTS
+from txcls.app.shell.state import View, params_from_view, view_from_params
+from txcls.checkpoint.files import SNAPSHOTS
 
 
 @dataclass(frozen=True)

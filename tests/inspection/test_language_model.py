@@ -9,7 +9,6 @@ import torch.nn.functional as F
 
 from tests.conftest import TEXTS, make_language_model
 from txcls.errors import CheckpointError
-from txcls.generation import Sampling, TextModel, generate, next_token_probabilities
 from txcls.inspection.language_model import (
     continue_ids,
     fill_blank,
@@ -18,6 +17,7 @@ from txcls.inspection.language_model import (
     surprisal,
     token_names,
 )
+from txcls.language.generation import Sampling, TextModel, generate, next_token_probabilities
 from txcls.text.vocabulary import MASK, UNK
 
 PAIRS = {"tokenizer": "bpe", "max_vocabulary": 330}

@@ -2,9 +2,9 @@
 
 import pytest
 
+from txcls.checkpoint.weights import build_without_memory
 from txcls.config import RunConfig, load_preset
 from txcls.inspection.parameters import part_sizes
-from txcls.weights import build_without_memory
 
 SMALL = {"d_model": 24, "n_heads": 2, "n_layers": 3, "d_ff": 40, "max_length": 9}
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
 from txcls.errors import TraceError
 from txcls.inspection import training_film as module
 from txcls.inspection.lens import class_lens
 from txcls.inspection.training_film import flips, questions, training_film
 from txcls.predictor import Predictor
-from txcls.snapshots import SnapshotRow, Snapshots
 
 N = 5
 MODELS: dict[str, dict[str, object]] = {

@@ -4,11 +4,11 @@ from functools import cache
 
 import pytest
 
+from txcls.checkpoint.listing import list_checkpoints
 from txcls.lessons import Lesson, check_lesson, find_lesson, languages_of, lesson_names
 from txcls.lessons.format import Choice, Drag
 from txcls.lessons.reading import ORDER, TEMPLATE, read_lesson
 from txcls.lessons.wording import words_in
-from txcls.listing import list_checkpoints
 from txcls.predictor import Predictor
 
 load = cache(Predictor.load)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.text.strategies import texts
 from txcls.config import TextConfig
-from txcls.data.ag_news import read_rows
+from txcls.data.published.ag_news import read_rows
 from txcls.errors import CheckpointError
 from txcls.text import encoder as encoder_module
 from txcls.text.encoder import TextEncoder, unknown_share

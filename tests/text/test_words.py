@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from nltk.tokenize.destructive import NLTKWordTokenizer
 
 from tests.text.strategies import texts
-from txcls.data.ag_news import read_rows
+from txcls.data.published.ag_news import read_rows
 from txcls.text import treebank
 from txcls.text.words import by_all_rules, separate_full_stops, tokenize_words, words
 

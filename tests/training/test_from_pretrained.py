@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from txcls import cli
-from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
 from txcls.errors import TrainingError

@@ -14,7 +14,7 @@ from txcls.config import ModelConfig, TrainConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
-from txcls.evaluation import predict_logits
+from txcls.evaluation.evaluate import predict_logits
 from txcls.model import TextClassifier
 from txcls.text.vocabulary import MASK, UNK
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit

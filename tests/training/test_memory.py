@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from txcls.device import KERNEL_CACHE, bound_kernel_cache
+from txcls.runtime.device import KERNEL_CACHE, bound_kernel_cache
 
 FIT = """
 import numpy as np

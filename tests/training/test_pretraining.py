@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.checkpoint import load_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.listing import checkpoint_names
 from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError, ConfigError, TrainingError
-from txcls.generation import TextModel, generate
-from txcls.listing import checkpoint_names
+from txcls.language.generation import TextModel, generate
 from txcls.model import LanguageModel, TextClassifier
 from txcls.predictor import Predictor
 from txcls.text.vocabulary import CLS, MASK

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.training.test_loop import TRAIN, VALIDATION, config, model
+from txcls.checkpoint.files import alone
 from txcls.config import RunConfig, load_preset
 from txcls.errors import CheckpointError, TrainingError, TxclsError
-from txcls.folders import alone
 from txcls.training import fit, pretrain, train
 from txcls.training.run_folder import check_writable, state_file
 

@@ -118,10 +118,10 @@ def _own_table(path: Path, config: "DataConfig", strict: "DataError") -> "Datase
     Raises:
         DataError: `strict`, if it cannot be read that way either; or its columns cannot be found.
     """
+    from txcls.data.columns import guess_columns
     from txcls.data.given import given_dataset
-    from txcls.data.guess import guess_columns
-    from txcls.data.own_rows import own_rows
-    from txcls.data.own_table import read_own_table
+    from txcls.data.tables.own_rows import own_rows
+    from txcls.data.tables.own_table import read_own_table
     from txcls.errors import DataError
 
     try:

@@ -13,9 +13,9 @@ from txcls.cli.output import console, note, print_json, print_table
 from txcls.errors import DataError, shown
 
 if TYPE_CHECKING:
-    from txcls.checkpoint import Checkpoint
+    from txcls.checkpoint.checkpoint import Checkpoint
     from txcls.data.types import LabelledTexts
-    from txcls.evaluation import Evaluation
+    from txcls.evaluation.evaluate import Evaluation
     from txcls.inspection.stories import HeadAtlas
     from txcls.predictor import Predictor
 
@@ -47,8 +47,8 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own."""
-    from txcls import evaluation as measuring
-    from txcls.checkpoint import load_checkpoint, save_checkpoint
+    from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+    from txcls.evaluation import evaluate as measuring
 
     if heads or linear or explanations is not None:
         if split != "test":
@@ -77,8 +77,8 @@ def evaluate(
 def _own_rows(loaded: "Checkpoint", *, split: str, data: Path | None) -> "LabelledTexts | None":
     """The rows of a file of one's own; None where `data` is a folder or in the published format."""
     from txcls.data.datasets import open_dataset
-    from txcls.data.own_table import is_own_table
-    from txcls.evaluation_file import rows_of_file
+    from txcls.data.tables.own_table import is_own_table
+    from txcls.evaluation.on_file import rows_of_file
 
     if data is None or split != "test" or not (data.is_file() and is_own_table(data.name)):
         return None
@@ -107,7 +107,7 @@ def _evaluated(
     """The figures on these rows, or else on those of a split, with a bar on standard error."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from txcls import evaluation as measuring
+    from txcls.evaluation import evaluate as measuring
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn())
     with Progress(*columns, console=console(error=True), transient=True) as bar:
@@ -123,8 +123,8 @@ def _evaluated(
 
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
     """Fit a checkpoint's calibration anew on its data set's validation rows; the ranking of classes is unchanged."""
-    from txcls import evaluation as measuring
-    from txcls.checkpoint import load_checkpoint, save_checkpoint
+    from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+    from txcls.evaluation import evaluate as measuring
 
     loaded = load_checkpoint(checkpoint)
     fitted = measuring.calibrate(loaded, data_path=data, device=device)
@@ -141,8 +141,8 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from txcls.model_card import ORDER, group_name, most_confused
-    from txcls.record import MEASURED_SPLITS
+    from txcls.checkpoint.card import ORDER, group_name, most_confused
+    from txcls.checkpoint.schema import MEASURED_SPLITS
 
     out = console()
 
@@ -212,10 +212,10 @@ def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device:
     """`--linear`: the usual baseline on the same test rows."""
     from rich.text import Text
 
-    from txcls.checkpoint import load_checkpoint, save_checkpoint
+    from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
     from txcls.cli.train_own import comparison_table
-    from txcls.evaluation import with_comparison
-    from txcls.peer import compare_with_linear
+    from txcls.evaluation.evaluate import with_comparison
+    from txcls.evaluation.peer import compare_with_linear
 
     loaded = load_checkpoint(checkpoint)
     found = compare_with_linear(loaded, data_path=data, device=device, on_stage=note)
@@ -239,7 +239,7 @@ def _evaluate_parts(
     as_json: bool,
 ) -> None:
     """`--heads` and `--explanations`: the averages over test texts that the app shows."""
-    from txcls.checkpoint import save_checkpoint
+    from txcls.checkpoint.checkpoint import save_checkpoint
     from txcls.predictor import Predictor
 
     classifier = Predictor.load(checkpoint)

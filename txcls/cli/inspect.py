@@ -51,11 +51,11 @@ def sizes(
     as_json: JsonOption = False,
 ) -> None:
     """Count the parameters of a preset or checkpoint part by part; a preset's model is never allocated."""
-    from txcls.checkpoint import find_checkpoint, load_checkpoint
+    from txcls.checkpoint.checkpoint import find_checkpoint, load_checkpoint
+    from txcls.checkpoint.weights import build_without_memory
     from txcls.config import load_preset, preset_names
-    from txcls.gpt2 import load_gpt2
     from txcls.inspection.parameters import part_sizes
-    from txcls.weights import build_without_memory
+    from txcls.language.gpt2 import load_gpt2
 
     if name in preset_names() or name.endswith(".toml"):
         config = load_preset(name).with_settings(settings or ())

@@ -29,8 +29,8 @@ def generate(
     as_json: JsonOption = False,
 ) -> None:
     """Continue a text with a causal language model, token by token."""
-    from txcls.generation import Sampling, TextModel
-    from txcls.generation import generate as continued
+    from txcls.language.generation import Sampling, TextModel
+    from txcls.language.generation import generate as continued
 
     text_model = TextModel.load(checkpoint)
     try:
@@ -50,7 +50,7 @@ def import_weights(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder with a published GPT-2, or its hub name.")],
 ) -> None:
     """Check that a published GPT-2 can be read, downloading it by name if needed, and print its size."""
-    from txcls.gpt2 import fetch_gpt2, load_gpt2
+    from txcls.language.gpt2 import fetch_gpt2, load_gpt2
 
     folder = fetch_gpt2(source)
     model = load_gpt2(folder).model

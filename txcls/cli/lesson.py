@@ -33,8 +33,8 @@ def _load(name: str) -> "Predictor":
 
 def _checked(lesson: "Lesson") -> "list[Solved]":
     """Check a lesson; returns its steps with everything measured."""
+    from txcls.checkpoint.listing import list_checkpoints
     from txcls.lessons import check_lesson
-    from txcls.listing import list_checkpoints
 
     return check_lesson(lesson, _load, checkpoints=[one.name for one in list_checkpoints().classifiers])
 

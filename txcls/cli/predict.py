@@ -124,8 +124,8 @@ def _predict_file(
     resume: bool,
 ) -> None:
     """Write the rows of a file with label and probability added."""
+    from txcls.evaluation.scoring import Scored, score_file
     from txcls.predictor import Predictor
-    from txcls.scoring import Scored, score_file
 
     with _rows_progress() as bar:
         task = bar.add_task(f"checking {path.name}", total=None)
@@ -149,7 +149,7 @@ def _predict_file(
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
-    from txcls.data.stream import TableStream
+    from txcls.data.tables.stream import TableStream
     from txcls.predictor import Predictor
 
     classifier, table = Predictor.load(checkpoint), TableStream(path)

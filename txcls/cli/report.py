@@ -11,8 +11,8 @@ from txcls.errors import DataError, shown
 
 if TYPE_CHECKING:
     from txcls.data.types import LabelledTexts
+    from txcls.evaluation.report import PeerAnswers, Report, SuspectRow
     from txcls.predictor import Predictor
-    from txcls.report import PeerAnswers, Report, SuspectRow
 
 LISTED = 10
 """Rows of each list on the terminal."""
@@ -34,8 +34,8 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear peer."""
+    from txcls.evaluation.report import report_on, some_rows, stored_report
     from txcls.predictor import Predictor
-    from txcls.report import report_on, some_rows, stored_report
 
     classifier = Predictor.load(checkpoint)
     if out is not None and out.is_dir():
@@ -66,9 +66,9 @@ def report(
 def _rows(classifier: "Predictor", data: Path | None) -> "LabelledTexts":
     """The rows of a table of one's own, or the test rows of the checkpoint's data set."""
     from txcls.data.datasets import open_dataset
-    from txcls.data.own_table import is_own_table
-    from txcls.evaluation import in_classes_of
-    from txcls.evaluation_file import rows_of_file
+    from txcls.data.tables.own_table import is_own_table
+    from txcls.evaluation.evaluate import in_classes_of
+    from txcls.evaluation.on_file import rows_of_file
 
     if data is not None and data.is_file() and is_own_table(data.name):
         found = rows_of_file(classifier.checkpoint, data)
@@ -84,7 +84,7 @@ def _more(
 ) -> "tuple[PeerAnswers | None, list[SuspectRow] | None]":
     from txcls.data.datasets import open_dataset
     from txcls.data.splits import training_and_validation
-    from txcls.report import ask_peer, held_out_probabilities, suspect_rows
+    from txcls.evaluation.report import ask_peer, held_out_probabilities, suspect_rows
 
     answers = found.answers
     assert answers is not None
@@ -123,7 +123,7 @@ def _show(found: "Report", peer: "PeerAnswers | None", suspects: "list[SuspectRo
         return
     from rich.text import Text
 
-    from txcls.report import worst_pairs
+    from txcls.evaluation.report import worst_pairs
 
     out = console()
     out.print(Text(f"{found.name}: {shown(found.rows_are)}", style="bold"))
@@ -166,7 +166,7 @@ def _table(title: str, head: tuple[str, ...], lines: "list[tuple[str, str, str, 
 
 
 def _write(out: Path, found: "Report", peer: "PeerAnswers | None", suspects: "list[SuspectRow] | None") -> None:
-    from txcls.report_page import report_html
+    from txcls.web.report import report_html
 
     try:
         out.write_text(report_html(found, peer=peer, suspects=suspects), encoding="utf-8", errors="backslashreplace")

@@ -108,7 +108,7 @@ def train(
         )
         return
     from txcls import training
-    from txcls.checkpoint import load_checkpoint
+    from txcls.checkpoint.checkpoint import load_checkpoint
 
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]
     config, folder = _config_and_folder(preset, changes, seed, out, overwrite=overwrite)
@@ -177,7 +177,7 @@ def pretrain(
 def _is_file_of_ones_own(name: str) -> bool:
     """Whether the argument of `train` is a table and not a preset."""
     from txcls.config import preset_names
-    from txcls.data.own_table import is_own_table
+    from txcls.data.tables.own_table import is_own_table
 
     if name in preset_names() or name.endswith(".toml"):
         return False
@@ -192,8 +192,8 @@ def _config_and_folder(
     Raises:
         TrainingError: the folder exists, and `overwrite` is not set.
     """
+    from txcls.checkpoint.files import checkpoint_root
     from txcls.config import load_preset
-    from txcls.folders import checkpoint_root
 
     config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
     folder = out or checkpoint_root() / config.name

@@ -12,11 +12,11 @@ from txcls.cli.output import console, note
 from txcls.errors import ConfigError, TrainingError, TxclsError, shown
 
 if TYPE_CHECKING:
-    from txcls.baseline import Comparison
-    from txcls.checkpoint import Checkpoint
-    from txcls.data.guess import Guess
+    from txcls.checkpoint.checkpoint import Checkpoint
+    from txcls.checkpoint.comparison import Comparison
+    from txcls.data.columns import Guess
     from txcls.data.types import LabelledTexts
-    from txcls.training.own import OwnPlan, OwnResult
+    from txcls.training.auto import OwnPlan, OwnResult
 
 OWN_ONLY = ("test", "minutes", "text_column", "label_column")
 """Options that only training on a file has."""
@@ -39,10 +39,10 @@ def train_file(
 ) -> None:
     """Guess, choose, train, compare, save, and say all of it."""
     with _stops_while("reading; nothing was written"):
-        from txcls.folders import checkpoint_root
-        from txcls.training.own import resumed_plan, train_own
-        from txcls.training.own_display import OwnDisplay
-        from txcls.training.own_plan import checkpoint_name
+        from txcls.checkpoint.files import checkpoint_root
+        from txcls.training.auto import resumed_plan, train_own
+        from txcls.training.auto.display import OwnDisplay
+        from txcls.training.auto.plan import checkpoint_name
 
         folder = out or checkpoint_root() / checkpoint_name(file.name)
         _refuse_existing(folder, resume=resume, overwrite=overwrite)
@@ -76,8 +76,8 @@ def _planned(
     init: str | None,
 ) -> "OwnPlan":
     """What is guessed and chosen, said as it is known."""
-    from txcls.checkpoint import load_checkpoint
-    from txcls.training.own import plan_own
+    from txcls.checkpoint.checkpoint import load_checkpoint
+    from txcls.training.auto import plan_own
 
     start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
     rows, guess = _read(file, text_column=columns[0], label_column=columns[1])
@@ -106,9 +106,9 @@ def _refuse_existing(folder: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def _read(file: Path, *, text_column: str | None, label_column: str | None) -> "tuple[LabelledTexts, Guess]":
-    from txcls.data.guess import guess_columns
-    from txcls.data.own_rows import own_rows
-    from txcls.data.own_table import read_own_table
+    from txcls.data.columns import guess_columns
+    from txcls.data.tables.own_rows import own_rows
+    from txcls.data.tables.own_table import read_own_table
 
     table = read_own_table(file)
     guess = guess_columns(table, text_column=text_column, label_column=label_column)
@@ -121,7 +121,7 @@ def _read(file: Path, *, text_column: str | None, label_column: str | None) -> "
 
 def _read_test(file: Path, guess: "Guess") -> "LabelledTexts":
     """The rows of the test file: its columns of the same names where it has them, else guessed."""
-    from txcls.data.own_rows import read_own_rows
+    from txcls.data.tables.own_rows import read_own_rows
 
     rows, sentences = read_own_rows(file, text_column=guess.text_column, label_column=guess.label_column)
     for sentence in sentences:
@@ -158,7 +158,7 @@ def _print_result(result: "OwnResult", folder: Path) -> None:
 
 def _open_command(folder: Path) -> str:
     """The command that opens the app on a checkpoint, wherever it lies."""
-    from txcls.folders import checkpoint_root
+    from txcls.checkpoint.files import checkpoint_root
 
     root = folder.resolve().parent
     where = "" if root == checkpoint_root().resolve() else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
@@ -202,7 +202,7 @@ def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:
 
 def hint_at_own_file(error: TxclsError, data: Path) -> TxclsError:
     """The error of a preset that could not read this file, with the command that trains on it."""
-    from txcls.data.own_table import is_own_table
+    from txcls.data.tables.own_table import is_own_table
 
     if not is_own_table(data.name):
         return error

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from txcls.data.limits import LONGEST_FILE, MAX_BYTES
-from txcls.data.rows import refuse_swollen
+from txcls.data.tables.lines import refuse_swollen
 from txcls.errors import DataError
 
 MAX_FILES = 250_000

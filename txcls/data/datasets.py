@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data import ag_news, clinc150, huffpost, imdb, newsgroups, sample, snips_atis, who_won
 from txcls.data.cache import fetched_folder
-from txcls.data.labelled import open_table
-from txcls.data.rows import refuse_unreachable
+from txcls.data.generated import sample, who_won
+from txcls.data.published import ag_news, clinc150, huffpost, imdb, newsgroups, snips_atis
+from txcls.data.tables.labelled import open_table
+from txcls.data.tables.lines import refuse_unreachable
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 

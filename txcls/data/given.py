@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from txcls.data.labelled import label_name, natural_order
+from txcls.data.tables.labelled import label_name, natural_order
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError, listed
 from txcls.text.given import given_texts, given_values, is_missing, place

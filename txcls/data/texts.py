@@ -8,8 +8,8 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data.archives import MAX_FILES
 from txcls.data.datasets import check_settings, open_dataset
-from txcls.data.rows import read_text
 from txcls.data.splits import training_and_validation
+from txcls.data.tables.lines import read_text
 from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
 

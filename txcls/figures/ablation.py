@@ -5,16 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from txcls.figures.style import (
-    BAR,
-    BAR_REST,
-    PROBABILITY,
-    label,
-    legend_above,
-    names_over_bars,
-    new_figure,
-    percent,
-)
+from txcls.figures.style import BAR, BAR_REST, PROBABILITY, label, legend_above, names_over_bars, new_figure, percent
 
 
 def moved_bars(

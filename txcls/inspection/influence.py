@@ -22,7 +22,7 @@ from torch import Tensor
 
 from txcls.data.batches import TokenisedTexts, pad_batch
 from txcls.model import TextClassifier
-from txcls.pause import may_pause
+from txcls.runtime.pause import may_pause
 
 __all__ = ["InfluenceCheck", "answer_margin", "influential_rows", "row_effects"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.generation import Sampling, TextModel, generate, next_token_probabilities
+from txcls.language.generation import Sampling, TextModel, generate, next_token_probabilities
 from txcls.text.subwords import spell
 from txcls.text.vocabulary import MASK, UNK
 

@@ -17,9 +17,9 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
-from txcls.evaluation import predict_logits
+from txcls.evaluation.evaluate import predict_logits
 from txcls.model import TextClassifier
-from txcls.pause import may_pause
+from txcls.runtime.pause import may_pause
 from txcls.text.encoder import TextEncoder
 
 __all__ = ["Lesson", "class_probabilities", "log_odds", "random_others"]

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from txcls.checkpoint.snapshots import SnapshotRow
+from txcls.checkpoint.weights import build_without_memory
 from txcls.errors import TraceError
 from txcls.inspection.lens import residual_states
 from txcls.inspection.tracing import FloatArray, readable, texts_together
 from txcls.model import TextClassifier
-from txcls.pause import may_pause
 from txcls.predictor import Predictor
-from txcls.snapshots import SnapshotRow
+from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.encoder import Token
-from txcls.weights import build_without_memory
 
 __all__ = ["TrainingFilm", "flips", "questions", "training_film"]
 

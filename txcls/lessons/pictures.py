@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.address import View, view_from_params
+from txcls.lessons.address import View, view_from_params
 from txcls.lessons.format import Step
 from txcls.lessons.measures import Load
 from txcls.lessons.wording import in_notation, words_in

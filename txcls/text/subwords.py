@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
-from txcls.pause import may_pause
+from txcls.runtime.pause import may_pause
 from txcls.text.vocabulary import MOST_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from txcls.data.batches import TokenisedTexts
-from txcls.device import choose_device
 from txcls.errors import LostProcessError, TrainingError, TxclsError
+from txcls.runtime.device import choose_device
 from txcls.training.objectives import Objective, Outcome, Validated
 
 T = TypeVar("T")

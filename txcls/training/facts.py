@@ -8,7 +8,7 @@ import torch
 from txcls import __version__
 from txcls.config import RunConfig
 from txcls.data.types import Dataset, LabelledTexts
-from txcls.device import processor_name
+from txcls.runtime.device import processor_name
 from txcls.training.distributed import here, launcher
 from txcls.training.loop import FitResult
 

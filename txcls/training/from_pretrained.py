@@ -5,7 +5,7 @@ python -m txcls train ag_news --init encoder
 
 from collections.abc import Iterable
 
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.types import Dataset
 from txcls.errors import TrainingError

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from txcls.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.given import given_dataset, given_rows
 from txcls.errors import TrainingError
+from txcls.training.auto import plan_own, train_own
+from txcls.training.auto.display import OwnDisplay
 from txcls.training.display import TrainingDisplay
 from txcls.training.from_pretrained import settings_from
-from txcls.training.own import plan_own, train_own
-from txcls.training.own_display import OwnDisplay
 from txcls.training.supervised import train
 
 Validation = tuple[Iterable[str], Iterable[object]] | float | None

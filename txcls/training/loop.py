@@ -18,19 +18,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from txcls.checkpoint.files import reason
+from txcls.checkpoint.schema import one_line
+from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
+from txcls.checkpoint.weights import as_stored
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.device import autocast_dtype, bound_kernel_cache
 from txcls.errors import LostProcessError, StoppedError, TrainingError
-from txcls.folders import reason
-from txcls.interrupts import stop_requests
 from txcls.model import Encoder, TextClassifier
-from txcls.record import one_line
-from txcls.snapshots import SnapshotRow, Snapshots, snapshot_steps
+from txcls.runtime.device import autocast_dtype, bound_kernel_cache
+from txcls.runtime.interrupts import stop_requests
 from txcls.training.distributed import here
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
-from txcls.weights import as_stored
 
 STATE_VERSION = 4
 MOST_SAVING = 0.02

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, pad_batch
-from txcls.evaluation import predict_logits
+from txcls.evaluation.evaluate import predict_logits
 from txcls.model import Encoder, LanguageModel, TextClassifier
 from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
 

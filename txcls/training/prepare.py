@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder

@@ -7,9 +7,9 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
-from txcls.checkpoint import Checkpoint, load_checkpoint, refuse_other_files, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, refuse_other_files, save_checkpoint
+from txcls.checkpoint.files import alone, reason
 from txcls.errors import TrainingError
-from txcls.folders import alone, reason
 from txcls.training.distributed import here
 
 Run = ParamSpec("Run")

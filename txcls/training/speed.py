@@ -13,8 +13,8 @@ import torch
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.device import autocast_dtype, bound_kernel_cache
 from txcls.model import TextClassifier
+from txcls.runtime.device import autocast_dtype, bound_kernel_cache
 from txcls.training.objectives import Classify
 from txcls.training.optim import make_optimizer
 

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import torch
 
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.schema import labels_problem
+from txcls.checkpoint.weights import round_as_stored
 from txcls.config import RunConfig
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset
 from txcls.errors import DataError, TrainingError
-from txcls.evaluation import with_calibration
-from txcls.record import labels_problem
+from txcls.evaluation.evaluate import with_calibration
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from
@@ -28,7 +29,6 @@ from txcls.training.prepare import Prepared, prepare
 from txcls.training.repeated import fit_repeatedly
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 from txcls.training.speed import measure_speed, processors
-from txcls.weights import round_as_stored
 
 MEASURED_TEXTS = 2000
 """Training texts on which threads are measured."""

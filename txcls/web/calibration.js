@@ -1,4 +1,4 @@
-// From logits to probabilities, and to the decision that a text is out of scope (txcls/calibration.py).
+// From logits to probabilities, and to the decision that a text is out of scope (txcls/evaluation/calibration.py).
 
 /** @typedef {{temperature: number, power: number}} Calibration */
 

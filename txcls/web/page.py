@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from txcls import __version__
-from txcls.checkpoint import Checkpoint, find_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, find_checkpoint
+from txcls.checkpoint.files import new_folder, reading, reason
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError
-from txcls.folders import new_folder, reading, reason
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.predictor import Predictor

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from txcls.app import limits
 from txcls.app.jobs import desks
 from txcls.app.jobs.desks import Desk
+from txcls.app.shell import limits
 from txcls.errors import ConfigError
 
 

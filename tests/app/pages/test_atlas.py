@@ -10,7 +10,7 @@ from tests.app.drawn import chart, html_of, numbers, open_page, words_of
 from tests.app.reports import REPORT, WORTH, atlas, save_reports_model
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
-from txcls.data.who_won import first_reports
+from txcls.data.generated.who_won import first_reports
 
 
 @pytest.fixture(autouse=True)

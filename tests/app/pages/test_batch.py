@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import finish, put
 from tests.app.pages.test_train import has_button, limited, until
-from tests.app.test_charts import described
+from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.app.jobs import desks, running

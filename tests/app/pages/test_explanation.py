@@ -9,7 +9,7 @@ from tests.app.drawn import html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.app.pages.explanation import _verdict
-from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.inspection.attribution import METHODS, deletion_curves, explain

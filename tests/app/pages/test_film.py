@@ -15,11 +15,11 @@ from tests.app.drawn import each_bad_text, open_page, words_of
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
 from txcls.app.components.training_film import MOST_BARS, film_data
-from txcls.checkpoint import save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.data.examples import EXAMPLES, REPORTS
 from txcls.inspection.training_film import TrainingFilm, flips, questions, training_film
 from txcls.predictor import Predictor
-from txcls.snapshots import SnapshotRow
 
 TEXT = "voters went to the polls"
 PLAIN = "plain"

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
-from txcls.app import loading
-from txcls.generation import Sampling, generate
+from txcls.app.shell import loading
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
+from txcls.language.generation import Sampling, generate
 
 PARTS = ("fill", "continue", "masks")
 

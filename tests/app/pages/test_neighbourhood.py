@@ -8,7 +8,7 @@ import pytest
 from tests.app.drawn import figures_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app import compute, loading
+from txcls.app.shell import compute, loading
 from txcls.data.examples import EXAMPLES
 
 TEXT = "the bank raised its rates again"

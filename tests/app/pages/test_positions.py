@@ -11,7 +11,7 @@ from tests.app.drawn import figures_of, html_of, open_page, words_of
 from tests.app.tiny import LEARNED
 from tests.conftest import CLASSES, make_checkpoint
 from txcls.app.pages.positions import MODELS, _first_order
-from txcls.checkpoint import save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
 
 TEXT = "the bank raised its rates again"

@@ -8,16 +8,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, charts_of, open_page, words_of
-from tests.app.test_charts import described
+from tests.app.shell.test_charts import described
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from txcls.app import compute_influence, compute_report, loading
+from txcls.app.pages.report import compute as compute_report
+from txcls.app.pages.report import compute_influence
+from txcls.app.shell import loading
 from txcls.data import datasets
 from txcls.data.datasets import Dataset
 from txcls.data.types import DatasetInfo, LabelledTexts
 from txcls.errors import DataError
+from txcls.evaluation.report import answer_rows
 from txcls.inspection import retraining
-from txcls.report import answer_rows
 
 ROWS = LabelledTexts(
     [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES

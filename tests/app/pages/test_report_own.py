@@ -10,11 +10,12 @@ import pytest
 from tests.app.drawn import open_page, words_of
 from tests.app.jobs.conftest import put
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from txcls.app import compute_report, loading, own, sharing
 from txcls.app.jobs import running
 from txcls.app.jobs.desks import Desk
 from txcls.app.jobs.own_files import KeptRows, write_kept
-from txcls.checkpoint import save_checkpoint
+from txcls.app.pages.report import compute as compute_report
+from txcls.app.shell import loading, own, sharing
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.errors import DataError
 
@@ -83,7 +84,9 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
 
     monkeypatch.setattr(st, "data_editor", edit)
     doubted = [{"row": n, "text": ROWS[n][0], "label": ROWS[n][1]} for n in (2, 7)]
-    monkeypatch.setattr("txcls.report.suspect_rows", lambda rows, probabilities: [_suspect(**one) for one in doubted])
+    monkeypatch.setattr(
+        "txcls.evaluation.report.suspect_rows", lambda rows, probabilities: [_suspect(**one) for one in doubted]
+    )
     app.button(key="report_suspects").click().run()
     assert not app.exception, app.exception
     said = words_of(app)
@@ -109,7 +112,7 @@ def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(desk: Desk) -> No
 
 
 def _suspect(row: int, text: str, label: str) -> Any:
-    from txcls.report import SuspectRow
+    from txcls.evaluation.report import SuspectRow
 
     return SuspectRow(row, text, label, "World", 0.1, 0.9)
 

@@ -30,7 +30,7 @@ def test_a_checkpoint_without_cleaning_says_so() -> None:
 
 
 def test_ids_and_places_are_those_of_the_encoder() -> None:
-    from txcls.app import loading
+    from txcls.app.shell import loading
 
     app = open_tokens(text="The bank zyzzyva")
     encoding = loading.classifier(loading.source(PLAIN)).encoder.encode("The bank zyzzyva")

@@ -10,14 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, charts_of, html_of, open_page, words_of
 from tests.app.jobs.conftest import finish, put
-from tests.app.test_charts import described
+from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app import limits
 from txcls.app.jobs import desks, running, train_model
 from txcls.app.jobs.desks import Desk
 from txcls.app.jobs.worker import Job
-from txcls.archive import pack
+from txcls.app.shell import limits
+from txcls.checkpoint.archive import pack
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 

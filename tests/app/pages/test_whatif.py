@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from txcls.app import compute, loading
+from txcls.app.shell import compute, loading
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
 BOX = "text_box_changed"

@@ -8,8 +8,8 @@ from tests.browser.conftest import Server
 from tests.browser.visiting import cells, settle, text_box, visit
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
+from txcls.evaluation.report import report_on
 from txcls.predictor import Predictor
-from txcls.report import report_on
 
 ROWS = LabelledTexts(
     [f"{text} {n}" for n in range(6) for text in TEXTS],

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from tests.conftest import tiny_config
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.inspection.stories.kinds import TextKinds
 from txcls.model import LayerNorm, TextClassifier
 from txcls.predictor import Predictor

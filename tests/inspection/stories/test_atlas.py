@@ -10,10 +10,10 @@ import torch
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from tests.inspection.stories.planted import kinds_of, planted, random_texts
-from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 from txcls.data.batches import TokenisedTexts
+from txcls.data.generated.who_won import reports_of, roles_of
 from txcls.data.types import LabelledTexts
-from txcls.data.who_won import reports_of, roles_of
 from txcls.errors import CheckpointError
 from txcls.inspection.ablation import measure_heads
 from txcls.inspection.stories import (

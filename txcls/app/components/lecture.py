@@ -18,7 +18,7 @@ def bar_and_keys(data: Mapping[str, Any], *, on_mode: Callable[[], None], on_tur
     """Listen to F9, PageDown and PageUp; in lecture mode show one slide, and a bar that says which.
 
     Args:
-        data: what `txcls.app.lecture.end` knows of the page.
+        data: what `txcls.app.shell.lecture.end` knows of the page.
         on_mode: called before the next run of the page when lecture mode is switched.
         on_turn: called before the next run with 1 or -1 when the pages are turned.
     """

@@ -1,7 +1,7 @@
 """Text boxes that submit while their owner types."""
 
 from txcls.app.components.register import register
-from txcls.app.limits import limits
+from txcls.app.shell.limits import limits
 
 _live = register("live_text", js="live_text.js")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from txcls.app.jobs.worker import Job
-from txcls.app.limits import limits
-from txcls.data.own_table import ENCODINGS, EXCEL, own_suffix
-from txcls.data.rows import read_text
-from txcls.data.stream import TableStream
-from txcls.data.table import is_json, sniff_delimiter
+from txcls.app.shell.limits import limits
+from txcls.data.tables.lines import read_text
+from txcls.data.tables.own_table import ENCODINGS, EXCEL, own_suffix
+from txcls.data.tables.stream import TableStream
+from txcls.data.tables.table import is_json, sniff_delimiter
 from txcls.errors import DataError
+from txcls.evaluation.scoring import LABEL, PROBABILITY, Scored, score_file
 from txcls.predictor import Predictor
-from txcls.scoring import LABEL, PROBABILITY, Scored, score_file
 
 PREVIEW_ROWS = 20
 _SHORT = 200
@@ -61,7 +61,7 @@ def _plain(path: Path, folder: Path) -> tuple[Path, str]:
     """The file as one that is read in pieces, and its format without `.gz`: a workbook as CSV, CSV as UTF-8."""
     suffix = own_suffix(path)
     if suffix in EXCEL:
-        from txcls.data.excel import excel_rows
+        from txcls.data.tables.excel import excel_rows
 
         rows, _ = excel_rows(path)
         width = max(len(cells) for _, cells in rows)

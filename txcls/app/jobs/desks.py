@@ -21,7 +21,7 @@ from pathlib import Path
 
 from txcls.app.jobs import files
 from txcls.app.jobs.tickets import Lane
-from txcls.app.limits import limits
+from txcls.app.shell.limits import limits
 from txcls.errors import ConfigError
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")

@@ -7,7 +7,7 @@ from txcls.app.jobs.worker import Job
 
 def run(job: Job) -> dict[str, Any]:
     """The name of the opened model and what it classifies."""
-    from txcls.archive import unpack
+    from txcls.checkpoint.archive import unpack
     from txcls.predictor import Predictor
 
     job.tell("checking the archive")

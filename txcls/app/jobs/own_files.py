@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from txcls.app.jobs import files
-from txcls.app.limits import limits
+from txcls.app.shell.limits import limits
 from txcls.errors import DataError
 
 if TYPE_CHECKING:
-    from txcls.data.guess import Guess
-    from txcls.data.own_table import OwnTable
+    from txcls.data.columns import Guess
+    from txcls.data.tables.own_table import OwnTable
     from txcls.data.types import LabelledTexts
 
 SAMPLES = ("sample", "who_won")
@@ -87,7 +87,7 @@ def read_table(desk: Path, spec: Mapping[str, Any]) -> "OwnTable":
     Raises:
         DataError: it cannot be read, or has more rows than the host allows.
     """
-    from txcls.data.own_table import read_own_table
+    from txcls.data.tables.own_table import read_own_table
 
     path = desk / spec["file"]
     name = str(spec["names"][spec["file"]])
@@ -108,7 +108,7 @@ def labelled_rows(desk: Path, spec: Mapping[str, Any]) -> Rows:
     """
     if "sample" in spec:
         return _sample(spec["sample"])
-    from txcls.data.own_rows import own_rows
+    from txcls.data.tables.own_rows import own_rows
 
     table = read_table(desk, spec)
     guess = guessed(table, spec)
@@ -124,7 +124,7 @@ def guessed(table: "OwnTable", spec: Mapping[str, Any]) -> "Guess":
     Raises:
         DataError: none do.
     """
-    from txcls.data.guess import guess_columns
+    from txcls.data.columns import guess_columns
 
     return guess_columns(table, text_column=spec.get("text_column"), label_column=spec.get("label_column"))
 

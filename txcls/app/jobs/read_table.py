@@ -10,10 +10,10 @@ from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
 from txcls.app.jobs.worker import Job
 from txcls.data.survey import DataSurvey, Group, survey
 from txcls.errors import DataError, shown
-from txcls.scoring import as_plain_text
+from txcls.evaluation.scoring import as_plain_text
 
 if TYPE_CHECKING:
-    from txcls.data.own_table import OwnTable
+    from txcls.data.tables.own_table import OwnTable
 
 SHOWN_GROUPS = 200
 """Most groups of rows that the page lists of each kind; the file to download has more."""
@@ -48,7 +48,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def _columns(table: "OwnTable") -> list[dict[str, Any]]:
-    from txcls.data.guess import column_facts
+    from txcls.data.columns import column_facts
 
     return [
         {"name": name, "filled": facts.filled, "distinct": facts.distinct, "examples": list(facts.examples)}
@@ -66,8 +66,8 @@ def _preview(table: "OwnTable") -> list[dict[str, Any]]:
 
 def _text_column(table: "OwnTable") -> str:
     """The column that most looks like texts."""
-    from txcls.data.guess import column_facts
-    from txcls.data.table import TEXT_NAMES
+    from txcls.data.columns import column_facts
+    from txcls.data.tables.table import TEXT_NAMES
 
     facts = column_facts(table)
     usual = {name.strip().lower(): name for name in reversed(facts)}
@@ -80,7 +80,7 @@ def _text(value: object) -> str:
 
 
 def _surveyed(job: Job, table: "OwnTable", text_column: str, label_column: str) -> dict[str, Any]:
-    from txcls.data.labelled import label_name
+    from txcls.data.tables.labelled import label_name
 
     texts = [_text(value) for value in table.columns[text_column]]
     labels = [label_name(value) for value in table.columns[label_column]]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from txcls.app.jobs import files
 from txcls.app.jobs.own_files import KeptRows, Rows, labelled_rows, write_kept
 from txcls.app.jobs.worker import Job
-from txcls.app.limits import limits
+from txcls.app.shell.limits import limits
 
 if TYPE_CHECKING:
+    from txcls.training.auto import OwnPlan, OwnProgress
     from txcls.training.loop import HistoryRow
-    from txcls.training.own import OwnPlan, OwnProgress
 
 MOST_POINTS = 2000
 """Points of a curve after which only every second one is written, and so on."""
@@ -56,7 +56,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def _planned(job: Job, rows: Rows) -> "OwnPlan":
-    from txcls.training.own import plan_own
+    from txcls.training.auto import plan_own
     from txcls.training.speed import Speed
 
     minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
@@ -82,7 +82,7 @@ def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     Returns the seconds of all ("forecast"), "epochs", "runs", rows to learn from ("training") and rows that do not fit
     into the time ("unused"), "validation", "test", and the measured "speed" for the job that trains.
     """
-    from txcls.training.recipe import Measured, recipe_for
+    from txcls.training.auto.recipe import Measured, recipe_for
 
     measured = Measured.from_dict(found["measured"])
     recipe = recipe_for(measured, minutes=minutes)
@@ -100,7 +100,7 @@ def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
 
 
 def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:
-    from txcls.training.own import train_own
+    from txcls.training.auto import train_own
 
     out = job.desk / "own" / str(job.spec["as"])
     teller = _Teller(job)

@@ -18,7 +18,7 @@ from typing import Any
 
 from txcls.app.jobs import files
 from txcls.app.jobs.desks import lane
-from txcls.app.limits import limits
+from txcls.app.shell.limits import limits
 from txcls.errors import TxclsError
 
 if sys.platform != "win32":

@@ -1,6 +1,7 @@
-"""The pages, in the order of the menu; each is the file in this folder that is named like its address."""
+"""The pages, in the order of the menu; each is the file or folder here that is named like its address."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class PageInfo:
     @property
     def path(self) -> str:
         """Its file, relative to `streamlit_app.py`."""
-        return f"txcls/app/pages/{self.name}.py"
+        is_folder = (Path(__file__).parent / self.name / "page.py").is_file()
+        return f"txcls/app/pages/{self.name}/page.py" if is_folder else f"txcls/app/pages/{self.name}.py"
 
 
 PAGES = (

@@ -9,9 +9,10 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, loading, pages, state
-from txcls.app.charts import chart
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, head_choice, head_stories, layout, lecture, loading, state
+from txcls.app.shell.charts import chart
+from txcls.app.shell.markdown import plain
 from txcls.figures import minus, number_map, visible
 
 if TYPE_CHECKING:

@@ -6,9 +6,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, loading, model_parts, pages, state
-from txcls.app.charts import chart, window
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import (
+    answering,
+    compute,
+    head_choice,
+    head_stories,
+    layout,
+    lecture,
+    loading,
+    model_parts,
+    state,
+)
+from txcls.app.shell.charts import chart, window
+from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import (
     attention_arcs,

@@ -6,11 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import answering, layout, lecture, loading, own, pages, sharing, table_html, uploads, waiting
-from txcls.app.charts import chart
+from txcls.app import pages
 from txcls.app.jobs import running
-from txcls.app.limits import limits
-from txcls.app.markdown import plain
+from txcls.app.shell import answering, layout, lecture, loading, own, sharing, table_html, uploads, waiting
+from txcls.app.shell.charts import chart
+from txcls.app.shell.limits import limits
+from txcls.app.shell.markdown import plain
 from txcls.figures import class_counts
 from txcls.wording import percentage
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, loading, model_parts, pages, sharing, state, token_html
-from txcls.app.charts import chart, has_long_names
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, layout, lecture, loading, model_parts, sharing, state, token_html
+from txcls.app.shell.charts import chart, has_long_names
+from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 from txcls.figures.training import of_runs

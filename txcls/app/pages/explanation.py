@@ -8,9 +8,10 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import answering, compute, layout, lecture, loading, pages, state
-from txcls.app.charts import chart
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, layout, lecture, loading, state
+from txcls.app.shell.charts import chart
+from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import deletion_lines, minus, overlap_map, visible
 from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages, n_top

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, lesson, loading, pages, state
-from txcls.app.charts import window
+from txcls.app import pages
 from txcls.app.components.training_film import film_data, training_film
-from txcls.app.markdown import plain
+from txcls.app.lessons import lesson
+from txcls.app.shell import answering, compute, layout, lecture, loading, state
+from txcls.app.shell.charts import window
+from txcls.app.shell.markdown import plain
 from txcls.figures import percent, visible
 
 if TYPE_CHECKING:
-    from txcls.checkpoint import Checkpoint
+    from txcls.checkpoint.checkpoint import Checkpoint
     from txcls.inspection.training_film import TrainingFilm
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.SWITCHBOARD, pages.LENS)

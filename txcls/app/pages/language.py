@@ -8,7 +8,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import (
+from txcls.app import pages
+from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.app.shell import (
     answering,
     compute,
     head_choice,
@@ -16,22 +18,20 @@ from txcls.app import (
     lecture,
     loading,
     model_parts,
-    pages,
     sharing,
     state,
     token_html,
 )
-from txcls.app.charts import chart
-from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.markdown import plain
+from txcls.app.shell.charts import chart
+from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, surprisal_bars, token_bars, visible
 from txcls.text.encoder import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
 
 if TYPE_CHECKING:
-    from txcls.generation import Sampling, TextModel
     from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
+    from txcls.language.generation import Sampling, TextModel
 
 FloatArray = NDArray[np.float32]
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
@@ -375,7 +375,7 @@ def _start_again() -> None:
 
 def _sampling(view: state.View) -> "Sampling":
     """Draw the controls of sampling; returns their values."""
-    from txcls.generation import Sampling
+    from txcls.language.generation import Sampling
 
     st.subheader("How the next token is sampled", anchor=False)
     for field in ("temperature", "top_k", "top_p", "seed"):

@@ -5,9 +5,10 @@ import html
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, pages
-from txcls.app.charts import chart, window
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, layout, lecture
+from txcls.app.shell.charts import chart, window
+from txcls.app.shell.markdown import plain
 from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
 from txcls.wording import percentage
 

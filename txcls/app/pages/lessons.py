@@ -2,8 +2,10 @@
 
 import streamlit as st
 
-from txcls.app import layout, lesson, lesson_panel, pages
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.lessons import lesson, panel
+from txcls.app.shell import layout
+from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import find_lesson, languages_of, lesson_names
 from txcls.lessons.reading import not_offered
@@ -43,7 +45,7 @@ def _offer(name: str, number: int) -> None:
             title = "" if language == languages[0] else f": {found.title}"
             st.page_link(
                 first.page.path,
-                label=f"{lesson_panel.LANGUAGES.get(language, language)}{title} →",
+                label=f"{panel.LANGUAGES.get(language, language)}{title} →",
                 query_params=first.params,
             )
 

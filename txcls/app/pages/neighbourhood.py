@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, loading, pages, state
-from txcls.app.charts import chart
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, layout, lecture, loading, state
+from txcls.app.shell.charts import chart
+from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.text.vocabulary import SPECIAL_TOKENS

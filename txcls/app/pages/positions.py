@@ -8,20 +8,14 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import answering, compute, layout, lecture, loading, pages, sharing, state
-from txcls.app.charts import chart, has_long_names
+from txcls.app import pages
 from txcls.app.components.word_order import draggable_words
-from txcls.app.markdown import plain
+from txcls.app.shell import answering, compute, layout, lecture, loading, sharing, state
+from txcls.app.shell.charts import chart, has_long_names
+from txcls.app.shell.markdown import plain
 from txcls.data.examples import REPORTS
-from txcls.data.who_won import TEAMS
-from txcls.figures import (
-    number_map,
-    position_curves,
-    position_heatmap,
-    position_products_map,
-    shuffle_bars,
-    visible,
-)
+from txcls.data.generated.who_won import TEAMS
+from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
 from txcls.inspection.positions import arrange_words, fit_shift, shift_map
 from txcls.wording import bounded_percentage, percentage
 

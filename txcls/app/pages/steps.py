@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, head_choice, head_stories, layout, lecture, lesson, pages, state, token_html
-from txcls.app.charts import chart
+from txcls.app import pages
 from txcls.app.components.cell_click import listen_to_cells
-from txcls.app.markdown import plain
+from txcls.app.lessons import lesson
+from txcls.app.shell import answering, compute, head_choice, head_stories, layout, lecture, state, token_html
+from txcls.app.shell.charts import chart
+from txcls.app.shell.markdown import plain
 from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map, visible
 from txcls.text.cleaning import clean
 

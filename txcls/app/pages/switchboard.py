@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from txcls.app import answering, compute, head_stories, layout, lecture, loading, pages, sharing, state
-from txcls.app.charts import chart
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, head_stories, layout, lecture, loading, sharing, state
+from txcls.app.shell.charts import chart
+from txcls.app.shell.markdown import plain
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means
 from txcls.wording import percentage

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, pages, token_html
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, layout, lecture, token_html
+from txcls.app.shell.markdown import plain
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import Encoding, TextEncoder, Token
 from txcls.text.subwords import BytePairs, Merge, spell

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from txcls.app import answering, compute, layout, lecture, pages, state, token_html
-from txcls.app.charts import chart, has_long_names
-from txcls.app.markdown import plain
+from txcls.app import pages
+from txcls.app.shell import answering, compute, layout, lecture, state, token_html
+from txcls.app.shell.charts import chart, has_long_names
+from txcls.app.shell.markdown import plain
 from txcls.figures import compared_bars, compared_effects, visible
 from txcls.wording import bounded_percentage, percentage
 

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
-from txcls.evaluation import in_classes_of, predict_logits
+from txcls.evaluation.evaluate import in_classes_of, predict_logits
 from txcls.inspection.ablation.changes import Change, Means, Off, each_part, edits_of, measure_means
 from txcls.inspection.random_texts import random_texts
 from txcls.model import TextClassifier

@@ -13,8 +13,8 @@ from torch import Tensor
 from txcls.errors import shown
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
-from txcls.pause import may_pause
 from txcls.predictor import Predictor
+from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.encoder import Token
 
@@ -76,7 +76,7 @@ class TargetFunction:
         """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
         exact = logits.double()  # B C
         if self.target == "probability":
-            # `txcls.calibration.calibrated_probabilities` in torch, for its gradient.
+            # `txcls.checkpoint.probabilities.calibrated_probabilities` in torch, for its gradient.
             calibration = self.classifier.checkpoint.calibration
             surprisal = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
             exact = (-((surprisal / calibration.temperature) ** calibration.power)).softmax(-1)  # B C

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.inspection.attribution.evaluation import ExplanationEvaluation, evaluate_explanation
 from txcls.inspection.attribution.methods import methods_of

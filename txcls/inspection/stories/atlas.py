@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from txcls.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, Roles, SplitName
-from txcls.evaluation import in_classes_of
+from txcls.evaluation.evaluate import in_classes_of
 from txcls.inspection.ablation import AccuracyEffects, Change, How, Off, accuracy_with, sampled
 from txcls.inspection.stories.found import find_stories
 from txcls.inspection.stories.kinds import ANY, TextKinds

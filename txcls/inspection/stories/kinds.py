@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 ANY = "any token"
 """The kind of every query."""
 TOKEN_KINDS = ("class token", "first token", "punctuation", "negation", "typical word", "rare word")
-"""Kinds that a token has by itself; a data set may add roles (`txcls.data.who_won`)."""
+"""Kinds that a token has by itself; a data set may add roles (`txcls.data.generated.who_won`)."""
 RELATIONS = ("itself", "previous token", "next token", "same token elsewhere")
 """Kinds of keys that depend on the query."""
 NEGATIONS = frozenset(

@@ -36,7 +36,7 @@ _PLURALS = {
     "next token": "the next token",
     "same token elsewhere": "the same token elsewhere",
 }
-"""A kind of token in a sentence; the one of a role of `txcls.data.who_won` is the reported match's."""
+"""A kind of token in a sentence; the one of a role of `txcls.data.generated.who_won` is the reported match's."""
 _SINGULAR_QUERIES = {"class token", "first token", "verb", "winner", "loser", "first team", "second team"}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.calibration import calibrated_log_probabilities, calibrated_probabilities, log_softmax
+from txcls.checkpoint.probabilities import calibrated_log_probabilities, calibrated_probabilities, log_softmax
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, number, softmax_entry
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
 from txcls.inspection.walk.questions import Question, ask_largest, ask_percentage

@@ -121,8 +121,8 @@ def _probabilities(classifier: "Predictor", text: str, switched: list[str], how:
 
 def _change(part: str, how: "How") -> "Change":
     """A part as in an address: "2.1", "1.ff", "t3" or "positions"."""
-    from txcls.address import SWITCH
     from txcls.inspection.ablation import Change
+    from txcls.lessons.address import SWITCH
 
     if not SWITCH.fullmatch(part):
         raise MeasureError(f"{part!r} is no part of a model; wanted such as 2.1, 1.ff, t3 or positions")

@@ -7,8 +7,8 @@ from pydantic import Field
 from txcls.lessons.measures.base import Measured, MeasureError, Result
 
 if TYPE_CHECKING:
+    from txcls.checkpoint.snapshots import SnapshotRow
     from txcls.predictor import Predictor
-    from txcls.snapshots import SnapshotRow
 
 
 class FilmStep(Measured):

@@ -1,0 +1,30 @@
+"""Turning a lesson's steps: what the browser had sent before a turn does not undo it."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from txcls.app import pages
+from txcls.app.lessons import lesson
+from txcls.app.lessons.lesson import LATE_SECONDS, Place, _Turn
+
+FIRST, SECOND = Place("attention", "en", 0), Place("attention", "en", 1)
+
+
+@pytest.fixture
+def turn(monkeypatch: pytest.MonkeyPatch) -> _Turn:
+    monkeypatch.setattr(lesson, "now", lambda: SECOND)
+    return _Turn(FIRST, SECOND, {}, time.monotonic())
+
+
+def test_a_message_from_before_a_turn_does_not_undo_it(turn: _Turn) -> None:
+    assert FIRST.page is not SECOND.page
+    assert turn.is_undone_by(FIRST, FIRST.page), "the old address, sent by the old page"
+    assert turn.is_undone_by(SECOND, FIRST.page), "the new address, sent by the old page"
+
+
+def test_what_the_visitor_does_after_a_turn_counts(turn: _Turn) -> None:
+    assert not turn.is_undone_by(SECOND, SECOND.page)
+    assert not turn.is_undone_by(SECOND, pages.LENS), "another page from the menu"
+    assert not replace(turn, at=turn.at - LATE_SECONDS).is_undone_by(FIRST, FIRST.page), "the browser's back button"

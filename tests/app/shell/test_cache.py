@@ -1,0 +1,121 @@
+"""The cache of all sessions: bounded in bytes and in time, each value made once."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from txcls.app.shell.cache import Cache, size_of
+
+
+def array(n_bytes: int) -> Callable[[], np.ndarray]:
+    return lambda: np.zeros(n_bytes, dtype=np.uint8)
+
+
+def test_what_is_kept_stays_below_the_budget_in_bytes_and_the_least_used_goes_first() -> None:
+    cache = Cache(3_500_000, seconds=60)
+    for key in "abc":
+        cache.get(key, array(1_000_000))
+    cache.get("a", array(1_000_000))
+    cache.get("d", array(1_000_000))
+    assert [key in cache for key in "abcd"] == [True, False, True, True]
+    assert 3_000_000 <= cache.size <= 3_500_000
+
+
+def test_thousands_of_values_take_no_more_than_the_budget() -> None:
+    cache = Cache(1_000_000, seconds=60)
+    sizes = set()
+    for key in range(5_000):
+        cache.get(key, array(20_000))
+        sizes.add(cache.size)
+    assert max(sizes) <= 1_000_000
+    assert cache.size > 900_000
+
+
+def test_a_value_larger_than_the_budget_is_given_but_not_kept() -> None:
+    cache = Cache(1_000, seconds=60)
+    cache.get("small", array(300))
+    assert len(cache.get("large", array(5_000))) == 5_000
+    assert "large" not in cache and "small" in cache
+
+
+def test_what_nobody_asks_for_is_forgotten_in_time_and_what_is_asked_for_is_not() -> None:
+    now = [0.0]
+    cache = Cache(1_000_000, seconds=100, clock=lambda: now[0])
+    cache.get("used", array(10))
+    cache.get("unused", array(10))
+    now[0] = 60
+    cache.get("used", array(10))
+    now[0] = 120
+    assert "used" in cache and "unused" not in cache
+    now[0] = 161
+    assert cache.size == 0
+
+
+def test_a_value_that_several_ask_for_at_once_is_made_once() -> None:
+    cache, made = Cache(1_000_000, seconds=60), []
+
+    def make() -> int:
+        time.sleep(0.2)
+        made.append(1)
+        return 7
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda _: cache.get("key", make), range(8))) == [7] * 8
+    assert len(made) == 1
+
+
+def test_when_the_one_who_makes_it_fails_or_leaves_the_next_makes_it() -> None:
+    cache, begun = Cache(1_000_000, seconds=60), threading.Event()
+
+    class LeftError(BaseException):
+        pass
+
+    def leave() -> int:
+        begun.set()
+        time.sleep(0.2)
+        raise LeftError
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(cache.get, "key", leave)
+        begun.wait(5)
+        second = threads.submit(cache.get, "key", lambda: 7)
+        assert second.result(5) == 7
+        with pytest.raises(LeftError):
+            first.result(5)
+
+
+def test_whoever_waits_for_another_may_leave() -> None:
+    cache, begun, end = Cache(1_000_000, seconds=60), threading.Event(), threading.Event()
+
+    def make() -> int:
+        begun.set()
+        end.wait(10)
+        return 7
+
+    def leave() -> None:
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(cache.get, "key", make)
+        begun.wait(5)
+        with pytest.raises(KeyboardInterrupt):
+            cache.get("key", make, wait=leave)
+        end.set()
+        assert first.result(5) == 7
+
+
+@pytest.mark.parametrize(
+    "value, at_least, at_most",
+    [
+        (np.zeros((1000, 100), dtype=np.float32), 400_000, 410_000),
+        (["word"] * 10, 10, 1_000),
+        ("x" * 100_000, 100_000, 310_000),
+        ({n: str(n) for n in range(10_000)}, 200_000, 2_000_000),
+    ],
+)
+def test_sizes_are_near_what_memory_holds(value: object, at_least: int, at_most: int) -> None:
+    assert at_least <= size_of(value) <= at_most

@@ -1,0 +1,30 @@
+"""What the pages load and compute: listed, shared by all sessions, never changed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.drawn import chart, go_to, open_page
+from tests.app.tiny import PLAIN
+from txcls.app.shell import loading
+from txcls.checkpoint.listing import Summary
+
+
+def test_summary_of_damaged_files_is_blank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    for name, config, metrics in (("a", "{", "{}"), ("b", "[1]", "[]"), ("c", '{"data": 3}', '{"test": []}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(config)
+        (tmp_path / name / "metrics.json").write_text(metrics)
+        (tmp_path / name / "labels.json").write_text("{}")
+        assert loading.summary(name) == Summary(name, "", "", 0, None)
+    assert loading.summary("gone") == Summary("gone", "", "", 0, None)
+
+
+def test_repeated_questions_never_change_the_shared_classifier() -> None:
+    app = open_page("classify", text="banks signed a deal")
+    first = chart(app, "chart_bars").figure["data"]
+    for page in ("attention", "positions", "classify"):
+        go_to(app, page)
+    assert chart(app, "chart_bars").figure["data"] == first
+    assert loading.is_loaded(loading.source(PLAIN))

@@ -1,0 +1,143 @@
+"""Lecture mode, as the pages are drawn in it."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app.drawn import charts_of, html_of, open_page
+from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from tests.conftest import TEXTS, slow_but
+from txcls.app.pages import PAGES
+from txcls.app.shell import lecture, loading
+from txcls.app.shell.lecture import LEAST_FONT_PX, STEPS, step_part
+
+TEXT = "banks signed a deal after the election"
+NAMES = [page.name for page in PAGES]
+WITHOUT_SLIDES = {"atlas", "film"}
+"""Pages that have nothing to show of a checkpoint that was not measured, or that kept no states."""
+
+
+def slides(app: AppTest) -> list[dict[str, Any]]:
+    return list(app.session_state["_slides"])
+
+
+def fonts(figure: Any) -> Iterator[float]:
+    """All sizes of type in a part of a figure."""
+    if isinstance(figure, list):
+        for one in figure:
+            yield from fonts(one)
+    elif isinstance(figure, dict):
+        for name, one in figure.items():
+            if name.endswith("font") and "size" in one:
+                yield from one["size"] if isinstance(one["size"], list) else [one["size"]]
+            elif name != "template":
+                yield from fonts(one)
+
+
+def axes_and_legends(figure: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What has type of its own size in Streamlit's theme, and so must say its size."""
+    for name, one in figure["layout"].items():
+        if name.startswith(("xaxis", "yaxis")):
+            yield one.get("tickfont", {})
+            if "title" in one:
+                yield one["title"].get("font", {})
+        if name == "legend":
+            yield one.get("font", {})
+
+
+@pytest.mark.parametrize("name", [PLAIN, *slow_but([], [LEARNED, PAIRS, MANY])])
+def test_every_page_is_slides_with_large_type_and_nothing_else(name: str) -> None:
+    for page in NAMES:
+        app = open_page(page, mode="lecture", checkpoint=name, text=TEXT)
+        assert app.query_params["mode"] == "lecture"
+        assert not app.title and not any(box.key == "checkpoint_box" for box in app.selectbox), page
+        assert page in ("atlas", "train", "batch", "report") or app.text_area[0].value == TEXT
+        assert bool(slides(app)) == (page not in WITHOUT_SLIDES), page
+        for chart in charts_of(app):
+            assert min(fonts(chart.figure)) >= LEAST_FONT_PX, (page, chart.key)
+            assert all(font["size"] >= LEAST_FONT_PX for font in axes_and_legends(chart.figure)), (page, chart.key)
+
+
+def test_links_keep_the_mode() -> None:
+    app = open_page("attention", mode="lecture", text=TEXT)
+    links = [parse_qs(link.proto.query_string) for link in app.get("page_link")]
+    assert links and all(link["mode"] == ["lecture"] for link in links)
+    app.switch_page("txcls/app/pages/positions.py").run()
+    assert slides(app) and not app.title
+
+
+def test_the_button_starts_it_and_another_mode_is_the_usual_one() -> None:
+    app = open_page("attention", mode="cinema", text=TEXT)
+    assert app.title[0].value and not slides(app) and "mode" not in app.query_params
+    usual = [chart.key for chart in charts_of(app)]
+    assert "F9" in app.button(key="lecture_start").label
+    app.button(key="lecture_start").click().run()
+    assert slides(app) and not app.title and {chart.key for chart in charts_of(app)} >= set(usual)
+
+
+@pytest.mark.parametrize("section", ["arcs", "rollout"])
+def test_each_part_of_attention_is_a_slide_whichever_one_is_chosen(section: str) -> None:
+    app = open_page("attention", mode="lecture", text=TEXT, section=section)
+    keys = {chart.key for chart in charts_of(app)}
+    assert keys > {"chart_arcs", "chart_query_key", "chart_entropy", "chart_rollout", "chart_pooling"}
+    assert len(slides(app)) == 6 and slides(app)[-1]["shows"] == (lecture.POOLING,)
+    assert ("section" in app.query_params) == (section != "arcs"), "kept for when lecture mode ends"
+
+
+def test_a_second_checkpoint_is_compared_on_slides_too() -> None:
+    for page in ("classify", "attention"):
+        app = open_page(page, mode="lecture", text=TEXT, versus=LEARNED)
+        assert not app.exception and slides(app)
+
+
+def test_vectors_are_bars_unless_a_matrix_that_they_are_computed_from_stands_beside_them() -> None:
+    kinds = {
+        step: charts_of(open_page("steps", mode="lecture", text=TEXT, step=step))[0].figure["data"][0]["type"]
+        for step in ("pooled", "logits", "class_softmax")
+    }
+    assert kinds == {"pooled": "heatmap", "logits": "heatmap", "class_softmax": "bar"}
+    app = open_page("steps", mode="lecture", checkpoint=MANY, text=TEXT, step="logits")
+    [bars] = charts_of(app)[0].figure["data"]
+    assert bars["type"] == "bar" and len(bars["customdata"]) == 10, "as many as there is room for in large type"
+
+
+@pytest.mark.parametrize("page", ["attention", "positions"])
+def test_the_strip_says_that_an_answer_to_unknown_words_means_nothing(page: str) -> None:
+    assert "<b>Means nothing</b>, 100 % is unknown:" in html_of(open_page(page, mode="lecture", text="שלום עולם"))
+    assert "Means nothing" not in html_of(open_page(page, mode="lecture", text=TEXTS[0]))
+
+
+def test_an_empty_text_is_a_page_without_its_slides() -> None:
+    app = open_page("attention", mode="lecture", text="")
+    assert any("Type a few words" in info.value for info in app.info) and not slides(app)
+
+
+def test_the_map_marks_the_part_that_a_step_is_in() -> None:
+    app = open_page("steps", mode="lecture", text=TEXT, step="scores", layer="2")
+    assert slides(app)[0]["shows"] == ("attn.1",)
+    assert step_part("expand", 0) == "ff.0" and step_part("logits", None) == "classes"
+
+
+def test_every_step_is_a_part_of_the_map(tiny_checkpoints: object) -> None:
+    from txcls.app.shell import compute
+
+    for name in (PLAIN, LEARNED, PAIRS):
+        for step in compute.walk(loading.source(name), TEXT).steps:
+            assert step.layer is not None or step.name in STEPS, step.name
+
+
+def test_operands_stand_beside_the_result_and_follow_the_chosen_cell() -> None:
+    app = open_page("steps", mode="lecture", text=TEXT, step="scores", layer="1", head="1")
+
+    def frames() -> list[tuple[float, float]]:
+        lines = [trace for trace in charts_of(app)[0].figure["data"] if trace["type"] == "scatter"]
+        return [(min(line["x"]) + 0.5, min(line["y"]) + 0.5) for line in lines[:3]]
+
+    app.selectbox(key="step_box_Row_T").set_value(2).run()
+    app.selectbox(key="step_box_Column_T").set_value(4).run()
+    assert frames() == [(4, 2), (0, 2), (4, 0)]
+    app.selectbox(key="step_box_Row_T").set_value(5).run()
+    assert frames() == [(4, 5), (0, 5), (4, 0)]

@@ -1,0 +1,168 @@
+"""Limits that keep one visitor, or many, from taking the machine: length of texts, memory, computations that wait."""
+
+import platform
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.app.drawn import figures_of, open_page, words_of
+from tests.app.tiny import PLAIN
+from tests.conftest import make_checkpoint
+from txcls.app.shell import compute, limits, loading, sharing
+from txcls.app.shell.cache import Cache
+from txcls.app.shell.turns import Turns
+from txcls.errors import ConfigError
+
+LONG = "the striker scored twice " * 1_000
+
+
+@pytest.mark.parametrize("page", ["classify", "attention", "language", "whatif"])
+def test_a_longer_text_is_cut_before_any_work_and_the_page_says_so(page: str) -> None:
+    app = open_page(page, text="banks signed a deal")
+    app.text_area[0].set_value(LONG).run()
+    assert app.text_area[0].value == LONG[:20_000]
+    assert "This text is longer than 20,000 characters: the first 20,000 are read." in words_of(app).replace("\\", "")
+    assert not app.exception and not app.error
+
+
+def test_a_longer_text_in_a_link_is_cut_too() -> None:
+    app = open_page("classify", text=LONG)
+    assert app.text_area[0].value == LONG[:20_000]
+    assert "the first 20,000 are read" in words_of(app)
+
+
+def test_a_longer_second_version_of_a_text_is_cut_too() -> None:
+    app = open_page("whatif", text="banks signed a deal")
+    app.text_area[1].set_value(LONG).run()
+    assert app.text_area[1].value == LONG[:20_000]
+    assert "the first 20,000 are read" in words_of(app)
+
+
+def test_a_host_sets_how_much_of_a_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits.limits.cache_clear()
+    monkeypatch.setenv("TXCLS_MAX_CHARACTERS", "30")
+    try:
+        app = open_page("classify", text="banks signed a deal")
+        app.text_area[0].set_value(LONG).run()
+        assert app.text_area[0].value == LONG[:30]
+    finally:
+        limits.limits.cache_clear()
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "9" * 12, "²"])
+def test_a_limit_that_is_no_number_is_refused_by_name(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits.limits.cache_clear()
+    monkeypatch.setenv("TXCLS_CACHE_MB", value)
+    with pytest.raises(ConfigError, match="TXCLS_CACHE_MB"):
+        limits.limits()
+    limits.limits.cache_clear()
+
+
+def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(400_000, seconds=60)
+    monkeypatch.setattr(sharing, "kept", lambda: cache)
+    source = loading.source(PLAIN)
+    sizes = []
+    for n in range(60):
+        compute.patterns(source, f"the bank raised its rates {n} times")
+        compute.walk(source, f"the bank raised its rates {n} times")
+        sizes.append(cache.size)
+    assert max(sizes) <= 400_000 and sizes[-1] > 200_000
+
+
+@contextmanager
+def held(turns: Turns, n: int) -> Iterator[None]:
+    """Have n computations of others in the queue."""
+    end = threading.Event()
+
+    def hold() -> None:
+        with turns.turn(lambda _: None):
+            end.wait(60)
+
+    with ThreadPoolExecutor(n) as threads:
+        for _ in range(n):
+            threads.submit(hold)
+        while turns.waiting < n - 1:
+            pass
+        try:
+            yield
+        finally:
+            end.set()
+
+
+def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(most_waiting=2)
+    monkeypatch.setattr(sharing, "turns", lambda: turns)
+    with held(turns, 3):
+        app = open_page("explanation", text="banks signed a deal")
+        assert "2 computations are already waiting" in words_of(app)
+        assert not figures_of(app)
+    app.button(key="try_again").click().run()
+    assert figures_of(app) and not app.exception
+
+
+def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
+    steps, end = [], threading.Event()
+
+    def wait(_: int) -> None:
+        if end.is_set():
+            raise KeyboardInterrupt
+
+    source = loading.source(PLAIN)
+    loading.classifier(source)
+    from txcls.inspection.attribution import explain
+    from txcls.runtime.pause import pausing
+
+    def step() -> None:
+        steps.append(1)
+        if len(steps) == 2:
+            end.set()
+        wait(0)
+
+    with pytest.raises(KeyboardInterrupt), pausing(step):
+        explain(loading.classifier(source), "the bank raised its rates again")
+    assert len(steps) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="speaks to glibc")
+def test_freed_memory_goes_back_to_the_system() -> None:
+    code = (
+        "import numpy, threading, resource\n"
+        "from txcls.app.memory import give_back_freed_memory\n"
+        "assert give_back_freed_memory()\n"
+        "def used(): return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize() / 1e6\n"
+        "def work():\n"
+        "    kept = []\n"
+        "    for n in range(40):\n"
+        "        made = [numpy.ones(3_000_000 // 8) for _ in range(10)]\n"
+        "        kept.append(numpy.ones(50_000))\n"
+        "        del made\n"
+        "    del kept\n"
+        "before = used()\n"
+        "threads = [threading.Thread(target=work) for _ in range(8)]\n"
+        "[one.start() for one in threads]; [one.join() for one in threads]\n"
+        "print(used() - before)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(ran.stdout) < 15, f"{ran.stdout.strip()} MB are kept"
+
+
+def test_checkpoints_that_cannot_be_read_are_named_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_checkpoint(tmp_path / "good")
+    (tmp_path / ".#good").symlink_to("nobody@nowhere.1234")
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("[" * 100_000)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    for page in ("classify", "attention", "language"):
+        app = open_page(page, text="banks signed a deal")
+        said = [one.value for one in app.caption if "is not listed" in one.value]
+        assert len(said) == 2 and "broken" in said[0] and "link" in said[1], said
+        assert not app.exception

@@ -1,0 +1,24 @@
+"""Visitors' words in Markdown stay words."""
+
+import pytest
+from markdown_it import MarkdownIt
+
+from txcls.app.shell.markdown import WORD_JOINER, plain
+
+
+@pytest.mark.parametrize(
+    "text", ["**bold** _x_ `y`", "$a$ :red[b] <b>", "# one", "- two", "[a](javascript:alert(1))", "a & b; 100 %"]
+)
+def test_no_markup_is_left(text: str) -> None:
+    [paragraph] = [one for one in MarkdownIt("commonmark").parse(plain(text)) if one.type == "inline"]
+    assert paragraph.children is not None
+    assert {one.type for one in paragraph.children} <= {"text", "text_special"}
+    assert "".join(one.content for one in paragraph.children) == text
+
+
+@pytest.mark.parametrize("text", ["http://evil.example", "see HTTPS://a.b", "www.evil.example", "a@b.example"])
+def test_an_address_does_not_become_a_link(text: str) -> None:
+    escaped = plain(text)
+    assert WORD_JOINER in escaped and escaped.replace(WORD_JOINER, "").replace("\\", "") == text
+    for start in ("http\\:", "https\\:", "www\\.", "b@"):
+        assert start not in escaped.lower()

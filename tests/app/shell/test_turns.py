@@ -1,0 +1,156 @@
+"""Heavy computations take turns, in slices, a bounded number of them, and end when nobody waits for them."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from txcls.app.shell.turns import BusyError, Turns
+
+
+def until(condition: object, seconds: float = 5) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+def test_one_computation_runs_at_a_time() -> None:
+    turns, running, most = Turns(most_waiting=20, slice_seconds=0.0), [0], [0]
+
+    def compute() -> None:
+        with turns.turn(lambda _: None) as between:
+            for _ in range(5):
+                running[0] += 1
+                most[0] = max(most[0], running[0])
+                time.sleep(0.001)
+                running[0] -= 1
+                between()
+
+    with ThreadPoolExecutor(6) as threads:
+        for done in [threads.submit(compute) for _ in range(6)]:
+            done.result(10)
+    assert most == [1]
+
+
+def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
+    turns, pieces_of_long, end = Turns(most_waiting=20, slice_seconds=0.02), [0], threading.Event()
+
+    def long() -> None:
+        with turns.turn(lambda _: None) as between:
+            while not end.is_set():
+                time.sleep(0.01)
+                pieces_of_long[0] += 1
+                between()
+
+    def short() -> int:
+        with turns.turn(lambda _: None):
+            return pieces_of_long[0]
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(long)
+        until(lambda: pieces_of_long[0] > 0)
+        before = pieces_of_long[0]
+        try:
+            assert threads.submit(short).result(5) - before <= 6
+        finally:
+            end.set()
+        first.result(5)
+
+
+def test_everyone_in_the_queue_gets_a_slice_before_anyone_gets_a_second() -> None:
+    turns, order, gate = Turns(most_waiting=20, slice_seconds=0.0), [], threading.Event()
+
+    def compute(name: int) -> None:
+        with turns.turn(lambda _: None) as between:
+            if name == 0:
+                gate.wait(5)
+            for _ in range(3):
+                order.append(name)
+                between()
+
+    with ThreadPoolExecutor(4) as threads:
+        running = [threads.submit(compute, 0)]
+        until(lambda: not turns.waiting)
+        for name in (1, 2, 3):
+            running.append(threads.submit(compute, name))
+            until(lambda name=name: turns.waiting == name)
+        gate.set()
+        for one in running:
+            one.result(5)
+    assert order == [0, 1, 2, 3] * 3
+
+
+def test_those_who_wait_are_told_how_many_go_first() -> None:
+    turns, end, told = Turns(most_waiting=20), threading.Event(), []
+
+    def hold() -> None:
+        with turns.turn(lambda _: None):
+            end.wait(5)
+
+    def follow() -> None:
+        with turns.turn(told.append):
+            pass
+
+    with ThreadPoolExecutor(3) as threads:
+        running = [threads.submit(hold)]
+        until(lambda: turns._queue)
+        running.append(threads.submit(hold))
+        until(lambda: turns.waiting == 1)
+        running.append(threads.submit(follow))
+        until(lambda: 2 in told)
+        end.set()
+        for one in running:
+            one.result(5)
+    assert told == sorted(told, reverse=True) and told[-1] == 0
+
+
+def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
+    turns, begun = Turns(most_waiting=20, slice_seconds=0.0), threading.Event()
+    left = [False, False]
+
+    class LeftError(BaseException):
+        pass
+
+    def compute(number: int) -> None:
+        def wait(_: int) -> None:
+            if left[number]:
+                raise LeftError
+
+        with turns.turn(wait) as between:
+            begun.set()
+            while True:
+                time.sleep(0.005)
+                between()
+
+    with ThreadPoolExecutor(2) as threads:
+        runs = next_one = threads.submit(compute, 0)
+        begun.wait(5)
+        next_one = threads.submit(compute, 1)
+        until(lambda: turns.waiting == 1)
+        left[1] = True  # whether it runs or waits just then
+        with pytest.raises(LeftError):
+            next_one.result(5)
+        left[0] = True
+        with pytest.raises(LeftError):
+            runs.result(5)
+    with turns.turn(lambda _: None):
+        assert turns.waiting == 0
+
+
+def test_more_than_may_wait_are_turned_away() -> None:
+    turns, end = Turns(most_waiting=2), threading.Event()
+
+    def hold() -> None:
+        with turns.turn(lambda _: None):
+            end.wait(5)
+
+    with ThreadPoolExecutor(3) as threads:
+        running = [threads.submit(hold) for _ in range(3)]
+        until(lambda: turns.waiting == 2)
+        with pytest.raises(BusyError, match="2 computations are already waiting"), turns.turn(lambda _: None):
+            pass
+        end.set()
+        for one in running:
+            one.result(5)

@@ -1,0 +1,153 @@
+"""A checkpoint as a zip file: it loads back, and hostile archives are refused in a sentence and leave nothing."""
+
+import io
+import json
+import shutil
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import TEXTS, make_checkpoint, make_language_model
+from txcls.checkpoint.archive import MOST_BYTES, pack, unpack
+from txcls.errors import CheckpointError
+from txcls.predictor import Predictor
+
+Entries = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = make_checkpoint(tmp_path_factory.mktemp("made") / "spam").path
+    assert path is not None
+    return path
+
+
+def entries(folder: Path) -> Entries:
+    with zipfile.ZipFile(io.BytesIO(pack(folder))) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path: Path, files: Entries) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_packed_checkpoint_loads_back_under_the_name_that_it_is_given(honest: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(pack(honest))
+    made = unpack(tmp_path / "a.zip", tmp_path, name="again")
+    assert made.path == tmp_path / "again" and made.classes == Predictor.load(honest).classes
+    np.testing.assert_array_equal(
+        Predictor.load(tmp_path / "again").probabilities(TEXTS), Predictor.load(honest).probabilities(TEXTS)
+    )
+
+
+def test_files_may_lie_in_no_folder(honest: Path, tmp_path: Path) -> None:
+    flat = {Path(name).name: content for name, content in entries(honest).items()}
+    assert unpack(write(tmp_path / "a.zip", flat), tmp_path, name="flat").classes
+
+
+def outside(prefix: str) -> Callable[[Entries], Entries]:
+    return lambda files: {**files, f"{prefix}labels.json": b"[]"}
+
+
+def changed(name: str, content: bytes) -> Callable[[Entries], Entries]:
+    return lambda files: {**files, f"spam/{name}": content}
+
+
+HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
+    "parent": (outside("../../"), "points outside of the archive"),
+    "parent inside": (outside("spam/../../"), "points outside of the archive"),
+    "absolute": (outside("/etc/"), "points outside of the archive"),
+    "backslash": (outside("spam\\..\\"), "points outside of the archive"),
+    "pickle": (changed("model.pkl", b"\x80\x04."), "is no file of a checkpoint"),
+    "code": (changed("__init__.py", b"1/0"), "is no file of a checkpoint"),
+    "deep": (lambda files: {**files, "spam/a/b/config.json": b"{}"}, "is no file of a checkpoint"),
+    "twice": (lambda files: {**files, "labels.json": b"[]"}, "comes twice"),
+    "incomplete": (
+        lambda files: {name: one for name, one in files.items() if not name.endswith("labels.json")},
+        "lacks labels.json",
+    ),
+    "nothing": (lambda files: {}, "no checkpoint, since it lacks"),
+    "bomb": (changed("README.md", b"\0" * (MOST_BYTES + 1)), "unpacks to more than 64 MB"),
+    "many": (lambda files: {**files, **{f"x{n}/": b"" for n in range(100)}}, "entries, wanted those of one checkpoint"),
+    "broken JSON": (changed("config.json", b"{"), "config.json"),
+    "broken weights": (changed("model.safetensors", b"\xff" * 100), "model.safetensors"),
+    "other classes": (changed("labels.json", b'["a","b"]'), "does not fit"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_archive_is_refused_in_a_sentence_and_leaves_nothing(honest: Path, tmp_path: Path, kind: str) -> None:
+    change, message = HOSTILE[kind]
+    root = tmp_path / "own"
+    root.mkdir()
+    file = write(tmp_path / "bad.zip", change(entries(honest)))
+    with pytest.raises(CheckpointError, match=message) as caught:
+        unpack(file, root, name="bad")
+    assert str(tmp_path) not in str(caught.value) and "\n" not in str(caught.value)
+    assert list(root.iterdir()) == [] and {one.name for one in tmp_path.iterdir()} == {"own", "bad.zip"}
+
+
+def test_links_and_encrypted_entries_are_refused(honest: Path, tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("spam/labels.json")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(CheckpointError, match="is not a plain file"):
+        unpack(tmp_path / "link.zip", tmp_path, name="x")
+    raw = bytearray(write(tmp_path / "locked.zip", entries(honest)).read_bytes())
+    place = raw.find(b"PK\x01\x02")
+    raw[place + 8] |= 1  # the flag in the central directory
+    (tmp_path / "locked.zip").write_bytes(raw)
+    with pytest.raises(CheckpointError, match="is encrypted"):
+        unpack(tmp_path / "locked.zip", tmp_path, name="x")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 100], ids=["empty", "magic", "text"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"a\.zip: not a readable zip archive"):
+        unpack(tmp_path / "a.zip", tmp_path, name="x")
+
+
+def test_an_archive_cut_off_anywhere_is_refused(honest: Path, tmp_path: Path) -> None:
+    whole = pack(honest)
+    for share in (0.1, 0.5, 0.9, 0.99):
+        (tmp_path / "a.zip").write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(CheckpointError):
+            unpack(tmp_path / "a.zip", tmp_path, name="x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_language_models_and_models_that_cost_too_much_are_refused(honest: Path, tmp_path: Path) -> None:
+    path = make_language_model(tmp_path / "says").path
+    assert path is not None
+    (tmp_path / "a.zip").write_bytes(pack(path))
+    with pytest.raises(CheckpointError, match="a language model; wanted a classifier"):
+        unpack(tmp_path / "a.zip", tmp_path, name="x")
+    long = make_checkpoint(tmp_path / "long", max_length=8192, positions="none").path
+    assert long is not None
+    (tmp_path / "b.zip").write_bytes(pack(long))
+    with pytest.raises(CheckpointError, match=r"over 8,192 tokens are 268,435,456 attention weights"):
+        unpack(tmp_path / "b.zip", tmp_path, name="x")
+
+
+def test_a_name_that_leads_elsewhere_is_a_mistake_of_the_caller(honest: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(pack(honest))
+    for name in ("../x", "", ".hidden", "a/b", "x" * 50):
+        with pytest.raises(ValueError, match="wanted letters"):
+            unpack(tmp_path / "a.zip", tmp_path, name=name)
+
+
+def test_a_folder_that_lacks_a_file_is_not_packed(honest: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(honest, tmp_path / "copy")
+    (copy / "labels.json").unlink()
+    with pytest.raises(CheckpointError, match=r"copy lacks labels\.json"):
+        pack(copy)
+    assert json.loads((honest / "labels.json").read_text())

@@ -1,0 +1,278 @@
+"""Checkpoint folders: nothing lost, nothing half-written, everything foreign or broken refused by name."""
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from safetensors.torch import load_file, save_file
+from torch.overrides import TorchFunctionMode
+
+from tests.conftest import FITTED, make_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.files import FILES
+from txcls.checkpoint.listing import checkpoint_names
+from txcls.checkpoint.schema import write_json
+from txcls.config import ScopeRule
+from txcls.errors import CheckpointError
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {},
+        {"positions": "learned", "pooling": "class_token", "norm": "post"},
+        {"positions": "none", "pooling": "mean", "d_embedding": 8},
+    ],
+)
+def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, object]) -> None:
+    first = make_checkpoint(tmp_path / "one", **model)
+    again = load_checkpoint(first.path)
+    assert (again.config, again.classes, again.calibration) == (first.config, first.classes, FITTED)
+    assert again.encoder.to_dict() == first.encoder.to_dict()
+    assert (again.metrics, again.history) == ({"training": {"seed": 0}}, [{"epoch": 1}])
+    ids = torch.tensor([again.encoder.encode("the striker scored").ids])
+    torch.testing.assert_close(again.model(ids), first.model(ids))
+    assert not again.model.training and all(p.dtype == torch.float32 for p in again.model.parameters())
+
+
+def test_a_matrix_is_written_row_by_row_and_read_back(tmp_path: Path) -> None:
+    value = {"matrix": [[1, 2], [-3, 4.5e-7]], "words": ["[\n 1,\n 2\n]", "a"], "none": [], "mixed": [1, "b"]}
+    write_json(tmp_path / "x.json", value)
+    text = (tmp_path / "x.json").read_text(encoding="utf-8")
+    assert json.loads(text) == value and "[1, 2],\n" in text and "[-3, 4.5e-07]\n" in text
+
+
+def test_loading_reads_the_weights_once_and_initialises_none(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is built on the meta device; initial weights would cost more time than the file's."""
+    read: list[Path] = []
+    real = safetensors.torch.load_file
+    monkeypatch.setattr(safetensors.torch, "load_file", lambda path: read.append(path) or real(path))
+    written: list[str] = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if args and getattr(func, "__name__", "") in ("normal_", "uniform_", "fill_", "zero_", "copy_"):
+                written.append(args[0].device.type)
+            return func(*args, **(kwargs or {}))
+
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    with Watch():
+        load_checkpoint(checkpoint.path)
+    assert read == [checkpoint.path / "model.safetensors"]
+    assert torch.equal(torch.get_rng_state(), before) and set(written) <= {"meta"}
+
+
+def test_the_scope_rule_is_kept(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    rule = ScopeRule(score="energy", threshold=1.25)
+    save_checkpoint(replace(checkpoint, path=tmp_path / "scoped", scope=rule))
+    assert load_checkpoint(tmp_path / "scoped").scope == rule and checkpoint.scope is None
+
+
+def test_the_sinusoids_of_a_loaded_model_are_the_formulas(checkpoint: Checkpoint) -> None:
+    from txcls.model import sinusoidal_encoding
+
+    torch.testing.assert_close(checkpoint.model.embeddings.positional, sinusoidal_encoding(12, 16))
+
+
+def test_the_folder_holds_plain_files_and_a_card(checkpoint: Checkpoint) -> None:
+    assert {path.name for path in checkpoint.path.iterdir()} == {*FILES, "README.md"}
+    card = (checkpoint.path / "README.md").read_text(encoding="utf-8")
+    for expected in (
+        "# tiny: a test",
+        "World, Sports, Business, Sci/Tech",
+        "2 layers, 2 heads, d_model 16",
+        "/ 1.500) ^ 1.250",
+    ):
+        assert expected in card
+
+
+def test_names_are_looked_up_under_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_checkpoint(tmp_path / "mine")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    assert checkpoint_names() == ("mine",)
+    assert find_checkpoint("mine") == tmp_path / "mine"
+    for wrong in ("yours", "a" * 5000, "nul\0byte"):
+        with pytest.raises(CheckpointError, match="known names: mine"):
+            find_checkpoint(wrong)
+
+
+def edit_json(name: str, change: Callable[[dict], object]) -> Callable[[Path], None]:  # type: ignore[type-arg]
+    def damage(folder: Path) -> None:
+        value = json.loads((folder / name).read_text(encoding="utf-8"))
+        changed = change(value)
+        (folder / name).write_text(json.dumps(value if changed is None else changed), encoding="utf-8")
+
+    return damage
+
+
+def cut(name: str) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: len(content) // 2])
+
+    return damage
+
+
+def put(name: str, content: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(content) and None
+
+
+def edit_weights(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors")
+        change(weights)
+        save_file(weights, folder / "model.safetensors")
+
+    return damage
+
+
+DAMAGES = {
+    **{f"missing {name}": (lambda folder, name=name: (folder / name).unlink(), name) for name in FILES},
+    **{
+        f"cut {name}": (cut(name), name)
+        for name in ("model.safetensors", "config.json", "tokenizer.json", "labels.json")
+    },
+    "pickle for weights": (put("model.safetensors", b"\x80\x04\x95cos\nsystem\n"), "not a complete safetensors file"),
+    "empty weights": (put("model.safetensors", b""), "not a complete safetensors file"),
+    "huge header": (put("model.safetensors", b"\xff" * 64), "not a complete safetensors file"),
+    "config of something else": (put("config.json", b'{"architectures": ["BertModel"]}'), "format_version is None"),
+    "config not an object": (put("config.json", b"[1]"), "wanted a JSON dict, got list"),
+    "deeply nested config": (put("config.json", b"[" * 1_900), "not readable as JSON (nested too deep)"),
+    "config of many values": (put("config.json", b"[" * 100_000), "config.json: about 100,000 values; at most 2,000"),
+    "newer format": (edit_json("config.json", lambda c: c.update(format_version=99)), "format_version is 99"),
+    "unknown key": (edit_json("config.json", lambda c: c["model"].update(wings=2)), "model.wings: unknown setting"),
+    "temperature": (
+        edit_json("config.json", lambda c: c["calibration"].update(temperature="hot")),
+        "calibration: temperature: input should be a valid number",
+    ),
+    "no calibration": (
+        edit_json("config.json", lambda c: c.update(calibration=None)),
+        "calibration: input should be a valid dictionary",
+    ),
+    "scope rule": (
+        edit_json("config.json", lambda c: c.update(scope={"score": "mood"})),
+        "scope: score: input should be",
+    ),
+    "zero temperature": (
+        edit_json("config.json", lambda c: c["calibration"].update(temperature=0)),
+        "calibration: temperature: input should be greater",
+    ),
+    "other width": (edit_json("config.json", lambda c: c["model"].update(d_model=32)), "wanted (32"),
+    "fewer layers": (edit_json("config.json", lambda c: c["model"].update(n_layers=1)), "holds unknown layers.1."),
+    "more layers": (edit_json("config.json", lambda c: c["model"].update(n_layers=3)), "lacks layers.2."),
+    "other length": (edit_json("config.json", lambda c: c["model"].update(max_length=13)), "max_length 12"),
+    "other pooling": (
+        edit_json("config.json", lambda c: c["model"].update(pooling="class_token")),
+        "class_token False",
+    ),
+    "one class": (put("labels.json", b'["World"]'), "at least two class names"),
+    "classes twice": (put("labels.json", b'["a", "b", "a", "c"]'), "occurs twice"),
+    "class too many": (put("labels.json", b'["a", "b", "c", "d", "e"]'), "head.weight is (4, 16), wanted (5, 16)"),
+    "labels not text": (put("labels.json", b"[1, 2]"), "at least two class names"),
+    "history": (put("history.jsonl", b"{"), "history.jsonl"),
+    "history rows": (put("history.jsonl", b"[1]\n"), "one JSON object per line"),
+    "metrics": (put("metrics.json", b"\xff"), "metrics.json"),
+    "not a number": (
+        edit_weights(lambda w: w["head.bias"].fill_(torch.nan)),
+        "head.bias holds values that are not finite",
+    ),
+    "integers": (edit_weights(lambda w: w.update({"head.bias": w["head.bias"].int()})), "head.bias is torch.int32"),
+    "lost tensor": (edit_weights(lambda w: w.pop("head.bias")), "lacks head.bias"),
+}
+
+
+@pytest.mark.parametrize("damage, message", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_broken_checkpoint_is_refused_by_name(
+    checkpoint: Checkpoint, damage: Callable[[Path], None], message: str
+) -> None:
+    damage(checkpoint.path)
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(checkpoint.path)
+    assert message in str(caught.value) and str(checkpoint.path) in str(caught.value)
+
+
+@pytest.mark.parametrize("failing", ["save_file", "fsync", "rename"])
+def test_a_full_disk_leaves_the_old_checkpoint(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    before = snapshot(checkpoint.path)
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    target = {"save_file": "safetensors.torch.save_file", "fsync": "os.fsync", "rename": "pathlib.Path.rename"}[failing]
+    with monkeypatch.context() as patch:
+        if failing == "rename":
+            real = Path.rename
+            calls: list[Path] = []
+
+            def first_fails(self: Path, to: Path) -> Path:
+                calls.append(self)
+                return full() if len(calls) == 1 else real(self, to)  # type: ignore[func-returns-value, return-value]
+
+            patch.setattr(target, first_fails)
+        else:
+            patch.setattr(target, full)
+        with pytest.raises(CheckpointError, match="No space left on device; an older one there is unchanged"):
+            save_checkpoint(checkpoint)
+    assert snapshot(checkpoint.path) == before
+    assert [path.name for path in checkpoint.path.parent.iterdir()] == ["tiny"], "no leftovers"
+    load_checkpoint(checkpoint.path)
+
+
+def test_a_setting_that_was_withdrawn_is_passed_over(checkpoint: Checkpoint) -> None:
+    assert checkpoint.path is not None
+    edit_json("config.json", lambda config: config["train"].update(start_vectors="company"))(checkpoint.path)
+    assert load_checkpoint(checkpoint.path).config == checkpoint.config
+
+
+def test_saving_where_a_file_stands_is_refused(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(CheckpointError, match="cannot save checkpoint"):
+        save_checkpoint(
+            Checkpoint(
+                tmp_path / "file" / "x", checkpoint.config, checkpoint.encoder, checkpoint.classes, checkpoint.model
+            )
+        )
+
+
+def test_weights_too_large_for_the_file_are_not_saved(checkpoint: Checkpoint) -> None:
+    before = snapshot(checkpoint.path)
+    with torch.no_grad():
+        checkpoint.model.head.bias[0] = 1e9
+    with pytest.raises(CheckpointError, match=r"head\.bias are not finite in float16"):
+        save_checkpoint(checkpoint)
+    assert snapshot(checkpoint.path) == before
+
+
+@pytest.mark.parametrize("change", [None, [], {}, "the"])
+def test_a_vocabulary_that_is_no_list_of_tokens_is_refused_by_name(tmp_path: Path, change: object) -> None:
+    path = make_checkpoint(tmp_path / "tiny").path
+    values = json.loads((path / "tokenizer.json").read_text(encoding="utf-8"))
+    (path / "tokenizer.json").write_text(json.dumps({**values, "tokens": change}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: tokens: wanted the list of all"):
+        load_checkpoint(path)
+
+
+def test_a_checkpoint_is_saved_where_asked_and_named_after_its_folder(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    unsaved = replace(checkpoint, path=None)
+    assert unsaved.name == checkpoint.config.name
+    with pytest.raises(CheckpointError, match="tiny has not been saved before; name the folder"):
+        save_checkpoint(unsaved)
+    folder = save_checkpoint(unsaved, str(tmp_path / "other"))
+    assert folder == tmp_path / "other" and load_checkpoint(folder).name == "other"
+    assert "# other" in (folder / "README.md").read_text("utf-8") and unsaved.path is None

@@ -1,0 +1,249 @@
+"""Listing checkpoints: whatever lies in the folder, the good ones are found and the bad ones are named."""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_checkpoint, make_language_model
+from txcls.checkpoint import listing
+from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.files import fingerprint
+from txcls.checkpoint.listing import checkpoint_names, list_checkpoints
+from txcls.errors import CheckpointError
+
+FIGURES = {
+    "n": 10,
+    "accuracy": 0.6,
+    "macro_f1": 0.5,
+    "ece": 0.1,
+    "log_loss": 1.0,
+    "per_class": [{"label": "World", "precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 10}],
+    "confusion": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]],
+    "reliability": [{"low": 0.6, "high": 0.7, "n": 9, "confidence": 0.63, "accuracy": 0.7}],
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of checkpoints with a good classifier and a good language model."""
+    folder = tmp_path / "checkpoints"
+    make_checkpoint(folder / "good")
+    make_language_model(folder / "says")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(folder))
+    return folder
+
+
+def bad_copy(root: Path, name: str = "bad") -> Path:
+    shutil.copytree(root / "good", root / name)
+    return root / name
+
+
+def metrics(text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / "metrics.json").write_text(text, encoding="utf-8")
+
+
+def figures(**changes: object) -> Callable[[Path], object]:
+    return metrics(json.dumps({"test": {**FIGURES, **changes}}))
+
+
+def history(text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / "history.jsonl").write_text(text, encoding="utf-8")
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "accuracy of 400 digits": (
+        metrics(json.dumps({"test": FIGURES}).replace("0.6", "9" * 400, 1)),
+        "metrics.json: test.accuracy: input should be a valid number, got a number of 400 digits",
+    ),
+    "accuracy of 5000 digits": (metrics('{"test": {"accuracy": ' + "9" * 5000 + "}}"), "metrics.json: not readable"),
+    "accuracy above one": (figures(accuracy=93.1), "test.accuracy: input should be less than or equal to 1, got 93.1"),
+    "accuracy as text": (figures(accuracy="0.93"), "test.accuracy: input should be a valid number, got '0.93'"),
+    "accuracy true": (figures(accuracy=True), "test.accuracy: input should be a valid number, got True"),
+    "accuracy not a number": (figures(accuracy=float("nan")), "test.accuracy: input should be"),
+    "log loss infinite": (figures(log_loss=float("inf")), "test.log_loss: input should be a finite number"),
+    "no accuracy": (metrics('{"test": {"n": 3}}'), "test.accuracy: missing"),
+    "test a list": (metrics('{"test": []}'), "metrics.json: test: input should be a valid dictionary"),
+    "test null": (metrics('{"test": null}'), "metrics.json: test: input should be a valid dictionary"),
+    "matrix crooked": (figures(confusion=[[1, 2], [3]]), "test: confusion: wanted as many columns as rows"),
+    "matrix of text": (figures(confusion=[["\x1b[2J"]]), "test.confusion.0.0: input should be a valid integer"),
+    "class of numbers": (
+        figures(per_class=[{"label": 3, "precision": 1, "recall": 1, "f1": 1, "support": 1}]),
+        "test.per_class.0.label: input should be a valid string",
+    ),
+    "rows below none": (metrics('{"data": {"train_rows": -1}}'), "data.train_rows: input should be greater"),
+    "perplexity a list": (
+        metrics('{"language": {"loss": 1, "accuracy": 0, "perplexity": [1]}}'),
+        "language.perplexity: input should be a valid number, got [1]",
+    ),
+    "heads crooked": (
+        metrics(
+            json.dumps(
+                {
+                    "heads": {
+                        "split": "test",
+                        "n": 1,
+                        "accuracy": 1,
+                        "zero": {"heads": [[1, 1]], "feed_forward": [1]},
+                        "mean": {"heads": [[1]], "feed_forward": [1]},
+                    }
+                }
+            )
+        ),
+        "heads: zero and mean: wanted the same layers and heads in both",
+    ),
+    "means of text": (
+        metrics('{"means": {"split": "test", "n": 1, "taps": {"a": [[1, "b"]]}}}'),
+        "means.taps.a: wanted finite numbers, got 'b'",
+    ),
+    "unknown key nested deep": (metrics('{"note": ' + "[" * 20 + "]" * 20 + "}"), "'note': not finite, nested too"),
+    "unknown key infinite": (metrics('{"data": {"note2": Infinity}}'), "data: 'note2': not finite"),
+    "half a character": (metrics('{"training": {"command": "\\ud800"}}'), "training.command: "),
+    "metrics nested deep": (metrics("[" * 100_000), "metrics.json: not readable as JSON (nested too deep)"),
+    "metrics too large": (metrics(" " * 9_000_000), "metrics.json: larger than 8 MB, the most that is read"),
+    "history nested deep": (history("[" * 100_000), "history.jsonl: line 1: not readable as JSON (nested too deep)"),
+    "history of one bad line": (history('{"epoch": 1}\n{"step": "two"}\n'), "line 2: step: input should be a valid"),
+    "history infinite": (history('{"train_loss": Infinity}\n'), "line 1: train_loss: input should be"),
+    "history of many rows": (history("{}\n" * 100_001), "history.jsonl: more than 100,000 rows"),
+    "labels numbers": (lambda folder: (folder / "labels.json").write_text("[1, 2]"), "at least two class names"),
+    "labels half a character": (
+        lambda folder: (folder / "labels.json").write_text('["a", "\\ud800"]'),
+        "holds half a character",
+    ),
+    "config of text": (lambda folder: (folder / "config.json").write_text('"a"'), "wanted a JSON dict, got str"),
+    "config with escape codes": (
+        lambda folder: (folder / "config.json").write_text(json.dumps({"format_version": "\x1b[31m" * 50_000})),
+        "config.json: larger than 0.2 MB",
+    ),
+    "config of an odd version": (
+        lambda folder: (folder / "config.json").write_text(json.dumps({"format_version": "\x1b31m" * 10_000})),
+        r"format_version is '\x1b31m",
+    ),
+    "config a folder": (
+        lambda folder: [(folder / "config.json").unlink(), (folder / "config.json").mkdir()],
+        "config.json: missing, or not a plain file",
+    ),
+    "config a pipe": (
+        lambda folder: [(folder / "config.json").unlink(), os.mkfifo(folder / "config.json")],
+        "config.json: missing, or not a plain file",
+    ),
+    "config a link to nothing": (
+        lambda folder: [(folder / "config.json").unlink(), (folder / "config.json").symlink_to("nowhere")],
+        "config.json: missing, or not a plain file",
+    ),
+    "config a link to itself": (
+        lambda folder: [(folder / "config.json").unlink(), (folder / "config.json").symlink_to("config.json")],
+        "cannot be read: Too many levels of symbolic links",
+    ),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "it lacks model.safetensors"),
+}
+
+
+@pytest.mark.parametrize("damage, message", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_bad_folder_is_left_out_with_one_line_and_hurts_no_other(
+    root: Path, damage: Callable[[Path], object], message: str
+) -> None:
+    folder = bad_copy(root)
+    damage(folder)
+    found = list_checkpoints()
+    assert [one.name for one in found.classifiers] == ["good"]
+    assert [(one.name, one.objective) for one in found.language_models] == [("says", "causal")]
+    assert list(found.left_out) == ["bad"] and message in found.left_out["bad"]
+    assert found.left_out["bad"].isprintable() and len(found.left_out["bad"]) <= 300
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(folder)
+    assert str(caught.value).isprintable() and len(str(caught.value)) <= 1000
+    assert checkpoint_names() == ("good",) and checkpoint_names(language_models=True) == ("says",)
+
+
+def test_what_is_no_checkpoint_is_not_listed_and_a_dangling_link_is_named(root: Path) -> None:
+    (root / ".#good").symlink_to("someone@host.1234")
+    (root / "link").symlink_to(root / "nowhere")
+    shutil.copytree(root / "good", root / ".hidden")
+    (root / "empty").mkdir()
+    (root / "file").write_text("x")
+    found = list_checkpoints()
+    assert [one.name for one in (*found.classifiers, *found.language_models)] == ["good", "says"]
+    assert found.left_out == {"link": "a broken link"}
+
+
+def test_a_folder_of_no_checkpoints_lists_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "nowhere", tmp_path / "file", tmp_path / ("n" * 300)):
+        monkeypatch.setenv("TXCLS_CHECKPOINTS", str(place))
+        assert list_checkpoints() == listing.Listing()
+
+
+def test_a_summary_says_what_the_small_files_do(root: Path) -> None:
+    figures(accuracy=0.625)(root / "good")
+    found = list_checkpoints()
+    assert found.classifiers == (
+        listing.Summary("good", title="a test", dataset="sample", n_classes=4, accuracy=0.625),
+    )
+    assert found.language_models == (
+        listing.Summary("says", title="a test of causal", dataset="sample", objective="causal", perplexity=20.0855),
+    )
+
+
+def test_a_folder_is_read_once_until_a_file_of_it_is_replaced(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    list_checkpoints()
+    read: list[Path] = []
+    real = listing._summary
+    monkeypatch.setattr(listing, "_summary", lambda path: read.append(path) or real(path))
+    assert len(list_checkpoints().classifiers) == 1 and read == []
+    newer = root / "newer"
+    newer.write_text(json.dumps({"test": {**FIGURES, "accuracy": 0.75}}))
+    os.utime(newer, (0, 0))  # older than what it replaces, as `cp -p` and `tar x` leave it
+    newer.replace(root / "good" / "metrics.json")
+    assert list_checkpoints().classifiers[0].accuracy == 0.75 and read == [root / "good"]
+    shutil.rmtree(root / "good")
+    assert list_checkpoints().classifiers == ()
+    assert not [path for path in listing._known if path == root / "good"], "what is gone is forgotten"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "README.md"])
+def test_the_fingerprint_changes_with_a_file_of_an_older_date_and_the_same_size(root: Path, name: str) -> None:
+    folder, date = root / "good", (root / "good" / name).stat()
+    before = fingerprint(folder)
+    assert fingerprint(folder) == before
+    other = root / "other"
+    other.write_bytes((folder / name).read_bytes())
+    os.utime(other, ns=(date.st_atime_ns, date.st_mtime_ns))
+    other.replace(folder / name)
+    same_date = fingerprint(folder)
+    os.utime(folder / name, (0, 0))
+    assert len({before, same_date, fingerprint(folder)}) == 3
+    with pytest.raises(CheckpointError, match="no checkpoint folder"):
+        fingerprint(root / "gone")
+
+
+def test_folders_that_come_and_go_while_they_are_listed_raise_nothing(root: Path) -> None:
+    stop = threading.Event()
+
+    def come_and_go() -> None:
+        while not stop.is_set():
+            bad_copy(root, "fleeting")
+            shutil.rmtree(root / "fleeting")
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        for _ in range(100):
+            found = list_checkpoints()
+            assert "good" in [one.name for one in found.classifiers] and len(found.language_models) == 1
+            assert set(found.left_out) <= {"fleeting"}
+    finally:
+        stop.set()
+        other.join()
+
+
+def test_a_folder_whose_name_is_not_utf8_is_left_out_by_its_bytes(root: Path) -> None:
+    make_checkpoint(root / "fine")
+    make_checkpoint(root / "bad").path.rename(Path(os.fsdecode(os.fsencode(root) + b"/b\xe4d")))
+    found = list_checkpoints()
+    assert "fine" in [one.name for one in found.classifiers]
+    assert found.left_out == {"b\\xe4d": "the folder's name is not UTF-8; rename it"}

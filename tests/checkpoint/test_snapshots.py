@@ -1,0 +1,169 @@
+"""States along the training: which are kept, that their file gives them back, and that a bad one is refused by name."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from tests.conftest import SNAPSHOT_ROWS, make_checkpoint, with_snapshots
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.files import SNAPSHOTS, fingerprint
+from txcls.checkpoint.listing import list_checkpoints
+from txcls.checkpoint.snapshots import Snapshots, snapshot_steps
+from txcls.checkpoint.weights import build_without_memory
+from txcls.config import load_preset
+from txcls.data.generated.who_won import TEAMS
+from txcls.errors import CheckpointError
+
+
+@pytest.mark.parametrize("n, total", [(2, 1), (2, 1000), (5, 7), (24, 30), (24, 2110), (200, 201), (24, 1_000_000)])
+def test_steps_go_from_the_first_to_the_last_with_more_of_the_early_ones(n: int, total: int) -> None:
+    steps = snapshot_steps(n, total)
+    assert (len(steps), steps[0], steps[-1]) == (n, 0, total)
+    gaps = [later - step for step, later in pairwise(steps)]
+    assert min(gaps) >= 1
+    if total >= 100 * n:
+        assert all(later >= gap - 1 for gap, later in pairwise(gaps)), "up to rounding"
+        assert sum(step <= total / 10 for step in steps) >= 0.4 * n
+
+
+def test_a_short_training_keeps_every_step_and_none_is_kept_unasked() -> None:
+    assert snapshot_steps(24, 5) == (0, 1, 2, 3, 4, 5) == snapshot_steps(6, 5)
+    assert snapshot_steps(0, 5) == () == snapshot_steps(0, 0)
+
+
+@pytest.fixture
+def filmed(checkpoint: Checkpoint) -> Checkpoint:
+    return with_snapshots(checkpoint)
+
+
+def test_the_file_gives_rows_and_weights_back_and_survives_another_save(filmed: Checkpoint) -> None:
+    kept = filmed.snapshots
+    assert kept is not None and kept.rows == SNAPSHOT_ROWS and len(kept) == 3
+    for name, tensor in filmed.model.state_dict().items():
+        assert kept.weights[name].shape == (3, *tensor.shape) and kept.weights[name].dtype == torch.float16
+        assert torch.equal(kept.weights[name][2].float(), tensor), "the last state is the model"
+    before = (filmed.path / SNAPSHOTS).read_bytes()
+    save_checkpoint(replace(filmed, metrics={}))
+    assert (filmed.path / SNAPSHOTS).read_bytes() == before
+
+
+def test_24_states_of_who_won_take_less_than_4_megabytes() -> None:
+    config = load_preset("who_won")
+    model = build_without_memory(config, vocab_size=config.text.max_vocabulary, n_classes=len(TEAMS))
+    assert 24 * 2 * sum(tensor.numel() for tensor in model.state_dict().values()) < 4_000_000 - 20_000, "and the header"
+
+
+def test_a_checkpoint_without_them_has_no_file_and_loads_as_before(checkpoint: Checkpoint) -> None:
+    assert not (checkpoint.path / SNAPSHOTS).exists() and checkpoint.snapshots is None
+
+
+def test_the_list_tells_which_checkpoints_have_them(
+    filmed: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_checkpoint(tmp_path / "plain")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    assert {one.name: one.has_snapshots for one in list_checkpoints().classifiers} == {"tiny": True, "plain": False}
+
+
+def test_the_fingerprint_changes_with_them(filmed: Checkpoint) -> None:
+    before = fingerprint(filmed.path)
+    os.utime(filmed.path / SNAPSHOTS, (0, 0))
+    assert fingerprint(filmed.path) != before
+
+
+def test_weights_too_large_for_the_file_are_not_saved(checkpoint: Checkpoint) -> None:
+    weights = {
+        name: tensor.half()[None].repeat(3, *[1] * tensor.ndim)
+        for name, tensor in checkpoint.model.state_dict().items()
+    }
+    weights["head.bias"][1, 0] = torch.inf
+    with pytest.raises(CheckpointError, match=r"snapshots of head\.bias are not finite in float16; nothing was saved"):
+        save_checkpoint(replace(checkpoint, snapshots=Snapshots(SNAPSHOT_ROWS, weights)))
+    assert not (checkpoint.path / SNAPSHOTS).exists()
+
+
+def edit(weights: Callable[[dict[str, Any]], object] = lambda w: None, **header: Any) -> Callable[[Path], None]:
+    """A change of the file's weights, or of its header."""
+
+    def damage(file: Path) -> None:
+        with safe_open(file, framework="pt") as opened:
+            kept = opened.metadata()
+        tensors = load_file(file)
+        weights(tensors)
+        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in header.items()}
+        save_file(tensors, file, metadata={name: value for name, value in (kept | texts).items() if value})
+
+    return damage
+
+
+def rows(*changes: dict[str, object]) -> Callable[[Path], None]:
+    """As many rows as changes, each with its change."""
+    plain = {"validation_loss": 1.0, "validation_accuracy": 0.5}
+    return edit(snapshots=[{"step": n, **plain, **change} for n, change in enumerate(changes)])
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "empty": (lambda file: file.write_bytes(b""), "not a complete safetensors file"),
+    "cut": (lambda file: file.write_bytes(file.read_bytes()[:-1]), "not a complete safetensors file"),
+    "longer": (lambda file: file.write_bytes(file.read_bytes() + b"\0"), "not a complete safetensors file"),
+    "huge header": (lambda file: file.write_bytes(b"\xff" * 64), "not a complete safetensors file"),
+    "a folder": (lambda file: (file.unlink(), file.mkdir()), "not a plain file"),
+    "a dangling link": (lambda file: (file.unlink(), file.symlink_to("nowhere")), "not a plain file"),
+    "no rows": (edit(snapshots=""), "snapshots: missing in the header"),
+    "rows not JSON": (edit(snapshots="{"), "snapshots: not readable as JSON"),
+    "rows an object": (edit(snapshots={}), "snapshots: wanted a JSON list, got dict"),
+    "too many characters": (edit(snapshots="[" + " " * 200_000 + "]"), "more than 100,000 characters"),
+    "a number for a row": (edit(snapshots=[1, 2, 3]), "row 1: wanted a JSON object, got 1"),
+    "no step": (edit(snapshots=[{"validation_loss": 1.0, "validation_accuracy": 1.0}]), "row 1: step: missing"),
+    "accuracy above one": (
+        rows({}, {"validation_accuracy": 1.5}, {}),
+        "row 2: validation_accuracy: input should be less",
+    ),
+    "loss as text": (rows({}, {}, {"train_loss": "low"}), "row 3: train_loss: input should be a valid number"),
+    "loss not finite": (rows({"validation_loss": float("nan")}, {}, {}), "row 1: validation_loss: input should be"),
+    "a step below zero": (rows({"step": -1}, {}, {}), "row 1: step: input should be greater"),
+    "a step twice": (rows({}, {}, {"step": 1}), "step: wanted the states in the order of their steps"),
+    "fewer rows than states": (rows({}, {}), "torch.float16, wanted (2, "),
+    "one row": (rows({}), "1 states; wanted 2 to 200"),
+    "201 rows": (rows(*[{}] * 201), "201 states; wanted 2 to 200"),
+    "lost weight": (edit(lambda w: w.pop("head.bias")), "does not fit the model: lacks head.bias"),
+    "unknown weight": (edit(lambda w: w.update(wings=torch.zeros(3))), "holds unknown wings"),
+    "other width": (edit(lambda w: w.update({"head.bias": torch.zeros(3, 5).half()})), "head.bias is (3, 5)"),
+    "float32": (edit(lambda w: w.update({"head.bias": torch.zeros(3, 4)})), "head.bias is (3, 4) torch.float32"),
+    "not a number": (
+        edit(lambda w: w["head.bias"].fill_(torch.nan)),
+        "does not fit the model: head.bias holds values that are not finite",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage, message", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_bad_file_is_refused_in_one_sentence(
+    filmed: Checkpoint, damage: Callable[[Path], object], message: str
+) -> None:
+    damage(filmed.path / SNAPSHOTS)
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(filmed.path)
+    said = str(caught.value)
+    assert message in said and str(filmed.path / SNAPSHOTS) in said and "\n" not in said
+
+
+def test_the_header_is_checked_before_any_weight_is_read(filmed: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(lambda w: w.update(wings=torch.zeros(1000)))(filmed.path / SNAPSHOTS)
+
+    def fail(path: Path) -> None:
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr(safetensors.torch, "load_file", fail)
+    with pytest.raises(CheckpointError, match="holds unknown wings"):
+        load_checkpoint(filmed.path)

@@ -1,0 +1,37 @@
+"""Weights in a file: float16, and unchanged by being read and written again."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from tests.conftest import make_checkpoint, tiny_config
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.weights import as_stored, round_as_stored
+from txcls.model import TextClassifier
+
+
+def test_weights_are_float16_in_the_file_and_float32_in_the_model(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny")
+    stored = load_file(tmp_path / "tiny" / "model.safetensors")
+    assert stored.keys() == made.model.state_dict().keys()
+    assert all(tensor.dtype == torch.float16 for tensor in stored.values())
+    assert all(parameter.dtype == torch.float32 for parameter in made.model.parameters())
+
+
+def test_what_was_stored_is_stored_the_same_again(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny")
+    before = (tmp_path / "tiny" / "model.safetensors").read_bytes()
+    save_checkpoint(made)
+    assert (tmp_path / "tiny" / "model.safetensors").read_bytes() == before
+
+
+def test_a_model_is_evaluated_as_it_is_stored() -> None:
+    torch.manual_seed(0)
+    network = TextClassifier(tiny_config().model, vocab_size=40, n_classes=3).eval()
+    before = network.embeddings.token.weight.detach().clone()
+    round_as_stored(network)
+    weights = network.state_dict()
+    for name, tensor in as_stored(weights).items():
+        assert torch.equal(tensor.float(), weights[name]), name
+    assert 0 < (before - network.embeddings.token.weight).abs().max() < 1e-3

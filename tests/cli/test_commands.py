@@ -1,0 +1,475 @@
+"""The command line as a person or a script meets it: real processes, and one line and exit code 2 for errors."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from tests.conftest import make_checkpoint
+from txcls import cli
+from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.data.datasets import open_dataset
+
+QUICK = [
+    "--set",
+    "train.epochs=2",
+    "--set",
+    "model.d_model=16",
+    "--set",
+    "model.n_layers=1",
+    "--set",
+    "train.precision=float32",
+]
+
+
+class Ran:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def objects(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Run a command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def call(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["txcls", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        captured = capsys.readouterr()
+        return Ran(caught.value.code or 0, captured.out, captured.err)  # type: ignore[arg-type]
+
+    return call
+
+
+def txcls(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TXCLS_CACHE": str(cwd / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", "txcls", *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+
+
+@pytest.mark.slow
+def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -> None:
+    trained = txcls("train", "sample", "--out", "mine", *QUICK, cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert trained.stdout == "" and "saved mine: validation accuracy" in trained.stderr
+    assert not (tmp_path / "mine.training").exists()
+    card = (tmp_path / "mine" / "README.md").read_text(encoding="utf-8")
+    assert "python -m txcls train sample --out mine" in card
+    predicted = txcls("predict", "mine", "Book me a train to the coast", "--json", cwd=tmp_path)
+    [answer] = map(json.loads, predicted.stdout.splitlines())
+    assert list(answer) == ["text", "label", "ranked", "tokens", "unknown", "truncated"]
+    assert sum(one["probability"] for one in answer["ranked"]) == pytest.approx(1.0)
+    assert answer["label"] == answer["ranked"][0]["label"] and answer["truncated"] is False
+    measured = txcls("evaluate", "mine", "--json", "--write", cwd=tmp_path)
+    [figures] = map(json.loads, measured.stdout.splitlines())
+    assert {"accuracy", "macro_f1", "ece", "n"} <= figures.keys() and figures["n"] > 50
+    assert (
+        figures["order"].keys() >= {"words_shuffled"} and sum(one["n"] for one in figures["by_length"]) == figures["n"]
+    )
+    written = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
+    assert written["test"]["accuracy"] == figures["accuracy"]
+    again = txcls("evaluate", "mine", "--split", "validation", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["accuracy"] == pytest.approx(written["validation"]["accuracy"], abs=1e-6)
+    shown = txcls("evaluate", "mine", cwd=tmp_path)
+    for part in ("most frequent confusions", "reliability", "unknown tokens", "in random order"):
+        assert part in shown.stdout
+    kept = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "mine" / "config.json").write_text(json.dumps({**kept, "calibration": {"temperature": 9.0}}))
+    anew = txcls("calibrate", "mine", cwd=tmp_path)
+    assert anew.returncode == 0 and f"temperature {kept['calibration']['temperature']:.4f}" in anew.stderr
+    assert json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8")) == kept
+    record = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
+    assert "test" not in record and record["validation"] == written["validation"]
+
+
+def test_states_along_the_training_are_kept_on_request(tmp_path: Path, run: Callable[..., Ran]) -> None:
+    ran = run("train", "sample", "--out", "mine", "--snapshots", "4", *QUICK)
+    assert ran.code == 0, ran.err
+    made = load_checkpoint(tmp_path / "mine")
+    assert made.snapshots is not None and len(made.snapshots) == 4 and made.config.train.snapshots == 4
+    assert made.snapshots.rows[-1].step == made.metrics["training"]["steps"]
+    for wrong, problem in (
+        ("1", "wanted 0, or 2"),
+        ("-1", "greater than or equal to 0"),
+        ("201", "less than or equal"),
+    ):
+        refused = run("train", "sample", "--out", "other", "--snapshots", wrong, *QUICK)
+        assert refused.code == 2 and problem in refused.err, refused.err
+    refused = run("pretrain", "encoder", "--out", "other", "--set", "train.snapshots=4")
+    assert refused.code == 2 and "only classifiers keep them, and objective is masked" in refused.err
+
+
+@pytest.mark.slow
+def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
+    """SIGKILL in the middle, then --resume: the result is that of a run that was left alone."""
+    arguments = ["train", "sample", *QUICK, "--set", "train.epochs=12", "--set", "train.save_every_seconds=0.0"]
+    arguments += ["--snapshots", "5"]
+    whole = txcls(*arguments, "--out", "whole", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "TXCLS_CACHE": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "txcls", *arguments, "--out", "cut"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    state = tmp_path / "cut.training" / "state.pt"
+    deadline = time.monotonic() + 100
+    while not state.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it was to be killed before its end"
+    resumed = txcls(*arguments, "--out", "cut", "--resume", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    for file in ("model.safetensors", "snapshots.safetensors"):
+        weights = [(tmp_path / name / file).read_bytes() for name in ("whole", "cut")]
+        assert weights[0] == weights[1], file
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "TXCLS_CACHE": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "txcls", "train", "sample", "--out", "mine", *QUICK, "--set", "train.epochs=5000"]
+    process = subprocess.Popen(
+        [*command, "--set", "train.patience=0", "--set", "train.save_every_seconds=0.0"],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    state = tmp_path / "mine.training" / "state.pt"
+    deadline = time.monotonic() + 100
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 2 and "error: stopped in epoch" in error and "--resume" in error
+    assert "Traceback" not in error and state.exists()
+
+
+def test_ranked_classes_for_people(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    ran = run("predict", "tiny", "the zyzzyva raised rates " + "again " * 30, "--top-k", "2")
+    assert (
+        ran.code == 0
+        and "other" in ran.out
+        and "unknown words: zyzzyva" in ran.out
+        and "the rest was not read" in ran.out
+    )
+
+
+@pytest.mark.parametrize("text", ["<script>[bold]alert[/bold]</script>", "nul\0", "\udcff lone", "שלום", "[/]"])
+def test_strange_texts_are_printed_as_text(run, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    assert run("predict", "tiny", text).code == 0
+    [answer] = run("predict", "tiny", text, "--json").objects
+    assert answer["label"]
+
+
+def test_inspect_lists_every_stage(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    stages = run("inspect", "tiny", "the bank raised rates", "--json").objects
+    shapes = {stage["name"]: stage["shape"] for stage in stages}
+    assert (
+        shapes["ids"] == [1, 4]
+        and shapes["layers.1.attn.pattern"] == [1, 2, 4, 4]
+        and shapes["probabilities"] == [1, 4]
+    )
+    table = run("inspect", "tiny", "the bank raised rates").out
+    assert all(name in table for name in shapes)
+
+
+def test_sizes_of_presets_and_checkpoints_add_up(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    *parts, whole = run("sizes", "gpt2", "--json").objects
+    assert whole == {"part": "all", "parameters": 124_439_808} == {"part": "all", "parameters": total(parts)}
+    made = make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    assert run("sizes", "tiny", "--json").objects[-1]["parameters"] == made.n_parameters
+    shown = run("sizes", "sample", "--classes", "6", "--vocabulary", "500", "--set", "model.n_layers=7").out
+    assert "500 tokens and 6 classes" in shown and "layers.*.attn.query" in shown and " 7 " in shown
+
+
+def total(parts: Sequence[dict[str, object]]) -> int:
+    return sum(int(str(part["parameters"])) for part in parts)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_a_file_is_classified_row_by_row(run, tmp_path: Path, suffix: str) -> None:  # type: ignore[no-untyped-def]
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    texts = ["the bank raised rates", 'with "quotes", commas', "line\nbreak", "the goalkeeper"]
+    frame = pd.DataFrame({"id": ["1", "2", "3", "4"], "body": texts})
+    source, target = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
+    writers = {
+        ".csv": lambda: frame.to_csv(source, index=False),
+        ".tsv": lambda: frame.to_csv(source, sep="\t", index=False),
+        ".jsonl": lambda: frame.to_json(source, orient="records", lines=True),
+        ".parquet": lambda: frame.to_parquet(source, index=False),
+    }
+    writers[suffix]()
+    ran = run("predict", "tiny", "--input", str(source), "--text-column", "body", "--output", str(target))
+    assert ran.code == 0, ran.err
+    readers = {
+        ".csv": lambda: pd.read_csv(target),
+        ".tsv": lambda: pd.read_csv(target, sep="\t"),
+        ".jsonl": lambda: pd.read_json(target, lines=True),
+        ".parquet": lambda: pd.read_parquet(target),
+    }
+    written = readers[suffix]()
+    assert list(written.columns) == ["id", "body", "predicted_label", "probability"]
+    assert written["body"].tolist() == texts
+    [single] = run("predict", "tiny", texts[0], "--json").objects
+    assert written["predicted_label"][0] == single["label"]
+
+
+def test_predict_writes_the_best_classes_of_each_row(tmp_path: Path, run: Callable[..., Ran]) -> None:
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("text\nshares fell again\nthe team won\n")
+    ran = run("predict", "tiny", "--input", str(source), "--output", str(target), "--top-k", "2")
+    assert ran.code == 0, ran.err
+    written = pd.read_csv(target)
+    assert list(written.columns) == ["text", "predicted_label", "probability", "predicted_label_2", "probability_2"]
+    [single] = run("predict", "tiny", "shares fell again", "--top-k", "2", "--json").objects
+    assert [written["predicted_label"][0], written["predicted_label_2"][0]] == [
+        one["label"] for one in single["ranked"]
+    ]
+    ran = run("predict", "tiny", "--input", str(source), "--output", str(tmp_path / "no.csv"), "--top-k", "9")
+    assert ran.code == 2 and "got top_k=9" in ran.err
+
+
+def errors() -> dict[str, tuple[Sequence[str], str]]:
+    return {
+        "no preset": (["train", "agnews"], "no preset named 'agnews'"),
+        "bad setting": (["train", "sample", "--set", "model.heads=3"], "model.heads: unknown setting"),
+        "out exists": (
+            ["train", "sample", "--out", "taken"],
+            "taken already exists; choose another folder with --out DIR",
+        ),
+        "out in a file": (["train", "sample", "--out", "file.txt/x"], "cannot write to file.txt"),
+        "no device": (["train", "sample", "--out", "x", "--device", "tpu9"], "device 'tpu9' cannot be used here"),
+        "no data": (["train", "ag_news", "--out", "x"], "data fetch ag_news"),
+        "data missing": (["train", "ag_news", "--out", "x", "--data", "nowhere"], "nowhere"),
+        "nothing to resume": (["train", "sample", "--out", "x", "--resume"], "nothing to resume"),
+        "no checkpoint": (["predict", "nothing", "text"], "no checkpoint folder 'nothing'"),
+        "empty text": (["predict", "tiny", "  "], "the input contains no word to classify"),
+        "text and input": (["predict", "tiny", "text", "--input", "file.txt"], "got both TEXT and --input"),
+        "output alone": (["predict", "tiny", "text", "--output", "x.csv"], "got --output without --input"),
+        "input missing": (["predict", "tiny", "--input", "no.csv", "--output", "x.csv"], "no.csv"),
+        "input strange": (["predict", "tiny", "--input", "file.txt", "--output", "x.csv"], "file.txt"),
+        "empty inspect": (["inspect", "tiny", ""], "no word in this text"),
+        "bad split": (
+            ["evaluate", "tiny", "--split", "train"],
+            "got split 'train'; wanted one of validation, test, new",
+        ),
+        "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
+        "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
+        "train a language model": (["train", "lm", "--out", "x"], "use `pretrain lm`"),
+        "init from a classifier": (["train", "sample", "--out", "x", "--init", "tiny"], "it is a classifier"),
+        "generate with a classifier": (["generate", "tiny", "text"], "its objective is classify, wanted causal"),
+        "top-p": (["generate", "tiny", "text", "--top-p", "0"], "wanted causal"),
+        "import nothing": (["import", "no-such-folder/at/all"], "cannot get config.json of 'no-such-folder/at/all'"),
+        "unknown set": (["data", "fetch", "reuters"], "reuters"),
+        "unknown table": (["data", "show", "reuters"], "reuters"),
+        "sizes of nothing": (["sizes", "gtp2"], "no preset named 'gtp2' (there are ag_news,"),
+        "sizes of a checkpoint": (["sizes", "tiny", "--classes", "3"], "tiny is not a preset"),
+        "unknown option": (["predict", "tiny", "text", "--colour"], "--colour"),
+        "top-k": (["predict", "tiny", "text", "--top-k", "0"], "--top-k"),
+        "missing argument": (["predict"], "CHECKPOINT"),
+        "unknown command": (["fly"], "fly"),
+    }
+
+
+@pytest.mark.parametrize("arguments, message", errors().values(), ids=errors().keys())
+def test_errors_are_one_line_that_says_what_to_do(  # type: ignore[no-untyped-def]
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], message: str
+) -> None:
+    monkeypatch.delenv("TXCLS_DATA", raising=False)
+    make_checkpoint(tmp_path / "checkpoints" / "tiny")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "file.txt").write_text("x")
+    ran = run(*arguments)
+    assert ran.code == 2 and ran.out == ""
+    [line] = [line for line in ran.err.splitlines() if line.startswith("error: ")]
+    assert message in line and "Traceback" not in ran.err
+
+
+def test_data_sets_are_listed_and_shown(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    names = {row["name"] for row in run("data", "list", "--json").objects}
+    assert {"sample", "ag_news"} <= names
+    assert "ag_news" in run("data", "list").out
+    rows = run("data", "show", "sample", "--json").objects
+    assert {row["split"] for row in rows} == {"train", "test"} and all(len(row["classes"]) == 6 for row in rows)
+    (tmp_path / "mine.csv").write_text("text,label\nhello there,a\ngood bye,b\nhello you,a\n", encoding="utf-8")
+    shown = run("data", "show", "mine.csv")
+    assert shown.code == 0 and "hello there" in shown.out
+
+
+def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    small = [
+        "--set",
+        "model.d_model=16",
+        "--set",
+        "model.n_heads=2",
+        "--set",
+        "model.n_layers=1",
+        "--set",
+        "train.epochs=1",
+    ]
+    small += [
+        "--set",
+        "data.dataset=sample",
+        "--set",
+        "text.max_vocabulary=400",
+        "--set",
+        "text.cleaning=['lowercase']",
+    ]
+    made = run("pretrain", "lm", "--out", "lm", *small)
+    assert made.code == 0 and "validation perplexity" in made.err, made.err
+    [first], [again] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
+    assert first == again and len(first["probabilities"]) == 6
+    printed = run("generate", "lm", "the train", "--tokens", "6").out
+    assert printed == f"the train{first['continuation']}\n", "sub-words are joined as they are spelled"
+    for text in ("", "\0", "שלום", "word " * 500):
+        assert run("generate", "lm", text, "--tokens", "2").code in (0, 2)
+    masked = run("pretrain", "encoder", "--out", "masked", *small, "--set", "data.sources=[]")
+    assert masked.code == 0, masked.err
+    started = run("train", "ag_news", "--out", "c", "--init", "masked", *small)
+    assert started.code == 0, started.err
+    assert run("predict", "c", "the train", "--json").objects[0]["label"]
+
+
+def test_a_table_of_ones_own_is_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    lines = [
+        f"{'good fine nice' if n % 2 else 'bad awful poor'} number {n},{'up' if n % 2 else 'down'}" for n in range(60)
+    ]
+    (tmp_path / "mine.csv").write_text("text,label\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    ran = run("train", "sample", "--set", "data.dataset=table", "--data", "mine.csv", "--out", "mine", *QUICK)
+    assert ran.code == 0, ran.err
+    assert run("predict", "mine", "good nice", "--json").objects[0]["label"] in ("up", "down")
+
+
+def test_a_linear_model_is_compared_on_the_test_rows_and_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    subjects = ("cooking", "health", "money", "sport", "technology", "travel")
+    made = make_checkpoint(tmp_path / "tiny", classes=subjects)
+    dataset = open_dataset(made.config.data)
+    train, test = dataset.load("train"), dataset.load("test")
+    assert train.classes == test.classes == subjects
+    peer = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC(random_state=0))
+    right = peer.fit(train.texts, train.labels).predict(test.texts) == np.array(test.labels)
+    ran = run("evaluate", "tiny", "--linear", "--write", "--json")
+    assert ran.code == 0, ran.err
+    [found] = ran.objects
+    compared = found["comparison"]
+    assert isinstance(compared, dict) and compared["n_training"] == len(train.texts)
+    assert compared["linear"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-6)
+    [plain] = run("evaluate", "tiny", "--json").objects
+    assert compared["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
+    assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == compared
+    card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+    assert f"| TF-IDF of words and pairs + linear SVM | {100 * right.mean():.1f} % (" in card
+    assert "The test rows were read by `evaluate` alone" in card
+    assert f"{100 * right.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
+    assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
+    again = run("evaluate", "tiny", "--write")
+    assert again.code == 0, "figures of a data set's test rows may be measured again"
+
+
+def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    subjects = ("cooking", "health", "money", "sport", "technology", "travel")
+    make_checkpoint(tmp_path / "tiny", classes=subjects)
+    ran = run("evaluate", "tiny", "--heads", "--explanations", "3", "--write", "--json")
+    assert ran.code == 0, ran.err
+    heads, explanations = ran.objects
+    [plain] = run("evaluate", "tiny", "--json").objects
+    assert heads["heads"]["accuracy"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[index]
+    kept = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
+    assert kept["heads"] == heads["heads"] and kept["explanations"] == explanations["explanations"]
+    assert kept["atlas"] == heads["atlas"] and len(kept["atlas"]["heads"]) == 4
+    assert kept["explanations"]["n"] == 3 and len(kept["means"]["taps"]["layers.1.attn.z"]) == 2
+    card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+    assert f"| layer 2, head 1 | {kept['heads']['zero']['heads'][1][0]:.2%} |" in card
+    shown = run("evaluate", "tiny", "--heads").out
+    assert "layer 2, head 1" in shown
+    for head in kept["atlas"]["heads"]:
+        assert head["story"]["clauses"][0]["query"] in shown and head["story"]["verdict"] in shown
+    assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
+
+
+def test_help_is_shown_without_arguments_and_on_request(run) -> None:  # type: ignore[no-untyped-def]
+    for arguments in (["--help"], ["train", "--help"], ["data", "--help"]):
+        assert "Usage" in run(*arguments).out
+
+
+def test_labels_and_names_cannot_command_the_terminal(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "t.csv").write_text("text,label\n\x1b]0;x\x07 hi,\x1b[31ma\n\u202eyou,b\x9b2J\n", encoding="utf-8")
+    shown, as_json = run("data", "show", "t.csv"), run("data", "show", "t.csv", "--json")
+    for ran in (shown, as_json, run("data", "show", "no\x1b[2J\u202e.csv"), run("predict", "no\x1b[2J", "hi")):
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*ran.out, *ran.err}
+    assert "\\x1b[31ma" in shown.out and set(as_json.objects[0]["classes"]) == {"\x1b[31ma", "b\x9b2J"}
+    long = run("data", "show", "x" * 100_000 + ".csv")
+    assert long.code == 2 and len(long.err) < 2500
+
+
+def started(*arguments: str, folder: Path, imports: str = "txcls.cli") -> "subprocess.Popen[str]":
+    """The command in a process of its own, which has imported this module and heeds Ctrl-C."""
+    # A shell that starts the tests in the background has them, and what they start, ignore Ctrl-C.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += f"from txcls import cli; import {imports}; print('ready', flush=True); cli.main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    return process
+
+
+def said_on_ctrl_c(process: "subprocess.Popen[str]") -> str:
+    """The last line that the command prints when Ctrl-C ends it."""
+    process.send_signal(signal.SIGINT)
+    _, problem = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in problem
+    return problem.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_data_are_read_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
+    process = started(
+        "train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made", folder=tmp_path
+    )
+    descriptors = Path(f"/proc/{process.pid}/fd")
+    while not any(one.is_symlink() and one.readlink() == table for one in descriptors.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    assert said_on_ctrl_c(process) == cli.STOPPED

@@ -1,0 +1,203 @@
+"""`txcls train FILE` and `txcls evaluate --data FILE`: from a person's own table to an answer, without a setting."""
+
+import json
+import time
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from tests.conftest import make_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.training import speed
+from txcls.training.run_folder import state_file
+
+from .test_cli import Ran, run, said_on_ctrl_c, started, txcls  # noqa: F401  # run is a fixture
+
+UP, DOWN = ["good", "fine", "nice", "lovely"], ["bad", "awful", "poor", "dreadful"]
+MESSAGES = [
+    (
+        f"{(UP if n % 2 else DOWN)[n % 4]} and {(UP if n % 2 else DOWN)[n % 3]} message number {n}",
+        "up" if n % 2 else "down",
+    )
+    for n in range(120)
+]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "SECONDS", 0.05)
+
+
+def spam_like(path: Path) -> Path:
+    """The usual form of spam.csv: unnamed columns, not UTF-8, a row without text."""
+    lines = ["v1,v2,,,", *(f'{label},"{text}, café",,,' for text, label in MESSAGES), "up,,,,"]
+    path.write_bytes("\r\n".join(lines).encode("latin-1"))
+    return path
+
+
+def printed(ran: Ran) -> str:
+    assert ran.code == 0, ran.err
+    return " ".join((ran.err + ran.out).split())
+
+
+def test_a_messy_table_becomes_a_classifier_and_everything_guessed_is_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spam_like(tmp_path / "spam.csv")
+    said = printed(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
+    for part in (
+        "not UTF-8",
+        "3 columns without a name were dropped",
+        "Texts: column 'v2', by its contents",
+        "Labels: column 'v1', by its contents: 2 different values: up, down",
+        "1 row without a text was left out (line 122)",
+        "held out by chance",
+        "starts from the pre-trained 'encoder'",
+        "as measured (tokens per second",
+        "majority guess",
+        "linear SVM",
+        "this Transformer",
+        "95 % interval",
+        "saved made/mine",
+        "TXCLS_CHECKPOINTS=made streamlit run streamlit_app.py",
+    ):
+        assert part in said, part
+    made = load_checkpoint(tmp_path / "made" / "mine")
+    assert made.config.title == "spam.csv" and made.classes == ("down", "up") and made.config.data.dataset == "table"
+    card = (tmp_path / "made" / "mine" / "README.md").read_text("utf-8")
+    assert "python -m txcls train spam.csv --minutes 0.1 --out made/mine" in card and "# mine: spam.csv" in card
+    assert "everyday messages" not in card
+    assert run("predict", "made/mine", "a lovely message", "--json").objects[0]["label"] in ("up", "down")
+
+
+def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    book = openpyxl.Workbook()
+    book.active.append(["when", "said", "mood", "extra"])
+    for n, (text, label) in enumerate(MESSAGES):
+        book.active.append([n, text, label, label])
+    book.save(tmp_path / "my words.xlsx")
+    (tmp_path / "more.tsv").write_text("text\tclass\n" + "".join(f"{text}\t{label}\n" for text, label in MESSAGES[:20]))
+    arguments = [
+        "--text-column",
+        "said",
+        "--label-column",
+        "mood",
+        "--test",
+        "more.tsv",
+        "--minutes",
+        "0.05",
+        "--seed",
+        "3",
+    ]
+    said = printed(run("train", "my words.xlsx", *arguments, "--out", "mine"))
+    assert "Texts: column 'said', named by you." in said and "20 test rows repeat the text of a training row" in said
+    assert "more.tsv: Texts: column 'text', by its name." in said
+    made = load_checkpoint(tmp_path / "mine")
+    assert made.metrics["comparison"]["n"] == 20 and made.config.train.seed == 3
+
+
+def test_a_folder_or_a_saved_state_is_replaced_on_request_alone(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spam_like(tmp_path / "a.csv")
+    state = state_file(tmp_path / "new")
+    state.parent.mkdir()
+    state.write_bytes(b"ten minutes of work")
+    refused = run("train", "a.csv", "--out", "new")
+    assert refused.code == 2 and "continue it with --resume, discard it with --overwrite" in refused.err
+    assert "rows" not in refused.err, "it is refused before anything is read"
+    make_checkpoint(tmp_path / "mine")
+    refused = run("train", "a.csv", "--out", "mine")
+    assert refused.code == 2 and "already exists" in refused.err
+    assert state.read_bytes() == b"ten minutes of work"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["train", "none.csv"], "none.csv: no such file"),
+        (["train", "a.csv", "--set", "train.epochs=3"], "--set: not with a file of your own"),
+        (["train", "a.csv", "--data", "b.csv"], "--data: not with a file of your own"),
+        (["train", "sample", "--minutes", "3"], "--minutes: only with a file of your own"),
+        (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with a file"),
+        (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
+        (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the texts; there are 'v1', 'v2'"),
+        (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
+        (["train", "old.xls"], "save it as .xlsx or as CSV"),
+        (["train", "a.csv", "--minutes", "-1"], "got a budget of -1 minutes"),
+        (["train", "a.csv", "--resume", "--out", "x"], "nothing to resume"),
+        (["evaluate", "tiny", "--data", "a.csv"], "none of its labels ('down', 'up') is a class of tiny"),
+    ],
+)
+def test_stumbles_are_answered_with_what_to_do(run, tmp_path: Path, arguments: list[str], message: str) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spam_like(tmp_path / "a.csv")
+    (tmp_path / "old.xls").write_bytes(b"x")
+    make_checkpoint(tmp_path / "tiny", classes=("yes", "no"))
+    ran = run(*arguments)
+    assert ran.code == 2 and message in " ".join(ran.err.split()), ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) in (
+        ["a.csv", "old.xls", "tiny"],
+        ["a.csv", "cache", "old.xls", "tiny"],
+    )
+
+
+def test_a_preset_on_ones_own_file_is_titled_after_the_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    (tmp_path / "my.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in MESSAGES))
+    quick = ["--set", "train.epochs=1", "--set", "model.n_layers=1"]
+    ran = run("train", "sample", "--set", "data.dataset=table", "--data", "my.csv", "--out", "mine", *quick)
+    assert ran.code == 0, ran.err
+    assert load_checkpoint(tmp_path / "mine").config.title == "my.csv"
+
+
+def test_any_file_is_evaluated_whole_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    classes = tuple(f"class {n}" for n in range(77))
+    make_checkpoint(tmp_path / "many", classes=classes)
+    lines = [f"the bank raised rates {n},Class {n % 77}" for n in range(154)] + ["some words,other"]
+    (tmp_path / "rows.csv").write_text("words,kind\n" + "\n".join(lines) + "\n")
+    ran = run("evaluate", "many", "--data", "rows.csv")
+    said = printed(ran)
+    assert "Texts: column 'words', by its contents" in said
+    assert "1 rows have labels that many does not know ('other'); they are left out." in said
+    assert ran.out.splitlines()[0] == "many: 154 rows of rows.csv" and ran.out.splitlines()[1].startswith("accuracy ")
+    assert "the 10 classes with the lowest F1, of 77" in said and ran.out.count("│ class ") < 40
+    [figures] = run("evaluate", "many", "--data", "rows.csv", "--json").objects
+    assert figures["n"] == 154 and len(figures["per_class"]) == 77 and figures["split"] == "rows.csv"  # type: ignore[arg-type]
+
+
+def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spam_like(tmp_path / "a.csv")
+    assert run("train", "a.csv", "--minutes", "0.05", "--out", "mine").code == 0
+    before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
+    said = printed(run("evaluate", "mine", "--data", "a.csv"))
+    assert "a.csv is what mine was trained on: it has learned from most of these rows" in said
+    refused = run("evaluate", "mine", "--data", "a.csv", "--write")
+    assert refused.code == 2 and "held out from training" in refused.err
+    for arguments in (["evaluate", "mine", "--data", "a.csv", "--split", "validation"], ["calibrate", "mine"]):
+        refused = run(*arguments)
+        assert refused.code == 2 and "which rows validated it is not recorded" in refused.err
+    assert json.loads((tmp_path / "mine" / "metrics.json").read_text()) == before
+
+
+def test_a_messy_table_is_shown_as_it_would_be_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+    spam_like(tmp_path / "spam.csv")
+    said = printed(run("data", "show", "spam.csv"))
+    assert "3 columns without a name were dropped" in said and "Labels: column 'v1'" in said and "│ down" in said
+    refused = run("data", "show", "spam.csv", "--text-column", "nope")
+    assert refused.code == 2
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_ones_own_file_is_read_says_so_in_a_sentence(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("text,label\n" + "some words,a\nother words,b\n" * 1_000_000, encoding="utf-8")
+    process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.tables.own_rows")
+    time.sleep(1.0)  # it reads for many seconds
+    assert said_on_ctrl_c(process) == "stopped by Ctrl-C while reading; nothing was written"
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.slow
+def test_the_command_works_in_a_folder_without_anything(tmp_path: Path) -> None:
+    spam_like(tmp_path / "mine.csv")
+    ran = txcls("train", "mine.csv", "--minutes", "0.2", "--out", "checkpoints/mine", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "this Transformer" in ran.stdout and "saved checkpoints/mine" in ran.stdout
+    again = txcls("evaluate", "mine", "--data", "mine.csv", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["n"] == 120

@@ -1,0 +1,147 @@
+"""Generated match reports: right labels, twins, roles, and combinations that training never shows."""
+
+import re
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from txcls.config import DataConfig, load_preset
+from txcls.data.datasets import open_dataset
+from txcls.data.generated.who_won import (
+    HELD_OUT,
+    MAINS,
+    PLACES,
+    RELATIVES,
+    TEAMS,
+    TIMES,
+    Form,
+    Report,
+    open_who_won,
+    report,
+    reports,
+    reports_of,
+    split_of,
+    twin,
+)
+from txcls.data.splits import training_and_validation
+from txcls.errors import DataError
+
+SOME = list(islice(reports(3000, seed=5), 6000))
+TEAM = f"({'|'.join(TEAMS)})"
+CLAUSE = re.compile(rf", (?:who (?:were \w+ by|\w+ to|\w+) {TEAM}|whom {TEAM} \w+) (?:{'|'.join(TIMES)})(?:,|(?=\.))")
+OPENING = re.compile(r"^(Yesterday|On Saturday|In the rain|After extra time), ")
+READINGS = (  # a main clause without its relative clauses, and which of its two teams won
+    (rf"It was {TEAM} who (?:\w+ly )?\w+ to {TEAM}", 1),
+    (rf"It was {TEAM} who (?:\w+ly )?\w+ {TEAM}", 0),
+    (rf"It was {TEAM} that {TEAM} (?:\w+ly )?\w+", 1),
+    (rf"Not {TEAM} but {TEAM} won the match", 1),
+    (rf"Not {TEAM} but {TEAM} lost the match", 0),
+    (rf"{TEAM} were (?:\w+ly )?\w+ by {TEAM}", 1),
+    (rf"{TEAM} (?:\w+ly )?\w+ to {TEAM}", 1),
+    (rf"{TEAM} (?:\w+ly )?\w+ {TEAM}", 0),
+)
+
+
+def as_read(text: str) -> str:
+    """The winner by reading the sentence with regular expressions, which know nothing of how it was made."""
+    main = OPENING.sub("", CLAUSE.sub("", text))
+    main = main[0].upper() + main[1:]
+    for pattern, winner in READINGS:
+        if found := re.match(pattern, main):
+            return found.groups()[winner]
+    raise AssertionError(text)
+
+
+def test_the_label_is_what_the_sentence_says() -> None:
+    wrong = [one.text for one in SOME if as_read(one.text) != one.winner]
+    assert not wrong
+
+
+def test_twins_hold_the_same_words_under_different_labels() -> None:
+    for one, other in zip(SOME[::2], SOME[1::2], strict=True):
+        words, of_twin = (Counter(re.findall(r"\w+|[.,]", text.lower())) for text in (one.text, other.text))
+        assert words == of_twin
+        assert (one.winner, one.loser) == (other.loser, other.winner)
+        assert twin(one) == other and twin(other) == one
+        assert split_of(one) == split_of(other)
+
+
+def test_every_role_is_said_of_the_right_words() -> None:
+    for one in SOME:
+        by_role: dict[str, list[str]] = {}
+        for span in one.spans:
+            by_role.setdefault(span.role, []).append(one.text[span.start : span.end])
+        assert by_role["winner"] == [one.winner] and by_role["loser"] == [one.loser]
+        assert len(by_role["verb"]) == 1
+        assert len(by_role.get("other team", [])) == len(by_role.get("other verb", [])) == len(one.form.relatives)
+        assert {word.lower() for word in by_role.get("marker", [])} <= {"were", "by", "to", "that", "not", "but"}
+        starts = [span.start for span in one.spans]
+        assert starts == sorted(starts)
+
+
+def test_the_same_seed_gives_the_same_reports_without_a_repetition() -> None:
+    assert SOME[:40] == list(islice(reports(3000, seed=5), 40))
+    assert SOME[:40] != list(islice(reports(3000, seed=6), 40))
+    assert len({one.text for one in SOME}) == len(SOME)
+
+
+def test_training_shows_every_construction_but_not_the_combinations_held_out() -> None:
+    def combinations(split: str) -> set[tuple[str, str, str]]:
+        return {(one.form.main, place, kind) for one in reports_of(split) for place, kind, *_ in one.form.relatives}  # type: ignore[arg-type]
+
+    every = {(main, place, kind) for main in MAINS for place in PLACES for kind in RELATIVES}
+    for split in ("train", "validation", "test"):
+        assert combinations(split) == every - HELD_OUT
+    assert combinations("new") >= HELD_OUT
+    for one in reports_of("new"):
+        assert any((one.form.main, place, kind) in HELD_OUT for place, kind, *_ in one.form.relatives)
+    for n, parts in enumerate((MAINS, PLACES, RELATIVES)):
+        assert {combination[n] for combination in HELD_OUT} == set(parts), "every part occurs in something new"
+
+
+def test_no_text_stands_in_two_splits() -> None:
+    texts = [{one.text for one in reports_of(split)} for split in ("train", "validation", "test", "new")]
+    assert len(set().union(*texts)) == sum(map(len, texts))
+    assert min(map(len, texts)) > 3000
+
+
+def test_teams_are_as_frequent_as_each_other_in_both_parts() -> None:
+    found = reports_of("train")
+    for count in (Counter(one.winner for one in found), Counter(one.loser for one in found)):
+        assert set(count) == set(TEAMS)
+        assert max(count.values()) < 1.1 * min(count.values())
+
+
+def test_it_opens_like_any_data_set() -> None:
+    config = load_preset("who_won").data
+    dataset = open_dataset(config)
+    train, validation = training_and_validation(dataset, config)
+    assert train.classes == TEAMS and len(train) == len(reports_of("train")) and len(validation) > 3000
+    assert dataset.load("new").texts[0] == reports_of("new")[0].text
+    with pytest.raises(DataError, match="generated"):
+        open_who_won(DataConfig(dataset="who_won"), Path("somewhere"))
+
+
+@pytest.mark.parametrize(
+    "teams, wanted",
+    [
+        (("Rovers", "Rovers", "City"), "different teams"),
+        (("Rovers", "Real", "City"), "different teams"),
+        (("Rovers", "City"), "more teams"),
+    ],
+)
+def test_teams_that_do_not_fit_are_refused(teams: tuple[str, ...], wanted: str) -> None:
+    form = Form("active", "beat", (("first", "lost to", "lost", "last week", 0),))
+    winner, loser, *others = teams
+    with pytest.raises(ValueError, match=wanted):
+        report(form, winner=winner, loser=loser, others=others)
+
+
+def test_a_sentence_of_ones_own() -> None:
+    form = Form("active", "beat", (("first", "lost to", "lost", "last week", 0),), ending="yesterday")
+    made = report(form, winner="Rovers", loser="City", others=["United"])
+    assert made.text == "Rovers, who lost to United last week, beat City yesterday."
+    assert isinstance(made, Report) and made.winner == "Rovers"
+    assert twin(made).text == "City, who lost to United last week, beat Rovers yesterday."

@@ -1,0 +1,150 @@
+import gzip
+import json
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from txcls.config import DataConfig
+from txcls.data.datasets import open_dataset
+from txcls.data.published.huffpost import CLASSES, FILE, read_items
+from txcls.data.types import Dataset
+from txcls.errors import DataError
+
+CONFIG = DataConfig(dataset="huffpost")
+
+
+def row(headline: str, description: str = "", category: str = "SPORTS", day: str = "2022-09-23") -> dict[str, str]:
+    """A line as it is published."""
+    return {
+        "link": "",
+        "headline": headline,
+        "category": category,
+        "short_description": description,
+        "authors": "",
+        "date": day,
+    }
+
+
+def write(folder: Path, *rows: Mapping[str, object]) -> Path:
+    (folder / FILE).write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    return folder / FILE
+
+
+def test_text_is_headline_and_description_stripped(tmp_path: Path) -> None:
+    items = read_items(write(tmp_path, row("Cup Final ", " Two goals"), row("Only This"), row("", "Nor a headline ")))
+    assert [item.text for item in items] == ["Cup Final   Two goals", "Only This", "Nor a headline"]
+
+
+def test_rows_without_text_and_repeats_are_dropped(tmp_path: Path) -> None:
+    path = write(tmp_path, row("a", "b"), row(" ", ""), row("a b"), row("a", "b", "TECH"), row("c"))
+    assert [(item.text, CLASSES[item.label]) for item in read_items(path)] == [("a b", "SPORTS"), ("c", "SPORTS")]
+
+
+def test_test_rows_are_a_tenth_picked_by_checksum(tmp_path: Path) -> None:
+    rows = [row(f"news {i}", "é") for i in range(500)]
+    dataset = open_dataset(CONFIG, path=write(tmp_path, *rows))
+    test = [f"news {i} é" for i in range(500) if zlib.crc32(f"news {i} é".encode()) % 10 == 9]
+    assert dataset.load("test").texts == test and len(test) > 20
+    assert Counter(dataset.load("train").texts) == Counter(f"news {i} é" for i in range(500)) - Counter(test)
+    assert (dataset.classes, dataset.splits, dataset.source) == (CLASSES, ("train", "test"), FILE)
+
+
+def test_joiner_changes_the_text_and_not_the_split(tmp_path: Path) -> None:
+    path = write(tmp_path, *(row(f"news {i}", "more" if i % 2 else " ") for i in range(100)))
+    plain = open_dataset(CONFIG, path=path)
+    dashed = open_dataset(CONFIG.model_copy(update={"joiner": " - "}), path=path)
+    assert dashed.load("test").texts != plain.load("test").texts
+    for split in plain.splits:
+        assert [text.replace(" - ", " ") for text in dashed.load(split).texts] == plain.load(split).texts
+    assert not any(text.endswith("-") for text in dashed.load("train").texts)
+
+
+def by_date(path: Path, **settings: object) -> Dataset:
+    return open_dataset(DataConfig.model_validate({"dataset": "huffpost", "split": "date", **settings}), path=path)
+
+
+def test_split_by_date_tests_on_the_newest_days_and_validates_on_those_before(tmp_path: Path) -> None:
+    days = [f"20{year:02}-01-0{day}" for year in range(10, 23) for day in (2, 1, 2)]
+    dataset = by_date(write(tmp_path, *(row(f"{day} {i}", day=day) for i, day in enumerate(days))))
+    parts = [{text.split()[0] for text in dataset.load(split).texts} for split in dataset.splits]
+    train, validation, test = parts
+    assert dataset.splits == ("train", "validation", "test") and dataset.has_validation
+    assert max(train) < min(validation) <= max(validation) < min(test)
+    assert test == {
+        "2021-01-02",
+        "2022-01-01",
+        "2022-01-02",
+    }  # a tenth is four rows, but those of one day stay together
+    assert sum(len(dataset.load(split)) for split in dataset.splits) == len(days)
+    assert len(by_date(tmp_path, validation_fraction=0.5).load("validation")) > len(dataset.load("validation"))
+
+
+def test_too_few_days_for_a_split_by_date_is_an_error(tmp_path: Path) -> None:
+    for days in (["2022-01-01"] * 9, ["2022-01-01", "2022-01-02"]):
+        dataset = by_date(write(tmp_path, *(row(str(i), day=day) for i, day in enumerate(days))))
+        with pytest.raises(DataError, match=r"too few days .* use the standard split"):
+            dataset.load("train")
+
+
+@pytest.mark.parametrize("name", [FILE, f"{FILE}.gz"])
+def test_folder_and_file_are_read_with_and_without_gzip(tmp_path: Path, name: str) -> None:
+    raw = write(tmp_path, row("a")).read_bytes()
+    (tmp_path / FILE).unlink()
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+    for path in (tmp_path, tmp_path / name):
+        assert len(open_dataset(CONFIG, path=path).load("train")) == 1
+
+
+def test_missing_file_says_where_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"wanted News_Category_Dataset_v3\.json.*kaggle.*--data PATH"):
+        open_dataset(CONFIG, path=tmp_path)
+    with pytest.raises(DataError, match="no such file or folder"):
+        open_dataset(CONFIG, path=tmp_path / "nowhere.json")
+
+
+GOOD = json.dumps(row("a")).encode()
+
+
+@pytest.mark.parametrize(
+    "raw, problem",
+    [
+        (GOOD + b'\n{"headline": "b", \n', "line 2: not JSON .*one object per line"),
+        (GOOD + b"\n\n" + b"[" * 100_000 + b"\n", "line 3: not JSON"),
+        (b"[1, 2]\n", "line 1: wanted an object"),
+        (GOOD + b"\n" + json.dumps({"title": "b", "category": "TECH"}).encode(), "line 2: wanted headline.*got title"),
+        (GOOD.replace(b'"a"', b"null"), "line 1: wanted headline"),
+        (GOOD.replace(b'"a"', b"12"), "line 1: wanted headline"),
+        (b"{}", "got an empty object"),
+        (GOOD.replace(b"SPORTS", b"GOSSIP"), "line 1: category 'GOSSIP' is none of the 42"),
+        (GOOD.replace(b"SPORTS", b""), "line 1: category '' is none"),
+        (GOOD.replace(b"2022-09-23", b"23 Sept"), "line 1: date '23 Sept', wanted"),
+        (GOOD + b'\n{"headline": "caf\xe9"}', "line 2: byte 0xe9 is not utf-8"),
+        (b"", "no rows"),
+        (b"\n \n", "no rows"),
+        (json.dumps(row(" ")).encode(), "no rows"),
+        (gzip.compress(GOOD, mtime=0)[:-6], "cannot read it"),
+    ],
+)
+def test_damaged_file_is_refused_with_file_and_line_named(tmp_path: Path, raw: bytes, problem: str) -> None:
+    (tmp_path / FILE).write_bytes(raw)
+    with pytest.raises(DataError, match=rf"Dataset_v3\.json.*{problem}"):
+        open_dataset(CONFIG, path=tmp_path).load("train")
+
+
+def test_half_of_a_character_pair_is_no_reason_to_fail(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(GOOD.replace(b'"a"', rb'"a \ud83d"'))
+    dataset = open_dataset(CONFIG, path=tmp_path)
+    assert len(dataset.load("train")) + len(dataset.load("test")) == 1
+
+
+@pytest.mark.slow
+def test_published_rows_are_split_as_published_figures_are(published_data: Path) -> None:
+    dataset = open_dataset(CONFIG, path=published_data / "huffpost")
+    train, test = dataset.load("train"), dataset.load("test")
+    assert (len(train), len(test)) == (188_372, 20_665)
+    assert len({*train.texts, *test.texts}) == 209_037 and "" not in train.texts
+    assert set(train.labels) == set(test.labels) == set(range(42))
+    assert Counter(train.labels + test.labels).most_common(1)[0][0] == CLASSES.index("POLITICS")  # type: ignore[operator]

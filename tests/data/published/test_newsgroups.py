@@ -1,0 +1,111 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.data.tars import COMPRESS, tar, write_folder
+from txcls.config import DataConfig, PostPart
+from txcls.data.datasets import open_dataset
+from txcls.data.published.newsgroups import CLASSES, strip_post
+from txcls.errors import DataError
+
+CONFIG = DataConfig(dataset="20news")
+POST = b"""From: someone@example.org (Some One)
+Subject: Re: caf\xe9
+
+In article <1@example.org> other@example.org wrote:
+> Is it true?
+| Really?
+
+Yes, it is.
+
+--
+Some One
+"""
+QUOTES = "In article <1@example.org> other@example.org wrote:\n> Is it true?\n| Really?"
+FILES = {
+    "20news-bydate-train/sci.space/60150": b"Subject: orbit\n\nHow high?\n",
+    "20news-bydate-train/sci.space/7": POST,
+    "20news-bydate-train/alt.atheism/49960": b"Subject: x\n\nWell.",
+    "20news-bydate-test/rec.autos/1": b"Subject: brakes\n\nThey squeal.",
+}
+
+
+def test_posts_are_read_by_group_and_number_as_latin_1(tmp_path: Path) -> None:
+    dataset = open_dataset(CONFIG, path=write_folder(tmp_path, FILES))
+    train = dataset.load("train")
+    assert [CLASSES[label] for label in train.labels] == ["alt.atheism", "sci.space", "sci.space"]
+    assert train.texts[0] == "Subject: x\n\nWell." and train.texts[2].endswith("How high?") and "café" in train.texts[1]
+    assert dataset.load("test").labels == [CLASSES.index("rec.autos")] and "data.remove" in dataset.description
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_archive_and_folder_give_the_same_rows_in_the_same_order(tmp_path: Path, suffix: str) -> None:
+    folder = write_folder(tmp_path / "unpacked", FILES)
+    archive = tmp_path / f"20news-bydate{suffix}"
+    archive.write_bytes(COMPRESS[suffix](tar(FILES)))
+    rows = [open_dataset(CONFIG, path=path).load("train") for path in (folder, archive, tmp_path)]
+    assert rows[0] == rows[1] == rows[2]
+
+
+@pytest.mark.parametrize(
+    "remove, left",
+    [
+        (("headers",), QUOTES + "\n\nYes, it is.\n\n--\nSome One"),
+        (("headers", "signatures"), QUOTES + "\n\nYes, it is."),
+        (("headers", "quotes"), "Yes, it is.\n\n--\nSome One"),
+        (("quotes", "signatures", "headers"), "Yes, it is."),
+    ],
+)
+def test_parts_are_removed_on_request(tmp_path: Path, remove: tuple[PostPart, ...], left: str) -> None:
+    config = DataConfig(dataset="20news", remove=remove)
+    dataset = open_dataset(config, path=write_folder(tmp_path, FILES))
+    assert dataset.load("train").texts[1] == left
+    assert all(part in dataset.description for part in remove)
+
+
+def test_post_of_which_nothing_is_left_keeps_its_row(tmp_path: Path) -> None:
+    write_folder(tmp_path, {**FILES, "20news-bydate-train/sci.med/5": b"Subject: no body"})
+    config = DataConfig(dataset="20news", remove=("headers",))
+    rows = open_dataset(config, path=tmp_path).load("train")
+    assert rows.texts[rows.labels.index(CLASSES.index("sci.med"))] == ""
+
+
+@pytest.mark.parametrize(
+    "files, problem",
+    [
+        ({"20news-bydate-test/rec.autos/1": b"x"}, "no posts in 20news-bydate-train; wanted the folders"),
+        ({**FILES, "20news-bydate-train/sci.maths/1": b"x"}, "group 'sci.maths' is none of the 20"),
+    ],
+)
+def test_incomplete_or_other_set_is_refused(tmp_path: Path, files: dict[str, bytes], problem: str) -> None:
+    (tmp_path / "20news-bydate.tar").write_bytes(tar(files))
+    write_folder(tmp_path / "unpacked", files)
+    for path in (tmp_path, tmp_path / "unpacked"):
+        with pytest.raises(DataError, match=problem):
+            open_dataset(CONFIG, path=path).load("train")
+
+
+def test_truncated_archive_and_missing_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"wanted the folders .* or 20news-bydate\.tar\.gz"):
+        open_dataset(CONFIG, path=tmp_path)
+    (tmp_path / "20news-bydate.tar").write_bytes(tar(FILES)[:2_000])
+    with pytest.raises(DataError, match=r"20news-bydate\.tar: cannot read it as a tar archive"):
+        open_dataset(CONFIG, path=tmp_path).load("train")
+
+
+@pytest.mark.slow
+def test_published_archive_holds_the_published_rows_and_is_stripped_as_scikit_learn_does(published_data: Path) -> None:
+    from sklearn.datasets import _twenty_newsgroups as reference
+
+    dataset = open_dataset(CONFIG, path=published_data / "20news")
+    train, test = dataset.load("train"), dataset.load("test")
+    assert (len(train), len(test), len(Counter(train.labels))) == (11_314, 7_532, 20)
+    everything: tuple[PostPart, ...] = ("headers", "signatures", "quotes")
+    for post in test.texts[::5]:
+        headless = reference.strip_newsgroup_header(post)
+        assert strip_post(post, ("headers",)) == headless.strip()
+        assert strip_post(post, ("signatures",)) == reference.strip_newsgroup_footer(post).strip()
+        assert strip_post(post, ("quotes",)) == reference.strip_newsgroup_quoting(post).strip()
+        bare = reference.strip_newsgroup_quoting(reference.strip_newsgroup_footer(headless))
+        assert strip_post(post, everything) == bare.strip()

@@ -1,0 +1,123 @@
+"""Wrong labels are found where they were planted; probabilities come from models that have not seen the label."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import TEXTS, make_language_model
+from txcls.data.types import LabelledTexts
+from txcls.errors import DataError
+from txcls.evaluation.report import corrected_csv, held_out_probabilities, out_of_fold_probabilities, suspect_rows
+from txcls.evaluation.report.labels import encoder_vectors, together
+from txcls.evaluation.scoring import as_plain_text
+
+SUBJECTS = {
+    "kitchen": "oven dough flour butter recipe pan simmer",
+    "garden": "soil seeds tulip rake lawn compost hedge",
+    "bicycle": "pedal chain brake saddle tyre gears spoke",
+    "library": "shelf novel borrow author chapter loan reader",
+}
+
+
+def made_rows(n: int, seed: int = 0) -> LabelledTexts:
+    """Texts of five words of their class and three of any."""
+    random = np.random.default_rng(seed)
+    words = [one.split() for one in SUBJECTS.values()]
+    everything = [word for one in words for word in one]
+    labels = random.integers(0, 4, n)
+    texts = [" ".join([*random.choice(words[label], 4), *random.choice(everything, 3)]) for label in labels]
+    return LabelledTexts(texts, labels.tolist(), tuple(SUBJECTS))
+
+
+def planted(rows: LabelledTexts, share: float, seed: int = 1) -> tuple[LabelledTexts, set[int]]:
+    """The rows with a share of wrong labels, and which these are."""
+    random = np.random.default_rng(seed)
+    wrong = random.choice(len(rows), round(share * len(rows)), replace=False)
+    labels = np.array(rows.labels)
+    labels[wrong] = (labels[wrong] + random.integers(1, len(rows.classes), len(wrong))) % len(rows.classes)
+    return LabelledTexts(rows.texts, labels.tolist(), rows.classes), set(wrong.tolist())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_thirds_of_the_first_flagged_were_planted(seed: int) -> None:
+    rows, wrong = planted(made_rows(600, seed), 0.05, seed)
+    flagged = suspect_rows(rows, out_of_fold_probabilities(rows))
+    first = {one.row for one in flagged[: len(wrong)]}
+    assert len(first & wrong) >= 2 / 3 * len(wrong)
+
+
+def test_the_suggestion_is_mostly_the_label_before() -> None:
+    before = made_rows(600)
+    rows, wrong = planted(before, 0.05)
+    flagged = [one for one in suspect_rows(rows, out_of_fold_probabilities(rows)) if one.row in wrong]
+    restored = [one for one in flagged if one.suggested == before.classes[before.labels[one.row]]]
+    assert len(restored) >= 0.8 * len(flagged) > 0
+
+
+def test_no_row_is_judged_by_a_model_that_has_learned_from_it() -> None:
+    # Each text is one word of its own: nothing that other rows teach tells its label.
+    rows = LabelledTexts([f"word{n}" for n in range(100)], [n % 2 for n in range(100)], ("a", "b"))
+    own = out_of_fold_probabilities(rows)[np.arange(100), rows.labels]
+    assert own.max() < 0.6
+
+
+def test_classes_with_few_rows_do_not_stop_it() -> None:
+    rows = made_rows(100)
+    rare = LabelledTexts([*rows.texts, "ladder"], [*rows.labels, 4], (*rows.classes, "tools"))
+    found = out_of_fold_probabilities(rare)
+    assert found.shape == (101, 5) and np.allclose(found.sum(axis=1), 1)
+    assert isinstance(suspect_rows(rare, found), list)
+
+
+def test_too_few_rows_are_refused_in_words() -> None:
+    with pytest.raises(DataError, match="at least 10 rows"):
+        out_of_fold_probabilities(LabelledTexts(["a b", "c d"], [0, 1], ("x", "y")))
+    one_class = LabelledTexts(["a b"] * 20, [0] * 20, ("x", "y"))
+    with pytest.raises(DataError, match="two classes"):
+        out_of_fold_probabilities(one_class)
+    assert suspect_rows(one_class, np.full((20, 2), 0.5)) == []
+
+
+def test_certain_agreement_flags_nothing() -> None:
+    rows = made_rows(80)
+    sure = np.full((80, 4), 0.01)
+    sure[np.arange(80), rows.labels] = 0.97
+    assert suspect_rows(rows, sure) == []
+
+
+def test_two_sources_together_are_a_distribution() -> None:
+    random = np.random.default_rng(0)
+    one, other = (random.dirichlet(np.ones(4), 10) for _ in range(2))
+    labels = one.argmax(axis=1)
+    assert np.allclose(together(labels, one, other).sum(axis=1), 1)
+    assert np.array_equal(together(labels, one), one)
+
+
+def test_a_source_that_knows_nothing_has_no_say() -> None:
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, 300)
+    good = np.full((300, 3), 0.1)
+    good[np.arange(300), np.where(random.random(300) < 0.8, labels, (labels + 1) % 3)] = 0.8
+    made = together(labels, good, random.dirichlet(np.ones(3), 300))
+    assert (made.argmax(axis=1) == good.argmax(axis=1)).mean() > 0.98
+
+
+def test_a_pre_trained_encoder_adds_its_vectors(tmp_path: Path) -> None:
+    model = make_language_model(tmp_path / "lm", objective="masked")
+    vectors = encoder_vectors(TEXTS, encoder=tmp_path / "lm")
+    assert vectors is not None and vectors.shape == (len(TEXTS), model.config.model.d_model)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 2)
+    assert encoder_vectors(TEXTS, encoder=tmp_path / "missing") is None
+    rows = made_rows(60)
+    seen: list[tuple[int, int]] = []
+    found = held_out_probabilities(rows, encoder=tmp_path / "lm", on_fold=lambda *one: seen.append(one))
+    assert np.allclose(found.sum(axis=1), 1) and seen[-1] == (10, 10)
+
+
+def test_corrected_rows_are_written_whole_and_safe() -> None:
+    rows = LabelledTexts(["=SUM(A1)", 'say "hi",\nthere', "kept"], [0, 1, 0], ("a", "b"))
+    text = corrected_csv(rows, {0: "b", 1: ""}, plain=as_plain_text)
+    assert list(csv.reader(io.StringIO(text))) == [["text", "label"], ["'=SUM(A1)", "b"], ["kept", "a"]]

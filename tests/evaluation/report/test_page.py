@@ -1,0 +1,54 @@
+"""The report as an HTML file, and the command that writes it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from txcls.cli import app
+from txcls.data.types import LabelledTexts
+from txcls.evaluation.report import SuspectRow, ask_peer, report_on
+from txcls.predictor import Predictor
+from txcls.web.report import report_html
+
+ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"], [1, 2, 3, 0, 1, 2, 3, 0, 2], CLASSES)
+
+
+def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Predictor) -> None:
+    report = report_on(classifier, ROWS, rows_are="9 rows")
+    assert report.answers is not None
+    suspects = [SuspectRow(8, ROWS.texts[8], "Business", "World", 0.1, 0.8)]
+    page = report_html(report, peer=ask_peer(report.answers, ROWS), suspects=suspects)
+    assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
+    markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # plotly's code is in it
+    assert len(markup) < 100_000 and "http" not in markup
+    assert not re.search(r"<script[^>]+src=", page[:2000] + page[-200_000:])
+    for heading in ("What is confused with what?", "Rows whose label looks wrong", "Beside a linear model"):
+        assert heading in page
+    assert page.count("Plotly.newPlot(") >= 4
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.csv"
+    rows = [f'"{text} {n}","{CLASSES[(k + 1) % 4]}"' for n in range(4) for k, text in enumerate(TEXTS)]
+    file.write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
+    return file
+
+
+def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, table: Path) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    out = tmp_path / "report.html"
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "tiny"), "--data", str(table), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "32 rows of mine.csv" in done.output and "accuracy" in done.output
+    assert "Report on tiny" in out.read_text("utf-8")
+
+
+def test_fewer_rows_are_drawn_at_random_and_said_so(tmp_path: Path, table: Path) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "tiny"), "--data", str(table), "--rows", "12", "--json"])
+    assert done.exit_code == 0, done.output
+    assert '"rows": "12 of 32 rows of mine.csv, at random"' in done.output and '"doubtful"' in done.output

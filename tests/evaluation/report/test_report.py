@@ -1,0 +1,117 @@
+"""Reports: figures as `evaluate` measures them, classes in a readable order, mistakes, and the linear peer."""
+
+import numpy as np
+import pytest
+
+from tests.conftest import CLASSES, TEXTS
+from txcls.data.types import LabelledTexts
+from txcls.errors import DataError
+from txcls.evaluation.evaluate import evaluate_rows
+from txcls.evaluation.report import (
+    answer_rows,
+    ask_peer,
+    cluster_order,
+    report_on,
+    some_rows,
+    stored_report,
+    worst_pairs,
+)
+from txcls.predictor import Predictor
+
+ROWS = LabelledTexts(TEXTS, [1, 2, 3, 0, 1, 2, 3, 0], CLASSES)
+
+
+def test_figures_are_those_of_evaluate(classifier: Predictor) -> None:
+    report = report_on(classifier, ROWS, rows_are="8 rows")
+    assert report.figures == evaluate_rows(classifier.checkpoint, ROWS, device="cpu").to_dict()
+    assert report.confusion is not None and report.confusion.sum() == len(TEXTS)
+
+
+def test_answers_are_those_of_predict(classifier: Predictor) -> None:
+    answers = answer_rows(classifier, ROWS)
+    for row, prediction in enumerate(classifier.predict(TEXTS)):
+        found = answers.row(row)
+        assert found.predicted == prediction.label
+        assert found.probability == pytest.approx(prediction.probability, abs=1e-5)
+        assert answers.lengths[row] == len(prediction.tokens)
+
+
+def test_mistakes_come_most_confident_first_and_leave_none_out(classifier: Predictor) -> None:
+    answers = answer_rows(classifier, ROWS)
+    mistakes = answers.mistakes()
+    assert sorted(one.row for one in mistakes) == np.flatnonzero(~answers.right).tolist()
+    assert [one.probability for one in mistakes] == sorted((one.probability for one in mistakes), reverse=True)
+    first = mistakes[0]
+    assert first in answers.confused(first.label, first.predicted)
+
+
+def test_a_text_without_words_is_counted(classifier: Predictor) -> None:
+    answers = answer_rows(classifier, LabelledTexts(["", TEXTS[0]], [0, 1], CLASSES))
+    assert np.allclose(answers.probabilities.sum(axis=1), 1)
+    assert answers.unknown[0] == 1
+
+
+def test_progress_ends_at_all_rows(classifier: Predictor) -> None:
+    seen: list[tuple[int, int]] = []
+    answer_rows(classifier, ROWS, on_rows=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (8, 8)
+
+
+def test_classes_that_are_confused_stand_together() -> None:
+    matrix = np.eye(150, dtype=int) * 20
+    random = np.random.default_rng(0)
+    order = random.permutation(150)
+    pairs = order.reshape(-1, 3)[:20]  # twenty groups of three, anywhere among the classes
+    for group in pairs:
+        for one in group:
+            for other in group:
+                if one != other:
+                    matrix[one, other] = 5
+    place = np.argsort(cluster_order(matrix))
+    for group in pairs:
+        assert np.ptp(place[group]) == 2
+    assert sorted(cluster_order(matrix)) == list(range(150))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_every_class_has_one_place_whatever_is_confused(n: int) -> None:
+    for matrix in (np.zeros((n, n), int), np.eye(n, dtype=int), np.ones((n, n), int)):
+        assert sorted(cluster_order(matrix)) == list(range(n))
+
+
+def test_worst_pairs_count_both_ways() -> None:
+    worst = worst_pairs(("a", "b", "c"), [[8, 2, 0], [3, 7, 0], [0, 1, 9]])
+    assert [(one.first, one.second, one.first_as_second, one.second_as_first) for one in worst] == [
+        ("a", "b", 2, 3),
+        ("b", "c", 0, 1),
+    ]
+    assert worst[0].n == 5 and worst[0].share == 0.25
+
+
+def test_some_rows_are_the_same_ones_each_time_and_in_their_order() -> None:
+    few = some_rows(ROWS, most=3)
+    assert len(few) == 3 and few.texts == some_rows(ROWS, most=3).texts
+    assert list(few.texts) == [text for text in TEXTS if text in few.texts]
+    assert some_rows(ROWS, most=8) is ROWS
+
+
+def test_a_stored_report_needs_no_texts(classifier: Predictor) -> None:
+    empty = stored_report(classifier.checkpoint)
+    assert empty.figures == {} and empty.confusion is None and empty.answers is None
+
+
+def test_rows_that_one_alone_gets_right(classifier: Predictor) -> None:
+    answers = answer_rows(classifier, ROWS)
+    peer = ask_peer(answers, ROWS)  # of its own training rows it gets all right
+    assert peer.accuracy[1] == 1.0
+    assert [one.row for one in peer.alone(peer=False)] == []
+    assert sorted(one.row for one in peer.alone(peer=True)) == np.flatnonzero(~answers.right).tolist()
+    assert "8 rows" in peer.verdict()
+
+
+def test_the_peer_maps_classes_by_name_and_refuses_strange_ones(classifier: Predictor) -> None:
+    answers = answer_rows(classifier, ROWS)
+    turned = LabelledTexts(ROWS.texts, [3 - label for label in ROWS.labels], CLASSES[::-1])
+    assert np.array_equal(ask_peer(answers, turned).predicted, ask_peer(answers, ROWS).predicted)
+    with pytest.raises(DataError, match="does not know"):
+        ask_peer(answers, LabelledTexts(TEXTS, ROWS.labels, ("A", "B", "C", "D")))

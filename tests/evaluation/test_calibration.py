@@ -1,0 +1,90 @@
+"""Calibration and the out-of-scope rule: fitted values recovered, and compared with SciPy and brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
+from txcls.config import Calibration
+from txcls.evaluation.calibration import fit_calibration, scope_threshold
+
+CLASSES = ("a", "b", "c")
+
+
+@pytest.mark.parametrize("true_temperature", [0.5, 1.0, 3.0])
+def test_temperature_is_found_again(true_temperature: float) -> None:
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(20_000, 4)) * 2
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    labels = (probabilities.cumsum(1) > random.random((len(logits), 1))).argmax(1)
+    fitted = fit_calibration(logits * true_temperature, labels)
+    assert fitted.temperature == pytest.approx(true_temperature, rel=0.05)
+    assert fitted.power == pytest.approx(1.0, abs=0.05)
+
+
+def test_temperature_and_power_are_found_again() -> None:
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(30_000, 4)) * 2
+    true = Calibration(temperature=0.8, power=1.6)
+    labels = (calibrated_probabilities(logits, true).cumsum(1) > random.random((len(logits), 1))).argmax(1)
+    fitted = fit_calibration(logits, labels)
+    assert fitted.temperature == pytest.approx(true.temperature, rel=0.05)
+    assert fitted.power == pytest.approx(true.power, rel=0.05)
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 20.0))
+def test_power_one_is_temperature_scaling(seed: int, temperature: float) -> None:
+    logits = np.random.default_rng(seed).normal(size=(5, 4)).astype(np.float32) * 10
+    ours = calibrated_probabilities(logits, Calibration(temperature=temperature))
+    np.testing.assert_allclose(ours, softmax(logits.astype(np.float64) / temperature, axis=1), atol=1e-12)
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 20.0), st.floats(0.2, 5.0))
+def test_calibration_keeps_the_order_of_the_classes(seed: int, temperature: float, power: float) -> None:
+    logits = np.random.default_rng(seed).normal(size=(5, 4)).astype(np.float32) * 10
+    ours = calibrated_probabilities(logits, Calibration(temperature=temperature, power=power))
+    np.testing.assert_allclose(ours.sum(axis=1), 1.0)
+    ranked = np.take_along_axis(ours, logits.argsort(axis=1), axis=1)
+    assert (np.diff(ranked, axis=1) >= -1e-15).all(), "equal at most where both are too small to tell apart"
+
+
+def test_calibration_by_hand() -> None:
+    [ours] = calibrated_probabilities(np.log(np.array([[0.5, 0.25, 0.25]])), Calibration(temperature=2.0, power=2.0))
+    weights = np.exp(-((np.log([2.0, 4.0, 4.0]) / 2.0) ** 2))
+    np.testing.assert_allclose(ours, weights / weights.sum())
+
+
+def test_a_few_rows_that_are_all_right_give_a_calibration_all_the_same() -> None:
+    fitted = fit_calibration(np.eye(3) * 5, np.arange(3))
+    assert 0.05 <= fitted.temperature < 0.5, "nothing speaks against certainty, but for the bound"
+    probabilities = calibrated_probabilities(np.eye(3) * 5, fitted)
+    assert np.isfinite(probabilities).all() and (probabilities.max(axis=1) > 0.999).all()
+    assert fit_calibration(np.eye(3)[:1], np.arange(1)).power == 1.0
+
+
+def test_scope_scores_by_hand() -> None:
+    logits = np.array([[0.0, np.log(3.0)], [2.0, 2.0]])
+    sharp, flat = Calibration(temperature=0.5), Calibration(temperature=9.0)
+    np.testing.assert_allclose(scope_scores(logits, calibration=Calibration(), score="max_probability"), [0.75, 0.5])
+    np.testing.assert_allclose(scope_scores(logits, calibration=sharp, score="max_probability"), [0.9, 0.5])
+    np.testing.assert_allclose(scope_scores(logits, calibration=flat, score="energy"), [np.log(4.0), 2.0 + np.log(2.0)])
+    three = np.array([[1.0, 2.0, 6.0], [-7.0, -5.0, 3.0], [4.0, 4.0, 4.0]])
+    by_hand = [3 / np.sqrt(14 / 3), 6 / np.sqrt(56 / 3), 0.0]  # the second is the first times 2, moved by 9
+    np.testing.assert_allclose(scope_scores(three, calibration=flat, score="standard_score"), by_hand)
+
+
+@given(st.integers(0, 1000), st.floats(0.05, 0.95))
+def test_no_other_threshold_does_better(seed: int, share: float) -> None:
+    random = np.random.default_rng(seed)
+    inside, outside = random.normal(1, 1, 30), random.normal(-1, 1, 10)
+    right = random.random(30) < 0.9
+
+    def expected(threshold: float) -> float:
+        kept = (right & (inside >= threshold)).mean()
+        return float((1 - share) * kept + share * (outside < threshold).mean())
+
+    best = scope_threshold(inside, right, outside, share=share)
+    for threshold in [*inside, *outside, -9.0]:
+        assert expected(best) >= expected(threshold) - 1e-12

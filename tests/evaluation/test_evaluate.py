@@ -1,0 +1,109 @@
+"""What cards say of a split's rows: groups by hand, and the order of words taken away as an edited trace takes it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import make_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+from txcls.config import Calibration, ModelConfig, TextConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.generated.who_won import TEAMS, reports_of
+from txcls.data.types import LabelledTexts
+from txcls.errors import DataError
+from txcls.evaluation.evaluate import accuracy_without_order, evaluate, measure, shuffle_words, with_evaluation
+from txcls.model import TextClassifier
+from txcls.tap import trace
+from txcls.text.encoder import TextEncoder
+from txcls.text.vocabulary import CLS, UNK
+
+CLASSES = ("a", "b", "c")
+TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]
+
+
+def encoded(texts: list[str], *, class_token: bool = False, **config: object) -> tuple[TextEncoder, TokenisedTexts]:
+    settings = TextConfig.model_validate({"min_frequency": 1, "max_vocabulary": 400, **config})
+    encoder = TextEncoder.fit(TEXTS, settings, max_length=40, class_token=class_token)
+    labels = np.random.default_rng(0).integers(0, 3, size=len(texts)).tolist()
+    return encoder, TokenisedTexts.encode(encoder, LabelledTexts(texts, labels, CLASSES))
+
+
+def classifier(encoder: TextEncoder, **changes: object) -> TextClassifier:
+    torch.manual_seed(1)
+    settings = {"d_model": 16, "n_heads": 2, "d_ff": 32, "max_length": 40, "positions": "learned", **changes}
+    model = TextClassifier(ModelConfig.model_validate(settings), vocab_size=encoder.vocab_size, n_classes=3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    return model.eval()
+
+
+def test_groups_by_length_and_by_unknown_words() -> None:
+    offsets = np.array([0, 10, 21, 22])
+    ids = np.full(22, 9, dtype=np.int32)
+    ids[[3, 21]] = UNK
+    texts = TokenisedTexts(ids, offsets, np.array([0, 1, 1]))
+    measured = measure(np.eye(3, dtype=np.float32) * 9, texts, calibration=Calibration(), classes=CLASSES)
+    assert [(one.over, one.up_to, one.n, one.accuracy) for one in measured.by_length] == [
+        (None, 10, 2, 0.5),
+        (10, 20, 1, 1.0),
+    ]
+    assert [(one.over, one.up_to, one.n) for one in measured.by_unknown] == [
+        (None, 0.0, 1),
+        (0.05, 0.1, 1),
+        (0.2, None, 1),
+    ]
+    assert measured.to_dict().keys() >= {"confusion", "reliability", "by_length", "by_unknown"}
+    assert "order" not in measured.to_dict()
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])
+def test_order_is_taken_away_as_a_trace_would(positions: str) -> None:
+    encoder, texts = encoded(TEXTS)
+    model = classifier(encoder, positions=positions)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    found = accuracy_without_order(model, texts, encoder=encoder)
+    assert found.keys() == {"words_shuffled"} | ({"positions_removed"} if positions != "none" else set())
+    if positions != "none":
+        right = []
+        for index in range(len(texts)):
+            ids = torch.from_numpy(texts[index].astype(np.int64))[None]
+            with trace(record=(), edit={"embeddings.positions": torch.zeros_like}), torch.inference_mode():
+                right.append(int(model(ids).argmax()) == texts.labels[index])
+        assert found["positions_removed"] == pytest.approx(np.mean(right), abs=1e-6)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("class_token", [False, True])
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+def test_shuffling_keeps_every_word_and_moves_most(tokenizer: str, class_token: bool) -> None:
+    encoder, texts = encoded(TEXTS, tokenizer=tokenizer, class_token=class_token)
+    shuffled = shuffle_words(texts, encoder)
+    moved = 0
+    for index in range(len(texts)):
+        before, after = texts[index].tolist(), shuffled[index].tolist()
+        assert sorted(before) == sorted(after)
+        assert not class_token or after[0] == CLS
+        words = [encoder.decode(one).split() for one in (before, after)]
+        assert sorted(words[0]) == sorted(words[1]), "sub-words of a word stay together"
+        moved += before != after
+    assert moved > 0.9 * len(texts)
+    again = shuffle_words(texts, encoder)
+    np.testing.assert_array_equal(again.ids, shuffled.ids)
+
+
+def test_texts_of_a_kind_that_training_never_shows_are_measured_and_kept(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny", classes=TEAMS, max_length=40)
+    with pytest.raises(DataError, match="no new split"):
+        evaluate(replace(made, classes=CLASSES), split="new")
+    data = made.config.data.model_copy(update={"dataset": "who_won"})
+    checkpoint = replace(made, config=made.config.model_copy(update={"data": data}))
+    evaluation = evaluate(checkpoint, split="new", without_order=False)
+    assert evaluation.metrics.n == len(reports_of("new"))
+    save_checkpoint(with_evaluation(checkpoint, split="new", evaluation=evaluation))
+    again = load_checkpoint(tmp_path / "tiny")
+    assert again.metrics["new"]["accuracy"] == pytest.approx(evaluation.metrics.accuracy, abs=1e-6)
+    assert f"| new | {evaluation.metrics.n:,} | " in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,76 @@
+"""Metrics against scikit-learn and against numbers worked out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, log_loss
+
+from txcls.evaluation.metrics import (
+    accuracy_by,
+    auroc,
+    evaluate_probabilities,
+    expected_calibration_error,
+    reliability_bins,
+)
+
+CLASSES = ("a", "b", "c")
+
+
+@given(st.integers(0, 10_000), st.integers(1, 60))
+def test_figures_equal_scikit_learns(seed: int, n: int) -> None:
+    random = np.random.default_rng(seed)
+    probabilities = random.dirichlet(np.ones(3), size=n)
+    labels = random.integers(0, 3, size=n)
+    metrics = evaluate_probabilities(probabilities, labels, classes=CLASSES)
+    predicted = probabilities.argmax(1)
+    assert metrics.accuracy == pytest.approx(accuracy_score(labels, predicted))
+    present = sorted(set(labels))
+    expected = f1_score(labels, predicted, labels=present, average="macro", zero_division=0.0)
+    assert metrics.macro_f1 == pytest.approx(expected)
+    assert metrics.log_loss == pytest.approx(log_loss(labels, probabilities, labels=[0, 1, 2]))
+    assert sum(map(sum, metrics.confusion)) == sum(one.n for one in metrics.reliability) == metrics.n == n
+
+
+def test_calibration_error_by_hand() -> None:
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.55, 0.45], [0.45, 0.55]])
+    labels = np.array([0, 1, 0, 1])
+    bins = reliability_bins(probabilities, labels, n_bins=10)
+    filled = [(round(one.low, 1), one.n, one.confidence, one.accuracy) for one in bins if one.n]
+    assert filled == [(0.5, 2, pytest.approx(0.55), 1.0), (0.8, 2, pytest.approx(0.9), 0.5)]
+    assert expected_calibration_error(bins) == pytest.approx(0.5 * 0.45 + 0.5 * 0.4)
+
+
+def test_certainty_lies_in_the_last_bin() -> None:
+    bins = reliability_bins(np.array([[1.0, 0.0]]), np.array([0]))
+    assert bins[-1].n == 1 and expected_calibration_error(bins) == 0.0
+
+
+def test_the_log_loss_of_certainty_is_plain_zero() -> None:
+    for certain in (1.0, np.nextafter(np.float32(1), np.float32(2))):
+        found = evaluate_probabilities(np.array([[certain, 0.0]]), np.array([0]), classes=("a", "b"))
+        assert str(found.log_loss) == "0.0"
+
+
+def test_accuracy_by_groups_by_hand() -> None:
+    right = np.array([True, False, True, True, False])
+    groups = accuracy_by(np.array([0.0, 0.1, 0.05, 7.0, 0.01]), right, upper=(0.0, 0.05, 0.2, 1.0))
+    assert [(one.over, one.up_to, one.n, one.accuracy) for one in groups] == [
+        (None, 0.0, 1, 1.0),
+        (0.0, 0.05, 2, 0.5),
+        (0.05, 0.2, 1, 0.0),
+        (1.0, None, 1, 1.0),
+    ]
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    for probabilities, labels in ((np.ones((2, 2)), [0, 1]), (np.ones((2, 3)), [0]), (np.ones((0, 3)), [])):
+        with pytest.raises(ValueError, match="wanted one row per label"):
+            evaluate_probabilities(probabilities, np.array(labels, dtype=int), classes=CLASSES)
+
+
+def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
+    random = np.random.default_rng(0)
+    inside, outside = random.normal(1, 1, 50).round(1), random.normal(0, 1, 40).round(1)
+    pairs = [(a > b) + 0.5 * (a == b) for a in inside for b in outside]
+    assert auroc(inside, outside) == pytest.approx(np.mean(pairs))

@@ -1,0 +1,32 @@
+"""Which columns of a file a checkpoint is measured on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_checkpoint
+from txcls.errors import DataError
+from txcls.evaluation.on_file import rows_of_file
+
+
+def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny")
+    first, second = checkpoint.classes[:2]
+    file = tmp_path / "other.csv"
+    rows = [("web", f"some words number {n}", (first, second.upper(), "unheard of")[n % 3]) for n in range(30)]
+    file.write_text("chnl,what they wrote,queue\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    found = rows_of_file(checkpoint, file)
+    assert len(found.rows) == 20 and set(found.rows.labels) == {0, 1}
+    assert found.rows.texts[0] == "some words number 0"
+    assert any("10 rows have labels" in note for note in found.notes)
+
+
+def test_the_columns_it_was_trained_on_come_first_and_messages_name_the_file_as_told(tmp_path: Path) -> None:
+    made = make_checkpoint(tmp_path / "tiny")
+    data = made.config.data.model_copy(update={"text_column": "b", "label_column": "a"})
+    checkpoint = replace(made, config=made.config.model_copy(update={"data": data}))
+    file = tmp_path / "other.csv"
+    file.write_text("a,b,c\n" + "".join(f"up,some words number {n},{made.classes[n % 2]}\n" for n in range(6)))
+    with pytest.raises(DataError, match=r"^my table\.csv: none of its labels \('up'\) is a class of tiny"):
+        rows_of_file(checkpoint, file, name="my table.csv")

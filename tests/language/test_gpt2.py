@@ -1,0 +1,158 @@
+"""A published GPT-2 folder, made tiny and random by its own library, gives here what it gives there."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from txcls.checkpoint.listing import checkpoint_names
+from txcls.errors import CheckpointError
+from txcls.inspection.language_model import surprisal
+from txcls.language.generation import END_OF_TEXT, Sampling, TextModel, generate
+from txcls.language.gpt2 import FILES, load_gpt2
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
+TEXTS = ["the cat sat on the mat", "a dog — naïve, 狗! — ran", "the end of the 2nd day"] * 20
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadModel]":
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    folder = tmp_path_factory.mktemp("gpt2")
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(TEXTS, vocab_size=300, show_progress=False)
+    tokenizer.save_model(str(folder))
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        n_positions=64,
+        n_embd=32,
+        n_layer=3,
+        n_head=4,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    theirs = GPT2LMHeadModel(config).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():  # biases start at zero, which would hide mistakes in them
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    theirs.save_pretrained(folder)
+    return folder, theirs
+
+
+def test_logits_equal_the_originals(made: "tuple[Path, GPT2LMHeadModel]") -> None:
+    folder, theirs = made
+    ours = load_gpt2(folder)
+    ids = torch.randint(0, 256, (3, 40))
+    ids[0, 3] = 0  # an ordinary token there, though 0 is padding elsewhere in txcls
+    with torch.no_grad():
+        torch.testing.assert_close(ours.model(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
+
+
+def test_the_greedy_continuation_is_the_originals(made: "tuple[Path, GPT2LMHeadModel]") -> None:
+    folder, theirs = made
+    ours = load_gpt2(folder)
+    prompt = ours.tokenizer.encode("the cat ran").ids
+    with torch.no_grad():
+        row = torch.tensor([prompt])
+        for _ in range(20):  # the plainest decoding there is
+            row = torch.cat([row, theirs(row).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    for cached in (True, False):
+        steps = generate(ours.model, prompt, n=20, sampling=Sampling(temperature=0.0), use_cache=cached)
+        assert [step.id for step in steps] == row[0, len(prompt) :].tolist()
+
+
+@pytest.mark.parametrize("text", [*TEXTS[:3], "", "  two  spaces\n", "🙂"])
+def test_text_survives_the_tokenizer(made: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
+    tokenizer = load_gpt2(made[0]).tokenizer
+    assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+def test_a_published_folder_is_a_language_model_like_any_other(
+    made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(made[0].parent))
+    assert made[0].name in checkpoint_names(language_models=True) and checkpoint_names() == ()
+    model, theirs = TextModel.load(made[0].name), made[1]
+    text = "the cat — naïve, 狗! — ran"
+    read = model.read(text)
+    assert read.ids == model.encode(text) == load_gpt2(made[0]).tokenizer.encode(text).ids
+    assert "".join(text[t.start : t.end] for t in read.tokens if t.start >= 15)[-6:] == " — ran"
+    with torch.no_grad():
+        loss = theirs(torch.tensor([read.ids]), labels=torch.tensor([read.ids])).loss
+    assert surprisal(model, read.ids).perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
+    assert model.written(read.ids, model.encode(" the cat")) == " the cat"
+    assert model.start == () and model.encode("") == [], "this vocabulary has no token between texts"
+
+
+@pytest.mark.parametrize("text", ["the cat " * 40, "the cat " * 40_000, "狗" * 50_000])
+def test_a_published_model_reads_as_much_as_it_has_places_for(made: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
+    model = TextModel.load(made[0])
+    read = model.read(text)
+    assert len(read.tokens) == 64 and read.truncated_at is not None
+    assert read.ids == load_gpt2(made[0]).tokenizer.encode(text[:2000]).ids[:64]
+
+
+def test_the_token_between_texts_begins_an_empty_one(made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path) -> None:
+    for name in FILES:
+        (tmp_path / name).write_bytes((made[0] / name).read_bytes())
+    vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
+    last = max(vocabulary, key=vocabulary.__getitem__)
+    vocabulary[END_OF_TEXT] = vocabulary.pop(last)
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    merges = (tmp_path / "merges.txt").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in merges if line.replace(" ", "") != last]
+    (tmp_path / "merges.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    model = TextModel.load(tmp_path)
+    assert model.encode("") == [vocabulary[END_OF_TEXT]]
+
+
+def set_config(**changes: object) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        values = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**values, **changes}))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in FILES),
+        (set_config(model_type="bert"), "model_type is 'bert'; wanted 'gpt2'"),
+        (set_config(activation_function="swish"), "activation_function is 'swish'"),
+        (set_config(scale_attn_weights=False), "scale_attn_weights has an unsupported value"),
+        (set_config(layer_norm_epsilon=1e-12), "layer_norm_epsilon"),
+        (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
+        (set_config(n_layer=4), "lacks h.3.ln_1.weight"),
+        (set_config(n_positions=65), "embeddings.positional is (64, 32), wanted (65, 32)"),
+        (lambda folder: (folder / "config.json").write_text("[]"), "config.json: wanted a JSON dict, got list"),
+        (set_config(n_embd=None), "model.d_model: input should be a valid integer"),
+        (set_config(n_inner=[]), "model.d_ff: input should be a valid integer"),
+        (set_config(activation_function=[]), "activation_function is []"),
+        (set_config(n_layer=10**9), "model.n_layers: input should be less than or equal to 128"),
+        (set_config(model_type="x\x1b[2J" * 1000), r"model_type is 'x\x1b[2J"),
+        (lambda folder: (folder / "vocab.json").write_text('{"a": 4000000000}'), "wanted an id from 0 to 29"),
+        (lambda folder: (folder / "config.json").write_text("{"), "not readable as JSON"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a complete safetensors file"),
+        (lambda folder: (folder / "merges.txt").write_text("x y\n"), "do not make a tokenizer"),
+        (lambda folder: (folder / "vocab.json").write_text("[]"), "vocab.json: wanted a JSON dict, got list"),
+    ],
+)
+def test_a_folder_that_is_no_gpt2_is_refused_by_name(
+    made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, damage: Callable[[Path], object], message: str
+) -> None:
+    for name in FILES:
+        (tmp_path / name).write_bytes((made[0] / name).read_bytes())
+    damage(tmp_path)
+    with pytest.raises(CheckpointError) as caught:
+        load_gpt2(tmp_path)
+    assert message in str(caught.value)
+    assert str(caught.value).isprintable() and len(str(caught.value)) <= 1000

@@ -1,0 +1,135 @@
+"""The language model and what it says next: the cache changes nothing, sampling keeps to its rules."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from txcls.config import ModelConfig
+from txcls.language.generation import Sampling, generate, next_token_probabilities
+from txcls.model import LanguageModel
+
+VOCAB = 40
+CAUSAL = {
+    "d_model": 16,
+    "n_heads": 2,
+    "n_layers": 2,
+    "d_ff": 32,
+    "max_length": 16,
+    "causal": True,
+    "mask_padding": False,
+}
+
+
+def build(**changes: object) -> LanguageModel:
+    torch.manual_seed(0)
+    model = LanguageModel(ModelConfig.model_validate({**CAUSAL, **changes}), vocab_size=VOCAB).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return model
+
+
+MODELS = st.fixed_dictionaries(
+    {
+        "positions": st.sampled_from(["sinusoidal", "learned", "none"]),
+        "norm": st.sampled_from(["pre", "post"]),
+        "tie_output": st.booleans(),
+        "d_embedding": st.sampled_from([None, 8]),
+        "activation": st.sampled_from(["relu", "gelu", "gelu_tanh"]),
+    }
+)
+IDS = st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(changes=MODELS, ids=IDS, cut=st.integers(1, 11))
+def test_reading_in_two_parts_with_a_cache_equals_reading_at_once(
+    changes: dict[str, object], ids: list[int], cut: int
+) -> None:
+    model, row = build(**changes), torch.tensor([ids])
+    cache = model.new_cache()
+    with torch.no_grad():
+        whole = model(row)
+        parts = [model(part, cache) for part in (row[:, :cut], row[:, cut:]) if part.shape[1]]
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(changes=MODELS, ids=IDS, seed=st.integers(0, 1000))
+def test_generation_with_and_without_the_cache_is_the_same(
+    changes: dict[str, object], ids: list[int], seed: int
+) -> None:
+    model = build(**changes)
+    runs = [list(generate(model, ids, n=8, sampling=Sampling(seed=seed), use_cache=cached)) for cached in (True, False)]
+    assert [step.id for step in runs[0]] == [step.id for step in runs[1]]
+    for with_cache, without in zip(*runs, strict=True):
+        torch.testing.assert_close(with_cache.probabilities, without.probabilities, atol=1e-5, rtol=1e-4)
+
+
+def test_the_same_seed_continues_alike_and_another_one_otherwise() -> None:
+    model = build()
+    runs = [[s.id for s in generate(model, [5, 6], n=10, sampling=Sampling(seed=seed))] for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_temperature_zero_is_greedy() -> None:
+    model, text = build(), [5, 6]
+    for step in generate(model, [5, 6], n=6, sampling=Sampling(temperature=0.0)):
+        with torch.no_grad():
+            assert step.id == int(model(torch.tensor([text]))[0, -1].argmax()) and step.probability == 1.0
+        text.append(step.id)
+
+
+LOGITS = st.lists(st.floats(-8, 8), min_size=2, max_size=20).map(
+    lambda values: torch.tensor(values, dtype=torch.float64)
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(logits=LOGITS, k=st.integers(1, 25), p=st.floats(0.01, 1.0), temperature=st.floats(0.1, 4.0))
+def test_filters_keep_the_most_probable_and_their_ratios(
+    logits: torch.Tensor, k: int, p: float, temperature: float
+) -> None:
+    filtered = next_token_probabilities(logits, Sampling(temperature=temperature, top_k=k, top_p=p))
+    plain = torch.softmax(logits / temperature, -1)
+    kept = filtered > 0
+    assert filtered.sum().item() == pytest.approx(1.0) and 1 <= kept.sum() <= k
+    assert plain[kept].min() >= plain[~kept].max() - 1e-12 if (~kept).any() else True
+    torch.testing.assert_close(filtered[kept], plain[kept] / plain[kept].sum())
+
+
+def test_top_p_takes_the_fewest_that_reach_it() -> None:
+    logits = torch.tensor([0.5, 0.25, 0.15, 0.1], dtype=torch.float64).log()
+    for p, expected in ((0.4, 1), (0.5, 1), (0.6, 2), (0.75, 2), (0.76, 3), (0.95, 4), (1.0, 4)):
+        assert (next_token_probabilities(logits, Sampling(top_p=p)) > 0).sum() == expected, p
+    # top-k first: of the two left, the first alone has two thirds
+    assert (next_token_probabilities(logits, Sampling(top_k=2, top_p=0.6)) > 0).sum() == 1
+
+
+def test_generation_ends_at_the_stop_token_and_at_the_models_length() -> None:
+    model = build()
+    greedy = Sampling(temperature=0.0)
+    first = [step.id for step in generate(model, [5], n=3, sampling=greedy)]
+    assert [s.id for s in generate(model, [5], n=50, sampling=greedy, stop_id=first[0])] == first[:1]
+    assert len(list(generate(model, [5] * 14, n=50))) == 3, "16 places read, and one token more"
+
+
+def test_what_cannot_be_continued_is_refused() -> None:
+    for ids in ([], [5] * 17):
+        with pytest.raises(ValueError, match="wanted 1 to 16"):
+            next(generate(build(), ids, n=1))
+    with pytest.raises(ValueError, match="not causal"):
+        next(generate(build(causal=False), [5], n=1))
+    for wrong in ({"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.5}):
+        with pytest.raises(ValueError, match="wanted at least 0"):
+            Sampling(**wrong)  # type: ignore[arg-type]
+
+
+def test_tied_output_has_no_matrix_of_its_own() -> None:
+    tied, untied = build(), build(tie_output=False)
+    names = {name for name, _ in untied.named_parameters()} - {name for name, _ in tied.named_parameters()}
+    assert names == {"output.weight"}
+    with torch.no_grad():
+        states = torch.randn(3, 16)
+        torch.testing.assert_close(tied.unembed(states), states @ tied.embeddings.token.weight.T)

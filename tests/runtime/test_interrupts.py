@@ -1,0 +1,56 @@
+"""Signals as a flag: the first one is remembered, the second takes effect, and handlers are restored."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from txcls.errors import LostProcessError
+from txcls.runtime.interrupts import stop_requests
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_sets_the_flag_and_handlers_are_restored(number: signal.Signals) -> None:
+    before = [signal.getsignal(one) for one in SIGNALS]
+    with stop_requests() as stop_requested:
+        assert not stop_requested()
+        os.kill(os.getpid(), number)
+        assert stop_requested()
+    assert [signal.getsignal(one) for one in SIGNALS] == before
+
+
+def test_a_second_ctrl_c_takes_effect_at_once() -> None:
+    def interrupted_twice() -> None:
+        with stop_requests():
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_twice()
+
+
+def test_other_threads_never_see_the_flag_set() -> None:
+    seen: list[bool] = []
+
+    def work() -> None:
+        with stop_requests() as stop_requested:
+            seen.append(stop_requested())
+
+    before = [signal.getsignal(one) for one in SIGNALS]
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [False] and [signal.getsignal(one) for one in SIGNALS] == before
+
+
+def test_after_a_lost_process_the_launchers_sigterm_is_ignored() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(LostProcessError), stop_requests():
+            raise LostProcessError("another process of this run was lost")
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)

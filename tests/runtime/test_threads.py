@@ -1,0 +1,110 @@
+"""Batches side by side: the same answers in the same order, errors that arrive, and torch's threads as they were."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import TEXTS
+from txcls.predictor import Predictor
+from txcls.runtime.threads import MIN_ITEMS, _pool, map_in_threads
+
+N = 3
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Torch has three processors; the tests have one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(N)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+def test_many_items_are_shared_and_come_back_in_order() -> None:
+    who: set[str] = set()
+    met = threading.Barrier(N)
+
+    def compute(item: int) -> int:
+        if item < N:
+            met.wait(timeout=30)  # goes on only when all of them compute at the same time
+        who.add(threading.current_thread().name)
+        time.sleep(0.001 * (item % 3))
+        return item * item
+
+    assert list(map_in_threads(compute, range(40))) == [item * item for item in range(40)]
+    assert len(who) == N and all(name.startswith("txcls") for name in who)
+
+
+@pytest.mark.usefixtures("threads")
+def test_each_thread_has_one_processor_and_all_others_have_what_they_had() -> None:
+    assert set(map_in_threads(lambda _: torch.get_num_threads(), range(40))) == {1}
+    assert torch.get_num_threads() == N
+    later: list[int] = []
+    thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert later == [N] and _pool(N) is _pool(N)
+
+
+@pytest.mark.usefixtures("threads")
+def test_few_items_are_computed_here() -> None:
+    here = threading.current_thread().name
+    few = range(MIN_ITEMS * N - 1)
+    assert set(map_in_threads(lambda _: threading.current_thread().name, few)) == {here}
+    assert not list(map_in_threads(lambda _: 1, []))
+
+
+def test_with_one_processor_all_is_computed_here() -> None:
+    assert torch.get_num_threads() == 1
+    assert set(map_in_threads(lambda _: threading.current_thread().name, range(40))) == {
+        threading.current_thread().name
+    }
+
+
+@pytest.mark.usefixtures("threads")
+def test_an_error_arrives_and_what_has_not_begun_is_left_alone() -> None:
+    begun: list[int] = []
+
+    def compute(item: int) -> int:
+        begun.append(item)
+        time.sleep(0.01)
+        if item == 2:
+            raise ValueError("item 2 is bad")
+        return item
+
+    with pytest.raises(ValueError, match="item 2 is bad"):
+        list(map_in_threads(compute, range(500)))
+    time.sleep(0.05)
+    assert len(begun) < 100
+    assert list(map_in_threads(lambda item: item, range(40))) == list(range(40)), "the threads are still there"
+
+
+@pytest.mark.usefixtures("threads")
+def test_probabilities_are_the_same_side_by_side(classifier: Predictor) -> None:
+    texts = [f"{text} {TEXTS[n % len(TEXTS)]}" for n, text in enumerate(TEXTS * 9)]
+    together = classifier.probabilities(texts, batch_size=4, precision="float32")
+    torch.set_num_threads(1)
+    alone = classifier.probabilities(texts, batch_size=4, precision="float32")
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.usefixtures("threads")
+def test_a_forked_process_makes_threads_of_its_own() -> None:
+    list(map_in_threads(lambda item: item, range(40)))
+    child = os.fork()
+    if not child:
+        right = list(map_in_threads(lambda item: item + 1, range(40))) == list(range(1, 41))
+        os._exit(0 if right else 1)
+    deadline = time.monotonic() + 60
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended[0] == 0:
+        os.kill(child, 9)
+    assert ended == (child, 0), "it waited for threads that it has not"

@@ -1,0 +1,1 @@
+"""Lessons in the app: progress and the panel beside a page."""

@@ -1,0 +1,288 @@
+"""A lesson in the app: which step is on, what of it was changed, which questions were answered.
+
+The address holds the lesson and its step, and what the visitor has changed (`txcls.app.shell.state`). `panel` draws it.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from txcls.app import pages
+from txcls.app.shell import compute, loading, state
+from txcls.errors import TxclsError
+from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
+from txcls.lessons.address import params_from_view, view_from_params
+from txcls.lessons.format import Step
+
+_ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
+_ANSWERS, _ASIDE, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
+_TURN = "_lesson_turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step of a lesson, from 0."""
+
+    name: str
+    language: str
+    at: int
+
+    @property
+    def lesson(self) -> Lesson:
+        """The lesson as its file says it now."""
+        return find_lesson(self.name, self.language)
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return self.lesson.steps[self.at]
+
+    @property
+    def params(self) -> dict[str, str]:
+        """What names it in an address."""
+        return {"lesson": self.name, "step": str(self.at + 1), "lang": self.language}
+
+    @property
+    def page(self) -> pages.PageInfo:
+        """The page that it is about."""
+        return next(one for one in pages.PAGES if one.name == self.step.page)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer: what was given, and whether it is right; None if the answer was shown without one."""
+
+    answer: Any
+    right: bool | None
+
+
+LATE_SECONDS = 2.0
+"""For how long after a turn the browser may still send what it had before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The last turn from one step to another, which a message of the browser from before it must not undo.
+
+    A picture may say that its weights have arrived just when the lecturer goes on: with the old step, or from its page.
+    """
+
+    before: Place | None
+    to: Place
+    kept: dict[str, str]
+    at: float
+
+    def is_undone_by(self, place: Place, here: pages.PageInfo) -> bool:
+        """Whether a run with this address, on this page, would go back to where the turn began."""
+        if now() != self.to or time.monotonic() - self.at > LATE_SECONDS:
+            return False
+        is_old_page = self.before is not None and here is self.before.page and here is not self.to.page
+        return place == self.before != self.to or (place == self.to and is_old_page)
+
+
+def now() -> Place | None:
+    """The step that is on, None without a lesson."""
+    place: Place | None = st.session_state.get(_ON)
+    return place
+
+
+def opening() -> int:
+    """Another number whenever a step is opened anew, for what the browser keeps of a page; 0 before the first."""
+    times: int = st.session_state.get(_OPENED, 0)
+    return times
+
+
+def take_note() -> str:
+    """Why the lesson of a link cannot be shown; "" if there is nothing to say. It is returned once."""
+    note: str = st.session_state.pop(_NOTE, "")
+    return note
+
+
+def arrive(here: pages.PageInfo) -> None:
+    """Begin, change or end the lesson as the address says; goes to the page of a step that was turned to."""
+    params = st.query_params.to_dict()
+    if (going := st.session_state.pop(_GO, None)) is not None:
+        place, kept = going
+        st.session_state[_TURN] = _Turn(now(), place, kept, time.monotonic())
+        _begin(place)
+        _open(place, kept)
+    if st.session_state.pop(_LEFT, False):
+        return  # the address still names the lesson; the page writes it anew
+    if "lesson" in params:
+        before = now()
+        place = _asked(params)
+        if place is None:
+            return
+        turn: _Turn | None = st.session_state.get(_TURN)
+        if turn is not None and turn.is_undone_by(place, here):
+            _open(turn.to, turn.kept)
+        if place != before:
+            _begin(place)
+            is_root = here is pages.PAGES[0]
+            if is_root and place.page is not here and params.get("page") != here.name:
+                st.switch_page(place.page.path, query_params={**params, **place.params})
+    elif params:
+        end()
+    if (place := now()) is not None:
+        away = {"page": here.name} if here is pages.PAGES[0] and place.page is not here else {}
+        _anchor(place, away)
+
+
+def _open(place: Place, kept: dict[str, str]) -> None:
+    state.follow_address()
+    st.switch_page(place.page.path, query_params={**place.params, **kept})
+
+
+def _asked(params: dict[str, str]) -> Place | None:
+    """The step that an address names; a step beyond the last is the last."""
+    try:
+        lesson = find_lesson(params["lesson"], params.get("lang", "en"))
+        number = params.get("step", "1")
+        at = int(number) - 1 if number.isdecimal() and len(number) < 5 else 0
+        place = Place(lesson.name, lesson.language, max(0, min(at, len(lesson.steps) - 1)))
+    except TxclsError as error:
+        st.session_state[_NOTE] = str(error)
+        end()
+        return None
+    return place
+
+
+def _begin(place: Place) -> None:
+    st.session_state[_ON] = place
+    st.session_state[_OPENED] = st.session_state.get(_OPENED, 0) + 1
+    _anchor(place, {})
+
+
+def _anchor(place: Place, away: dict[str, str]) -> None:
+    view, _ = view_from_params(place.step.params, checkpoints=loading.names())
+    state.anchor_to(state.Anchor({**place.params, **away}, params_from_view(view)))
+
+
+def end() -> None:
+    """End the lesson; the page stays as it is."""
+    st.session_state.pop(_ON, None)
+    state.anchor_to(None)
+
+
+def leave() -> None:
+    """End the lesson from a button: the address is written anew."""
+    end()
+    st.session_state[_LEFT] = True
+    state.change_view()
+
+
+def go(at: int, *, language: str | None = None) -> None:
+    """Go to a step, from 0; what was changed in this one is kept aside."""
+    place = now()
+    if place is None or not 0 <= at < len(place.lesson.steps):
+        return
+    keep_aside()
+    target = Place(place.name, language or place.language, at)
+    view = state.shown_view()
+    st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
+
+
+def turn(by: int, *, to_its_end: bool = False) -> None:
+    """On or back by a step; the answer to an open question is shown first."""
+    place = now()
+    if place is None:
+        return
+    if by > 0 and is_open():
+        reveal()
+        return
+    go(place.at + by)
+    if to_its_end and _GO in st.session_state:
+        st.session_state[_GO][1][state.SLIDE] = "last"
+
+
+def changes() -> dict[str, str]:
+    """What the visitor has changed of the step, as parameters; with the page, if it is another one."""
+    place = now()
+    if place is None:
+        return {}
+    changed = state.changes_of(state.link_params(state.shown_view()))
+    here = st.session_state.get("_slides_of")
+    return changed | ({"page": here.name} if here is not None and here is not place.page else {})
+
+
+def keep_aside() -> None:
+    """Remember what was changed of this step."""
+    place, changed = now(), changes()
+    if place is not None and changed:
+        st.session_state.setdefault(_ASIDE, {})[place.name, place.at] = changed
+
+
+def aside() -> dict[str, str]:
+    """What was kept aside for this step."""
+    place = now()
+    kept: dict[str, str] = st.session_state.get(_ASIDE, {}).get((place.name, place.at), {}) if place else {}
+    return kept
+
+
+def restore() -> None:
+    """The step as the lesson has it."""
+    place = now()
+    if place is not None:
+        go(place.at)
+
+
+def bring_back() -> None:
+    """What was kept aside, again."""
+    place, kept = now(), aside()
+    if place is not None and kept:
+        own = {name: value for name, value in kept.items() if name != "page"}
+        go(place.at)
+        st.session_state[_GO][1].update(own)
+
+
+def solved(place: Place) -> Solved:
+    """The step with everything measured; TxclsError if something cannot be."""
+    lesson = place.lesson
+    names = sorted({place.step.checkpoint} & set(loading.names()))
+    sources = tuple(loading.source(name) for name in names)
+    return compute.solved_step(place.name, place.language, place.at, lesson.version, sources)
+
+
+def answer_of(place: Place) -> Given | None:
+    """What was answered in this session, in whatever language."""
+    found: Given | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.at))
+    return found
+
+
+def answer(given: Any) -> None:
+    """Take an answer to this step's question."""
+    place = now()
+    if place is not None and answer_of(place) is None:
+        found = Given(given, is_right(solved(place), given))
+        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = found
+
+
+def reveal() -> None:
+    """Show the answer to this step's question without one being given."""
+    place = now()
+    if place is not None and answer_of(place) is None:
+        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = Given(None, None)
+
+
+def is_covered() -> bool:
+    """Whether the page is hidden until the question is answered; never among slides, which come one by one."""
+    place = now()
+    return place is not None and is_open() and place.step.question is not None and not place.step.question.look
+
+
+def is_open() -> bool:
+    """Whether the step's page has a question that is not answered yet; never among slides: the last has the answer."""
+    place = now()
+    if place is None or state.shown_view().mode == "lecture" or st.session_state.get("_slides_of") is not place.page:
+        return False
+    return place.step.question is not None and answer_of(place) is None
+
+
+def code(place: Place) -> tuple[str, int, int]:
+    """The code for all questions of the lesson, how many were right, and how many there are."""
+    asked = [at for at, step in enumerate(place.lesson.steps) if step.question is not None]
+    given = [answer_of(Place(place.name, place.language, at)) for at in asked]
+    answers = [None if one is None else one.right for one in given]
+    return make_code(place.name, answers), answers.count(True), len(asked)

@@ -1,0 +1,261 @@
+"""The panel of a lesson beside a page, and its slides in lecture mode: narration, question, answer, where one is."""
+
+import html
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from txcls.app.components.lesson_drag import word_bins
+from txcls.app.lessons import lesson
+from txcls.app.shell import lecture, state
+from txcls.app.shell.markdown import plain
+from txcls.errors import TxclsError
+from txcls.lessons import Solved, languages_of
+from txcls.lessons.format import Choice, Drag, Heads, Number
+from txcls.lessons.wording import words_in
+
+STYLE_SHEET = Path(__file__).parent / "lesson.css"
+LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "pt": "Português"}
+"""Names of languages for the button that changes to them; others go by their code."""
+
+
+def draw() -> None:
+    """The panel of the step that is on; in lecture mode a slide with its narration and question."""
+    if note := lesson.take_note():
+        st.warning(plain(note))
+    place = lesson.now()
+    if place is None:
+        return
+    try:
+        solved = lesson.solved(place)
+    except TxclsError as error:
+        st.error(plain(str(error)))
+        st.button(words_in(place.language)["leave"], key="lesson_leave", on_click=lesson.leave)
+        return
+    words = words_in(place.language)
+    st.html(STYLE_SHEET)
+    if st.context.is_embedded:  # there is no menu above the panel
+        st.html("<style>.st-key-lesson_panel {top: 0 !important;}</style>")
+    if lecture.is_on():
+        question = solved.step.question
+        with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(place) is None):
+            st.subheader(solved.step.title, anchor=False)
+            st.markdown(_with_formulas(solved.narration))
+            if question is not None:
+                _question(place, solved, words)
+            elif solved.step.room:
+                _room(solved, words)
+        return
+    with st.container(key="lesson_panel"):
+        _progress(place, words)
+        st.subheader(solved.step.title, anchor=False)
+        st.markdown(_with_formulas(solved.narration))
+        if place.at == 0 and place.language.partition("-")[0] != "en":
+            st.caption(words["app_language"])
+        if solved.step.question is not None:
+            _question(place, solved, words)
+        if solved.step.room and (solved.step.question is None or lesson.answer_of(place) is not None):
+            _room(solved, words)
+        if not lesson.is_covered():
+            st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
+        _changed(words)
+        _end(place, words)
+        _turning(place, words)
+
+
+def draw_answer() -> None:
+    """In lecture mode, the slide with the answer."""
+    place = lesson.now()
+    if place is None or not lecture.is_on() or place.step.question is None:
+        return
+    try:
+        solved = lesson.solved(place)
+    except TxclsError:
+        return
+    words = words_in(place.language)
+    with lecture.lesson_slide():
+        st.subheader(solved.step.title, anchor=False)
+        st.markdown(f"**{place.step.question.ask.strip()}**")
+        _said(lesson.answer_of(place), solved, words)
+        if solved.step.room:
+            _room(solved, words)
+
+
+def covers(view: state.View) -> bool:
+    """Whether the page is to stay hidden until its question is answered; then draws what stands in its place."""
+    place = lesson.now()
+    if place is None or not lesson.is_covered():
+        return False
+    try:
+        lesson.solved(place)
+    except TxclsError:
+        return False  # nothing can be asked; `draw` has said why
+    words = words_in(place.language)
+    with st.container(key="lesson_cover"):
+        text = html.escape(view.text)
+        st.html(f'<p class="txcls-lesson-text"><small>{html.escape(view.checkpoint)}</small>{text}</p>')
+        st.markdown(words["predict"])
+        st.button(words["show"], key="lesson_show_page", on_click=lesson.reveal)
+    return True
+
+
+def _progress(place: lesson.Place, words: Mapping[str, str]) -> None:
+    """Which lesson, which step, and a bar."""
+    found = place.lesson
+    n = len(found.steps)
+    said = words["step_of"].format(step=place.at + 1, steps=n)
+    step = place.step
+    minutes = f" · {words['minutes'].format(minutes=f'{step.minutes:g}')}" if step.minutes else ""
+    chapter = found.chapters[place.at]
+    title = html.escape(found.title + (f" · {chapter}" if chapter else ""))
+    marks = "".join(f'<i class="{"done" if number <= place.at else ""}"></i>' for number in range(n))
+    st.html(
+        f'<div class="txcls-lesson-head"><b>{title}</b><span>{html.escape(said + minutes)}</span>'
+        f'<div class="bar" role="progressbar" aria-valuemin="1" aria-valuemax="{n}" aria-valuenow="{place.at + 1}" '
+        f'aria-label="{html.escape(said, quote=True)}">{marks}</div></div>'
+    )
+
+
+def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
+    question = solved.step.question
+    assert question is not None
+    with st.container(key="lesson_question"):
+        st.markdown(f"**{question.ask.strip()}**")
+        given = lesson.answer_of(place)
+        if given is not None:
+            if not lecture.is_on():
+                _said(given, solved, words)
+            elif given.answer is not None:
+                st.markdown(f"{words['your_answer']}: **{_as_text(given.answer, solved)}**")
+            return
+        if question.look and not lecture.is_on():
+            st.caption(words["look"])
+        _offer(place, solved, words)
+        with st.container(horizontal=True, gap="small"):
+            st.button(words["check"], key="lesson_check", type="primary", on_click=_check, args=(place, solved))
+            if not lecture.is_on():
+                st.button(words["show"], key="lesson_show", on_click=lesson.reveal)
+
+
+def _key(place: lesson.Place) -> str:
+    return f"lesson_given_{place.name}_{place.at}"
+
+
+def _offer(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
+    """What takes the answer: options, a field, words to drag, or heads."""
+    question, key = solved.step.question, _key(place)
+    if isinstance(question, Choice):
+        options = range(len(solved.offered))
+        st.radio(
+            words["your_answer"], options, index=None, key=key, format_func=solved.offered.__getitem__,
+            label_visibility="collapsed",
+        )  # fmt: skip
+    elif isinstance(question, Number):
+        unit = f" ({question.unit})" if question.unit else ""
+        st.number_input(words["your_answer"] + unit, value=None, step=1.0, format="%g", key=key)
+    elif isinstance(question, Heads):
+        st.pills(words["heads_help"], solved.offered, selection_mode="multi", key=key)
+    elif isinstance(question, Drag):
+        st.caption(words["group_help"] if question.groups else words["order_help"])
+
+        def keep(rows: list[list[str]]) -> None:
+            st.session_state[f"{key}_rows"] = rows
+
+        label = words["your_answer"]
+        word_bins(solved.offered, question.groups, label=label, key=f"{key}_bins", on_move=keep)
+
+
+def _as_text(given: Any, solved: Solved) -> str:
+    """An answer as it was given, in words."""
+    question = solved.step.question
+    if isinstance(question, Choice):
+        return str(solved.offered[given])
+    if isinstance(question, Number):
+        return f"{given:g} {question.unit}".strip()
+    if isinstance(question, Drag) and question.groups:
+        return " · ".join(f"{name}: {', '.join(row) or '–'}" for name, row in zip(question.groups, given, strict=True))
+    return " · ".join(given)
+
+
+def _check(place: lesson.Place, solved: Solved) -> None:
+    """Take what was given, if anything was."""
+    question, key = solved.step.question, _key(place)
+    given: Any = st.session_state.get(key)
+    if isinstance(question, Drag):
+        rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
+        given = rows[1:] if question.groups else rows[0]
+        if question.groups and (len(rows) < 2 or rows[0]):
+            given = None  # not every word is in a group yet
+    if isinstance(question, Heads) and not given and question.look:  # those that are switched on the page
+        given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
+    if given is not None and given != []:
+        lesson.answer(given)
+
+
+def _said(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) -> None:
+    """The right answer and why, after whether what was given is right."""
+    right = None if given is None else given.right
+    lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
+    text = _with_formulas(
+        f"**{lead}** {solved.why}" if solved.is_said else f"**{lead}** {solved.answer}\n\n{solved.why}"
+    )
+    if right is None:
+        st.info(text)
+    elif right:
+        st.success(text, icon="✔️")
+    else:
+        st.warning(text, icon="✖️")
+
+
+def _room(solved: Solved, words: Mapping[str, str]) -> None:
+    st.markdown(f"**{words['room']}:** {(solved.step.room or '').strip()}")
+
+
+def _changed(words: Mapping[str, str]) -> None:
+    """A way back to the step, and one to what was changed."""
+    if lesson.changes():
+        st.caption(words["changed"])
+        st.button(words["restore"], key="lesson_restore", on_click=lesson.restore)
+    elif lesson.aside():
+        st.button(words["mine"], key="lesson_mine", on_click=lesson.bring_back)
+
+
+def _end(place: lesson.Place, words: Mapping[str, str]) -> None:
+    """At the last step, once its question is answered: the code."""
+    if place.at < len(place.lesson.steps) - 1:
+        return
+    if place.step.question is not None and lesson.answer_of(place) is None:
+        return
+    code, right, asked = lesson.code(place)
+    if asked:
+        st.markdown(f"**{words['done']}** {words['result'].format(right=right, questions=asked)}")
+        st.markdown(f"{words['code']}:")
+        st.code(code, language=None, wrap_lines=True)
+        st.caption(words["code_note"])
+
+
+def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
+    n = len(place.lesson.steps)
+    with st.container(horizontal=True, gap="small"):
+        st.button(words["back"], key="lesson_back", disabled=place.at == 0, on_click=lesson.turn, args=(-1,))
+        if place.at < n - 1 or lesson.is_open():
+            st.button(words["next"], key="lesson_next", type="primary", on_click=lesson.turn, args=(1,))
+    with st.container(key="lesson_keys"):
+        st.caption(words["keys"])
+    with st.container(horizontal=True, gap="small"):
+        for language in languages_of(place.name):
+            if language != place.language:
+                name = LANGUAGES.get(language, language)
+                st.button(
+                    name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go, args=(place.at,),
+                    kwargs={"language": language},
+                )  # fmt: skip
+        st.button(words["leave"], key="lesson_leave", type="tertiary", on_click=lesson.leave)
+
+
+def _with_formulas(text: str) -> str:
+    """Formulas between $$ as blocks of their own, wherever they stand in a paragraph."""
+    return re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n$$\n\1\n$$\n\n", text, flags=re.DOTALL)

@@ -1,0 +1,270 @@
+"""What the Report page computes: of test rows cached for all sessions, of a visitor's own rows for that one alone."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from txcls.app.jobs.own_files import KeptRows, read_table
+from txcls.app.shell import loading, own, sharing
+from txcls.app.shell.limits import limits
+from txcls.app.shell.sharing import Source, shared
+from txcls.errors import DataError
+
+if TYPE_CHECKING:
+    from txcls.data.tables.own_table import OwnTable
+    from txcls.data.types import LabelledTexts
+    from txcls.evaluation.report import Answers, PeerAnswers, Report, SuspectRow
+
+MOST_ROWS = 1_000
+"""Rows that the page answers at most, a random choice where there are more."""
+MOST_OWN_ROWS = 2_000
+"""Of the test rows of a visitor's own classifier."""
+MOST_LABELS = 10_000
+"""Rows of a visitor's own table whose labels are checked at once."""
+MOST_TRAINING_ROWS = 20_000
+"""Training rows that the linear peer learns from at most."""
+OWN_TABLE = "table"
+"""What the data set of a classifier of one's own rows is called."""
+OnRows = Callable[[int, int], object]
+
+
+def _size_of_report(found: "Report") -> int:
+    answers = found.answers
+    texts = 0 if answers is None else sum(4 * len(text) + 80 for text in answers.rows.texts)
+    return texts + (0 if answers is None else answers.probabilities.nbytes) + 200_000
+
+
+def stored(source: Source) -> "Report":
+    """What the checkpoint's own files hold."""
+    sharing.import_what_computes()
+    from txcls.evaluation.report import stored_report
+
+    return stored_report(loading.classifier(source).checkpoint)
+
+
+def on_test_rows(source: Source, *, on_rows: OnRows) -> "Report":
+    """Answers to the test rows on this machine, at most `MOST_ROWS` of them; DataError if there are none."""
+
+    @shared(heavy=True, size=_size_of_report)
+    def report_on_test_rows(source: Source, most: int) -> "Report":
+        from txcls.evaluation.report import report_on, some_rows
+
+        rows = loading.test_texts(source).rows
+        few = some_rows(rows, most=most)
+        what = f"{len(few):,} test rows"
+        if len(few) < len(rows):
+            what = f"{len(few):,} of the {len(rows):,} test rows, drawn at random"
+        return report_on(loading.classifier(source), few, rows_are=what, without_order=False, on_rows=on_rows)
+
+    return report_on_test_rows(source, _most(source))
+
+
+def _most(source: Source) -> int:
+    return MOST_OWN_ROWS if loading.has_kept_rows(source) else MOST_ROWS
+
+
+def places(source: Source) -> list[int]:
+    """Of each row of `on_test_rows` its number in the visitor's file; empty where that is not known."""
+    from txcls.evaluation.report import chosen_rows
+
+    known = own.kept(source.name).get("places", ())
+    return [known[row] for row in chosen_rows(len(known), most=_most(source))]
+
+
+@dataclass(frozen=True, eq=False)
+class TableReport:
+    """A report on an uploaded table.
+
+    Attributes:
+        report: the answers to its rows.
+        notes: sentences on how it was read.
+        n_learned: how many of the answered rows the classifier learned from, as far as that is known.
+    """
+
+    report: "Report"
+    notes: tuple[str, ...]
+    n_learned: int
+
+
+def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> TableReport:
+    """Answers to the rows of an uploaded table; kept nowhere.
+
+    Raises:
+        DataError: it cannot be read, has too many rows, or none whose label the classifier knows.
+    """
+    with sharing.my_turn():
+        from txcls.evaluation.on_file import rows_of_file
+        from txcls.evaluation.report import report_on, some_rows
+
+        ready = loading.classifier(source)
+        ending = (
+            "".join(Path(name.lower()).suffixes[-2:]) if name.lower().endswith(".gz") else Path(name.lower()).suffix
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"table{ending}"
+            file.write_bytes(data)
+            found = rows_of_file(ready.checkpoint, file, name=name[-60:])
+        if len(found.rows) > limits().rows:
+            raise DataError(f"{len(found.rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
+        few = some_rows(found.rows, most=MOST_ROWS)
+        what = f"{len(few):,} rows of {name[-60:]}"
+        if len(few) < len(found.rows):
+            what = f"{len(few):,} of the {len(found.rows):,} rows of {name[-60:]}, drawn at random"
+        report = report_on(ready, few, rows_are=what, on_rows=on_rows)
+        return TableReport(report, found.notes, _n_learned(source, few))
+
+
+def _n_learned(source: Source, rows: "LabelledTexts") -> int:
+    """How many of the rows have a text that a visitor's own classifier learned from."""
+    from txcls.data.own_split import text_key
+
+    kept = own.kept_rows(source.name)
+    known = set() if kept is None else {text_key(kept.texts[row]) for row in kept.learned}
+    return sum(text_key(text) in known for text in rows.texts)
+
+
+def why_no_rows(source: Source) -> str:
+    """Why there are no test rows here, and what is therefore not shown; "" if there are."""
+    from txcls.data.datasets import dataset_names, is_available
+
+    dataset = loading.summary(source.name).dataset
+    if loading.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
+        return ""
+    how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
+    return (
+        "The test texts of this classifier are not on this machine, and checkpoints do not contain them. Shown is "
+        "what was measured on them and saved. Mistakes, doubtful labels and the linear peer need the "
+        f"texts{how}, or a table of your own above."
+    )
+
+
+def training_rows(source: Source) -> "LabelledTexts":
+    """The training rows of the checkpoint's data set, validation rows left out; DataError if they are not here."""
+    from txcls.data.datasets import open_dataset
+    from txcls.data.splits import training_and_validation
+
+    if (kept := own.kept_rows(source.name)) is not None:
+        return _labelled(source, kept, kept.learned)
+    if loading.summary(source.name).dataset == OWN_TABLE:
+        raise DataError("They are not on this server: a classifier that was opened from a zip comes without its rows.")
+    config = loading.classifier(source).checkpoint.config.data
+    return training_and_validation(open_dataset(config), config)[0]
+
+
+def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> "LabelledTexts":
+    """Kept rows in the classifier's classes."""
+    from txcls.data.types import LabelledTexts
+
+    classes = loading.classifier(source).classes
+    index = {name: number for number, name in enumerate(classes)}
+    known = [row for row in rows if kept.labels[row] in index]
+    return LabelledTexts([kept.texts[row] for row in known], [index[kept.labels[row]] for row in known], classes)
+
+
+@shared(heavy=True, size=lambda found: 8 * len(found.predicted) + 10_000)
+def peer(source: Source) -> "PeerAnswers":
+    """The linear peer on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
+    from txcls.evaluation.report import ask_peer
+
+    answers = on_test_rows(source, on_rows=lambda done, total: None).answers
+    assert answers is not None
+    return ask_peer(answers, training_rows(source), most=MOST_TRAINING_ROWS)
+
+
+def suspects(answers: "Answers", *, has_learned: bool, on_fold: OnRows) -> "list[SuspectRow]":
+    """The rows whose label looks wrong; the classifier is not asked if it has learned from these rows.
+
+    Raises:
+        DataError: there are too few rows, or only one class.
+    """
+    with sharing.my_turn():
+        from txcls.evaluation.report import held_out_probabilities, suspect_rows
+
+        own = None if has_learned else answers.probabilities
+        return suspect_rows(answers.rows, held_out_probabilities(answers.rows, own, on_fold=on_fold))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCheck:
+    """Rows of a visitor's own table whose label looks wrong.
+
+    Attributes:
+        suspects: the likeliest first; their `row` is that of `rows`.
+        rows: the rows that were looked at.
+        places: the number of each in the visitor's file; empty for a data set of the package.
+        total: rows there are.
+        spec: names the visitor's table and its columns; no file for a data set of the package.
+    """
+
+    suspects: "list[SuspectRow]"
+    rows: "LabelledTexts"
+    places: Sequence[int]
+    total: int
+    spec: Mapping[str, Any]
+
+    @property
+    def file_name(self) -> str:
+        """What the visitor calls the table; "" for a data set of the package."""
+        return str(self.spec.get("names", {}).get(self.spec.get("file", ""), ""))
+
+
+def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
+    """Check the labels of all rows that a visitor's own classifier was made of, its training rows too.
+
+    The classifier is not asked, since it has learned most of these labels.
+
+    Raises:
+        DataError: the rows are not here, too few, or of one class.
+    """
+    kept = own.kept_rows(source.name)
+    if kept is None:
+        raise DataError("The rows that this classifier was trained on are no longer on this server.")
+    with sharing.my_turn():
+        from txcls.evaluation.report import chosen_rows, held_out_probabilities, suspect_rows
+
+        classes = set(loading.classifier(source).classes)
+        known = [row for row, label in enumerate(kept.labels) if label in classes]
+        looked_at = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
+        rows = _labelled(source, kept, looked_at)
+        found = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
+    places = [kept.places[row] for row in looked_at] if kept.places else []
+    return LabelCheck(found, rows, places, len(kept.texts), kept.spec)
+
+
+def _size_of_table(table: "OwnTable") -> int:
+    return sum(60 + len(str(value)) for values in table.columns.values() for value in values)
+
+
+@shared(size=_size_of_table)
+def _own_table(path: Path, desk: Path, name: str) -> "OwnTable":
+    """A table on a visitor's desk, kept while its labels are corrected one after another."""
+    file = path.relative_to(desk).as_posix()
+    return read_table(desk, {"file": file, "names": {file: name}})
+
+
+def corrected_table(
+    desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str], *, spreadsheet_safe: bool = True
+) -> bytes:
+    """The visitor's whole table, all its columns, with some labels replaced by the row's number in the file, as CSV.
+
+    Args:
+        desk: the visitor's folder.
+        spec: names the table and its columns, as `LabelCheck.spec` does.
+        corrections: the new label of some rows; "" drops the row.
+        spreadsheet_safe: put an apostrophe before cells that a spreadsheet would run as formulas.
+
+    Raises:
+        DataError: the table is no longer here, or cannot be read any more.
+    """
+    from txcls.app.jobs.own_files import guessed
+    from txcls.evaluation.report import corrected_table_csv
+    from txcls.evaluation.scoring import as_plain_text
+
+    file = str(spec["file"])
+    table = _own_table(desk / file, desk, str(spec["names"][file]))
+    column = guessed(table, spec).label_column
+    plain = as_plain_text if spreadsheet_safe else str
+    text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
+    return text.encode("utf-8-sig", "backslashreplace")

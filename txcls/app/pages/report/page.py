@@ -1,0 +1,339 @@
+"""How good a classifier is: figures, confusions, confidence, mistakes, doubtful labels, the linear peer."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from txcls.app import pages
+from txcls.app.pages.report import (
+    compute as compute_report,
+)
+from txcls.app.pages.report import (
+    influence as report_influence,
+)
+from txcls.app.pages.report import (
+    labels as report_labels,
+)
+from txcls.app.pages.report import (
+    rows as report_rows,
+)
+from txcls.app.shell import answering, layout, lecture, uploads
+from txcls.app.shell.charts import chart
+from txcls.app.shell.limits import limits
+from txcls.app.shell.markdown import plain
+from txcls.errors import DataError, TxclsError
+from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
+from txcls.figures.training import of_runs
+from txcls.wording import percentage
+
+if TYPE_CHECKING:
+    from txcls.app.pages.report.compute import TableReport
+    from txcls.evaluation.report import Report
+
+LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
+TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
+ZOOM = 12
+"""Classes that are shown around a chosen one."""
+WIDE = 14
+"""With more classes one can zoom in."""
+SHORT_ORDER = {"words_shuffled": "words shuffled", "positions_removed": "no positions"}
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_page(pages.REPORT, asks=False)
+    classifier = answering.load(opened)
+    stored = compute_report.stored(opened.source)
+    of_table = _own_table(opened)
+    # Test rows take seconds, so that they come last, unless nothing is stored.
+    measured = of_table.report if of_table else (None if stored.figures else _of_test_rows(opened))
+    report = measured or stored
+    with lecture.slide(lecture.CLASSES):
+        if of_table is not None and of_table.n_learned:
+            _warn_of_learned(opened, of_table)
+        _headline(report, classifier.checkpoint.metrics if of_table is None else {})
+    if len(report.history) > 1:
+        with lecture.slide(lecture.CLASSES):
+            _curves(opened, report, classifier.checkpoint.config.train.runs)
+    if report.figures:
+        with lecture.slide(lecture.CLASSES):
+            _confusion(opened, report)
+        _per_class(report)
+        if any(one["n"] for one in report.figures.get("reliability", ())):  # a slide without anything cannot be shown
+            with lecture.slide(lecture.CLASSES):
+                _reliability(opened, report)
+        _groups(opened, report)
+    if measured is None and stored.figures:
+        measured = _of_test_rows(opened)
+    if measured is not None and measured.answers is not None:
+        report_rows.draw(opened, measured, of_table=of_table is not None)
+        if not lecture.is_on():
+            report_labels.draw(opened, measured.answers, of_table)
+    report_influence.draw(opened, classifier)
+    layout.close_page(opened, LINKS)
+    report_rows.open_chosen()
+    report_labels.train_chosen()
+
+
+# The rows
+
+
+def _table_key(opened: layout.Page) -> str:
+    return f"report_table_{opened.source.name}_{opened.source.state}"
+
+
+def _own_table(opened: layout.Page) -> "TableReport | None":
+    """The report on the table that this visitor has uploaded; None without one. Draws what uploads it."""
+    key = _table_key(opened)
+    found: TableReport | None = st.session_state.get(key)
+    if lecture.is_on():
+        return found
+    with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
+        if found is not None:
+            for note in found.notes:
+                st.caption(plain(note))
+            st.button("Back to the test rows", key="report_back", on_click=lambda: st.session_state.pop(key, None))
+        elif why := uploads.refusal():
+            st.info(why)
+        else:
+            _upload(opened, key)
+    return found
+
+
+def _upload(opened: layout.Page, key: str) -> None:
+    given = uploads.take(
+        "A table with a column of texts and one of labels",
+        key="report_file",
+        types=TYPES,
+        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
+        f"{compute_report.MOST_ROWS:,} are answered. Labels must be names of the classifier's classes. "
+        "Nobody else sees the file, and it is not kept.",
+    )
+    if given is None:
+        return
+    bar = st.progress(0.0, "reading …")
+    try:
+        st.session_state[key] = compute_report.on_own_table(
+            opened.source, *given, on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} rows")
+        )
+    except TxclsError as error:
+        bar.empty()
+        st.error(plain(str(error)))
+        return
+    st.rerun()
+
+
+def _warn_of_learned(opened: layout.Page, found: "TableReport") -> None:
+    """Figures on rows that were learned say nothing of others."""
+    n = len(found.report.answers or ())
+    st.warning(
+        f"**{plain(opened.source.name)} learned from {found.n_learned:,} of these {n:,} rows**, so figures look "
+        "better than on other texts. Its test rows tell how good it is."
+    )
+
+
+def _of_test_rows(opened: layout.Page) -> "Report | None":
+    if why := compute_report.why_no_rows(opened.source):
+        if not lecture.is_on():
+            st.info(why)
+        return None
+    bar = st.empty()
+    try:
+        found = compute_report.on_test_rows(
+            opened.source,
+            on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} test rows answered"),
+        )
+    except DataError as error:
+        st.warning(plain(str(error)))
+        found = None
+    bar.empty()
+    return found
+
+
+# Figures
+
+
+def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
+    if not report.figures:
+        st.info("Nothing was measured when this classifier was trained, and there are no rows to measure it on.")
+        return
+    figures = report.figures
+    st.subheader(f"On {plain(report.rows_are)}", anchor=False)
+    columns = st.container(horizontal=True, gap="large")
+    for name, value, meaning in (
+        ("Accuracy", percentage(figures["accuracy"]), "Share of rows answered with their label."),
+        ("Macro-F1", f"{figures['macro_f1']:.3f}", "Mean of the classes' F1: each class counts the same."),
+        ("Calibration error", f"{figures['ece']:.3f}", "Mean gap between confidence and accuracy, in 15 bins."),
+        ("Log loss", f"{figures['log_loss']:.3f}", "Mean of minus the logarithm of the label's probability."),
+    ):
+        columns.metric(name, value, help=meaning, width="content")
+    comparison = metrics.get("comparison")
+    if comparison:
+        from txcls.checkpoint.comparison import Comparison
+
+        found = Comparison.from_dict(comparison)
+        lines = ["| on the test rows | accuracy | macro-F1 |", "|---|---|---|"]
+        lines += [f"| {name} | {accuracy} | {f1} |" for name, accuracy, f1 in found.table]
+        st.markdown("\n".join(lines))
+        st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals. {found.settings}")
+
+
+def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
+    st.subheader("Learning curves", anchor=False)
+    kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
+    accuracy = kept.get("validation_accuracy")
+    said = f", up to {percentage(accuracy)} of validation rows" if accuracy is not None else ""
+    chart(
+        training_curves(report.history, runs=runs),
+        key="chart_training_report",
+        alt=f"Loss and accuracy over {len(report.history)} validations of the training{said}",
+        file_name=f"{opened.view.checkpoint}-training",
+    )
+    if runs > 1:
+        st.caption(of_runs(runs))
+
+
+def _confusion(opened: layout.Page, report: "Report") -> None:
+    from txcls.evaluation.report import cluster_order, worst_pairs
+
+    counts = report.confusion
+    if counts is None:
+        return
+    st.subheader("What is confused with what?", anchor=False)
+    classes = report.classes
+    worst = worst_pairs(classes, counts)
+    chosen = worst[0].first if worst and len(classes) > WIDE else None  # a slide has no room for all
+    if len(classes) > WIDE and not lecture.is_on():
+        chosen = st.selectbox(
+            "Zoom in on a class and those that it is most confused with",
+            classes,
+            index=None,
+            key=f"report_zoom_{opened.source.name}",
+            placeholder="all classes",
+            width=420,
+        )
+    order = cluster_order(counts).tolist()
+    if chosen is not None:
+        centre = classes.index(chosen)
+        near = sorted(
+            order, key=lambda c: -(counts[centre, c] + counts[c, centre]) * (c != centre) - 10**9 * (c == centre)
+        )
+        order = [c for c in order if c in set(near[:ZOOM])]
+    names = [classes[c] for c in order]
+    shown = counts[order][:, order]
+    first = (
+        f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows" if worst else "no row is confused"
+    )
+    chart(
+        confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
+        key="chart_confusion",
+        alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
+        file_name=f"{opened.view.checkpoint}-confusion",
+    )
+    around = f" Shown are {len(names)} of {len(classes)} classes." if chosen else ""
+    st.caption(
+        "Rows are true classes, columns predictions; classes that are confused with each other stand together "
+        f"(hierarchical clustering). Hover for numbers.{around}"
+    )
+    if worst and not lecture.is_on():
+        head = ("class", "other class", "first taken for other", "other taken for first", "share of both")
+        lines = [(one.first, one.second, one.first_as_second, one.second_as_first, one.share) for one in worst]
+        report_rows.table("The worst pairs", head, lines, key="pairs", percent=("share of both",))
+
+
+def _per_class(report: "Report") -> None:
+    if lecture.is_on():
+        return
+    st.subheader("Class by class", anchor=False)
+    head = ("class", "rows", "precision", "recall", "F1")
+    lines = [
+        (one["label"], one["support"], one["precision"], one["recall"], one["f1"])
+        for one in report.figures["per_class"]
+    ]
+    lines.sort(key=lambda line: line[4])
+    report_rows.table("", head, lines, key="classes", percent=head[2:])
+    st.caption("Lowest F1 first; a click on a heading sorts by that column.")
+
+
+def _reliability(opened: layout.Page, report: "Report") -> None:
+    bins = [one for one in report.figures["reliability"] if one["n"]]
+    st.subheader("Can its confidence be trusted?", anchor=False)
+    largest = max(bins, key=lambda one: one["n"])
+    chart(
+        reliability_diagram(bins),
+        key="chart_reliability",
+        alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
+        f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
+        file_name=f"{opened.view.checkpoint}-reliability",
+    )
+    st.caption(
+        "On the dashed line, answers given with 80 % confidence are right in 80 % of cases. Below it the classifier is "
+        "too sure, above it not sure enough. Large dots hold many rows."
+    )
+
+
+def _groups(opened: layout.Page, report: "Report") -> None:
+    from txcls.checkpoint.card import group_name
+
+    figures = report.figures
+    parts = []
+    for field, what, form, title in (
+        ("by_length", "tokens read", "{:g}", "Long texts and short ones"),
+        ("by_unknown", "share of unknown tokens", "{:.0%}", "Unknown words"),
+    ):
+        slices = figures.get(field, ())
+        if len(slices) > 1:  # one group is all rows
+            names = [f"{group_name(one, form)} (n = {one['n']:,})" for one in slices]
+            parts.append((title, what, names, [one["accuracy"] for one in slices], [one["n"] for one in slices], field))
+    if order := figures.get("order"):
+        names = ["as typed", *(SHORT_ORDER.get(name, name) for name in order)]
+        parts.append(
+            (
+                "Without word order",
+                "word order",
+                names,
+                [figures["accuracy"], *order.values()],
+                [figures["n"]] * len(names),
+                "order",
+            )
+        )
+    if not parts:
+        return
+    if lecture.is_on():  # there is no room for the large type of several
+        for part in parts:
+            with lecture.slide(lecture.WORDS):
+                _group(opened, *part)
+        return
+    st.subheader("Where is it right, and where wrong?", anchor=False)
+    for column, part in zip(st.columns(len(parts)), parts, strict=True):
+        with column:
+            _group(opened, *part)
+
+
+def _group(
+    opened: layout.Page,
+    title: str,
+    what: str,
+    names: Sequence[str],
+    accuracies: Sequence[float],
+    rows: Sequence[int],
+    field: str,
+) -> None:
+    if lecture.is_on():
+        st.subheader(f"Where is it right? {title}", anchor=False)
+    else:
+        st.markdown(f"**{title}**")
+    chart(
+        group_bars(names, accuracies, rows, what=what),
+        key=f"chart_groups_{field}",
+        alt="Bars of accuracy: "
+        + "; ".join(
+            f"{name} {percentage(one)} of {n:,} rows" for name, one, n in zip(names, accuracies, rows, strict=True)
+        ),
+        file_name=f"{opened.view.checkpoint}-{field}",
+    )
+
+
+if __name__ == "__main__":
+    main()

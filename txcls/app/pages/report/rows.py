@@ -1,0 +1,191 @@
+"""The parts of the Report page that list rows: mistakes and the linear peer."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from txcls.app import pages
+from txcls.app.pages.report import compute as compute_report
+from txcls.app.shell import layout, lecture, state
+from txcls.app.shell.markdown import plain
+from txcls.errors import TxclsError
+from txcls.figures import visible
+
+if TYPE_CHECKING:
+    from txcls.evaluation.report import Answers, PeerAnswers, Report, RowAnswer
+
+MOST_SHOWN = 500
+"""Rows that a table on the page holds at most; the download has all."""
+_OPEN = "_report_open"
+
+
+def table(
+    title: str, head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str, percent: Sequence[str] = ()
+) -> None:
+    """A sortable table with a download as CSV, whose cells no spreadsheet runs."""
+    if title and not lecture.is_on():
+        st.markdown(f"**{title}**")
+    shown = [[visible(one) if isinstance(one, str) else one for one in line] for line in lines[:MOST_SHOWN]]
+    frame, columns = in_percent(pd.DataFrame(shown, columns=list(head)), percent)
+    st.dataframe(
+        frame,
+        key=f"report_{key}",
+        hide_index=True,
+        column_config=columns,
+        height=min(42 + 35 * max(len(shown), 1), 320),
+    )
+    _download(head, lines, key=key)
+
+
+def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table with the shares of these columns as percentages, and settings that write them as all pages do;
+    Streamlit's own format writes 78.74%, 83.3% and 100% below one another."""
+    scaled = frame.assign(**{name: 100 * frame[name] for name in names})
+    return scaled, {name: st.column_config.NumberColumn(name, format="%.1f %%") for name in names}
+
+
+def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) -> None:
+    if lecture.is_on():
+        return
+    from txcls.evaluation.report.labels import table_csv
+    from txcls.evaluation.scoring import as_plain_text
+
+    st.download_button(
+        "Download as CSV",
+        table_csv(head, lines, plain=as_plain_text).encode("utf-8", "backslashreplace"),
+        file_name=f"{key}.csv",
+        mime="text/csv",
+        key=f"report_{key}_csv",
+        type="tertiary",
+    )
+
+
+def tall(texts: Sequence[str], *, most: int) -> tuple[int, int]:
+    """Heights of the rows and of their table: where some text is long, rows have room for three lines of it (in
+    lower ones Streamlit breaks no lines)."""
+    row = 76 if any(len(text) > 60 for text in texts) else 35
+    if lecture.is_on():  # larger type
+        row, most = 2 * row, 2 * most
+    return row, min(42 + row * max(len(texts), 1), most)
+
+
+def rows_table(
+    rows: "Sequence[RowAnswer]",
+    *,
+    key: str,
+    more: tuple[str, Sequence[str]] | None = None,
+    places: Sequence[int] = (),
+) -> None:
+    """Rows with labels and probabilities; a click on one opens its text in Classify.
+
+    Args:
+        rows: what is listed.
+        key: of the table.
+        more: the name of another column, and its values.
+        places: of each answered row its number in the visitor's file, where there is one.
+    """
+    head = ["text", "label", "predicted", "probability", "label's probability"]
+    lines = [[one.text, one.label, one.predicted, one.probability, one.label_probability] for one in rows]
+    if more is not None:
+        head.insert(3, more[0])
+        for line, value in zip(lines, more[1], strict=True):
+            line.insert(3, value)
+    if places:
+        head.insert(0, "row")
+        for line, one in zip(lines, rows, strict=True):
+            line.insert(0, places[one.row])
+    shown = [[visible(one)[:400] if isinstance(one, str) else one for one in line] for line in lines[:MOST_SHOWN]]
+    frame, shares = in_percent(pd.DataFrame(shown, columns=head), ("probability", "label's probability"))
+    row_height, height = tall([one.text for one in rows[:MOST_SHOWN]], most=420)
+    st.dataframe(
+        frame,
+        key=f"report_{key}",
+        hide_index=True,
+        row_height=row_height,
+        height=height,
+        on_select=lambda: _choose(f"report_{key}", [one.text for one in rows[:MOST_SHOWN]]),
+        selection_mode="single-row",
+        column_config={
+            "row": st.column_config.NumberColumn(
+                "row", width="small", format="localized", help="Its number in your file."
+            ),
+            "text": st.column_config.TextColumn("text", width="large"),
+            **shares,
+        },
+    )
+    _download(head, lines, key=key)
+
+
+def _choose(key: str, texts: Sequence[str]) -> None:
+    chosen = st.session_state[key].selection.rows
+    if chosen and chosen[0] < len(texts):
+        st.session_state[_OPEN] = texts[chosen[0]]
+
+
+def open_chosen() -> None:
+    """Open Classify with the text of the row that was clicked, if one was."""
+    text = st.session_state.pop(_OPEN, None)
+    if text is not None:
+        state.change_view(text=text)
+        st.switch_page(pages.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
+
+
+def draw(opened: layout.Page, report: "Report", *, of_table: bool) -> None:
+    """Both parts; `of_table` if the rows are of a table that was uploaded to be measured on."""
+    answers = report.answers
+    assert answers is not None
+    with lecture.slide(lecture.CLASSES):
+        _mistakes(answers, report.rows_are, [] if of_table else compute_report.places(opened.source))
+    if not of_table and not lecture.is_on():
+        _peer(opened)
+
+
+def _mistakes(answers: "Answers", rows_are: str, places: Sequence[int]) -> None:
+    st.subheader("The most confident mistakes", anchor=False)
+    mistakes = answers.mistakes()
+    if not mistakes:
+        st.markdown(f"No answer differs from the label ({plain(rows_are)}).")
+        return
+    shown = f" Listed are the first {MOST_SHOWN}." if len(mistakes) > MOST_SHOWN else ""
+    st.markdown(
+        f"**{len(mistakes):,}** answers differ from the label ({plain(rows_are)}), the surest first. **Mark a "
+        f"row to open it in Classify.**{shown}"
+    )
+    rows_table(mistakes, key="mistakes", places=places)
+
+
+def _peer(opened: layout.Page) -> None:
+    st.subheader("Beside a linear model", anchor=False)
+    key = f"report_peer_{opened.source.name}_{opened.source.state}"
+    if not st.session_state.get(key):
+        st.markdown(
+            "TF-IDF of words and pairs with a linear support vector machine is what one would try first. Fitted to the "
+            f"training rows, at most {compute_report.MOST_TRAINING_ROWS:,} of them, it answers the same rows."
+        )
+        st.button("Fit the linear model", key="report_peer", on_click=lambda: st.session_state.update({key: True}))
+        return
+    try:
+        with st.spinner("fitting the linear model …"):
+            found = compute_report.peer(opened.source)
+    except TxclsError as error:
+        st.info(f"This needs the training rows. {plain(str(error))}")
+        return
+    _peer_found(found, compute_report.places(opened.source))
+
+
+def _peer_found(found: "PeerAnswers", places: Sequence[int]) -> None:
+    part = ""
+    if found.n_training < found.n_available:
+        part = f" It learned from {found.n_training:,} of the {found.n_available:,} training rows."
+    st.markdown(f"{plain(found.verdict())}.{part}")
+    own, other = found.alone(peer=False), found.alone(peer=True)
+    tabs = st.tabs([f"Only the Transformer is right: {len(own):,}", f"Only the linear model is right: {len(other):,}"])
+    for tab, rows, key in zip(tabs, (own, other), ("only_transformer", "only_linear"), strict=True):
+        with tab:
+            if rows:
+                classes = [found.peer_class(one.row) for one in rows]
+                rows_table(rows, key=key, more=("linear model", classes), places=places)
+            else:
+                st.markdown("No row.")

@@ -1,0 +1,290 @@
+"""From a labelled table to a classifier of the visitor's own: look through the rows, train, compare, take it away."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from txcls.app import pages
+from txcls.app.jobs import running
+from txcls.app.jobs.own_files import SAMPLES
+from txcls.app.pages.train import forecast
+from txcls.app.pages.train import progress as training_view
+from txcls.app.pages.train import survey as survey_view
+from txcls.app.shell import layout, lecture, loading, own, state, table_html, uploads, waiting
+from txcls.app.shell.limits import limits
+from txcls.app.shell.markdown import plain
+
+LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.BATCH)
+TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx", "gz"]
+SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
+FIRST_MINUTES = 5
+
+
+def main() -> None:
+    """Draw the page."""
+    opened = layout.open_plain_page(pages.TRAIN)
+    st.html(table_html.STYLE)
+    read = own.job("read")
+    _where_it_is(read)
+    with lecture.slide():
+        st.subheader("1 · Your labelled texts", anchor=False)
+        _table(read)
+    if read.status == "done" and "classes" in read.result:
+        with lecture.slide():
+            st.subheader(f"2 · What is in {plain(str(read.result['name'])[:60])}", anchor=False)
+            survey_view.charts(read.result)
+        survey_view.problems(read.result, unit=str(read.result["unit"]), rows_file=_rows_file())
+        with lecture.slide():
+            st.subheader("3 · Train", anchor="training")
+            _training(read)
+    trained = own.job("train")
+    if trained.status == "done":
+        with lecture.slide():
+            st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor="result")
+            training_view.result(opened, trained.result)
+    if loading.own_names():
+        with lecture.slide():
+            st.subheader("Your classifiers", anchor=False)
+            training_view.mine(opened)
+    _open_model()
+    _privacy()
+    layout.close_page(opened, LINKS)
+
+
+def _where_it_is(read: running.JobState) -> None:
+    """A line at the top for who comes back to a training that runs, or to its result, far below."""
+    trained = own.job("train")
+    if trained.is_active and read.status == "done":
+        st.markdown("Your training runs: [see how far it is](#training)")
+    elif trained.status == "done":
+        st.markdown(f"Your classifier **{plain(str(trained.result['name']))}** is ready: [its result](#result)")
+
+
+# The table
+
+
+def _table(read: running.JobState) -> None:
+    """An uploader and samples, or the table that was read with its columns."""
+    if read.is_active:
+        waiting.watch("read", lambda now: waiting.line(now, "Looking through the table"), key="watch_read")
+        return
+    if read.status == "done":
+        _chosen(read)
+        return
+    waiting.failure(read)
+    st.markdown(
+        "A table with a column of texts and one of labels: a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet. A few "
+        "hundred rows are enough to begin with. You get a classifier that opens in every page, measured beside the "
+        "usual baseline."
+    )
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _upload()
+    with right:
+        st.markdown("Or try it with one of these:")
+        for name in SAMPLES:
+            st.button(SAMPLE_TITLES[name], key=f"try_{name}", on_click=_read_sample, args=(name,))
+
+
+def _upload() -> None:
+    if why := uploads.refusal():
+        st.info(why)
+        return
+    given = uploads.take(
+        "Your table",
+        key="table_file",
+        types=TYPES,
+        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.",
+    )
+    if given is not None:
+        name, data = given
+        file = f"table-{secrets.token_hex(4)}{_suffix(name)}"
+        own.save_upload(file, data)
+        _read({"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}})
+        st.rerun()
+
+
+def _suffix(name: str) -> str:
+    """The ending of a name that says its format, if it is one that is read."""
+    lower = name.lower()
+    gz = ".gz" if lower.endswith(".gz") else ""
+    ending = lower.removesuffix(".gz").rpartition(".")[2]
+    return f".{ending}{gz}" if ending in TYPES else ".csv"
+
+
+def _read(spec: dict[str, Any]) -> None:
+    """Look through a table, and measure it for the forecast at the same time."""
+    if waiting.start("read", spec):
+        forecast.measure_early(spec)
+
+
+def _read_sample(name: str) -> None:
+    _read({"sample": name, "names": {}})
+
+
+def _chosen(read: running.JobState) -> None:
+    """The table that was read: its columns, which can be corrected, and its first rows."""
+    found = read.result
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
+        st.button("Take another table", key="another_table", on_click=_another)
+    for note in found["notes"]:
+        st.caption(plain(note))
+    if "problem" in found:
+        st.error(plain(found["problem"]))
+    if found["columns"]:
+        _columns(read)
+        survey_view.preview(found)
+
+
+def _columns(read: running.JobState) -> None:
+    """Two boxes for the columns, and the reasons for the guess."""
+    found = read.result
+    names = [one["name"] for one in found["columns"]]
+    with st.container(horizontal=True):
+        for field, title in (("text_column", "Column of the texts"), ("label_column", "Column of the labels")):
+            key = f"{field}_box"
+            st.session_state[key] = chosen = found.get(field) or read.spec.get(field)
+            st.selectbox(
+                title,
+                names,
+                index=None if chosen is None else 0,  # a column that was found can be changed, not taken away
+                key=key,
+                on_change=_columns_changed,
+                args=(dict(read.spec),),
+                placeholder="Choose a column",
+                width=320,
+            )
+    if reasons := found.get("reasons"):
+        st.caption(" ".join(plain(one) for one in reasons))
+
+
+def _columns_changed(spec: Mapping[str, Any]) -> None:
+    """Look through the table again with the chosen columns."""
+    chosen = {field: st.session_state[f"{field}_box"] for field in ("text_column", "label_column")}
+    _read({**spec, **{field: name for field, name in chosen.items() if name}})
+
+
+def _another() -> None:
+    for kind in ("read", "plan"):
+        waiting.cancel(kind)
+        waiting.forget(kind)
+
+
+def _rows_file() -> bytes:
+    desk = own.desk()
+    file = None if desk is None else desk.job("read") / "rows.csv"
+    return file.read_bytes() if file is not None and file.is_file() else b""
+
+
+# Training
+
+
+def _training(read: running.JobState) -> None:
+    """The time budget with its forecast and the button; or the training that runs."""
+    if not limits().training:
+        st.info(
+            "Training is switched off on this server (TXCLS_TRAINING=off). On a machine of your own: "
+            "`python -m txcls train FILE`"
+        )
+        return
+    trained = own.job("train")
+    if trained.is_active:
+        waiting.watch("train", training_view.live, key="watch_train", on_done=training_view.show_from_now_on)
+        return
+    waiting.failure(trained)
+    most = limits().minutes
+    if most > 1:
+        minutes = int(
+            st.slider(
+                "Time budget, in minutes", 1, most, min(_last_minutes(), most), key="minutes",
+                persist_state="session", on_change=_keep_minutes, width=420,
+            )
+        )  # fmt: skip
+    else:
+        minutes = 1
+        st.markdown("This server gives a training one minute (TXCLS_MAX_MINUTES).")
+    can, speed = forecast.draw(read.spec, minutes)
+    spec = {**_spec(read, minutes), **speed}
+    st.button("Train", key="start_training", type="primary", on_click=_train, args=(spec,), disabled=not can)
+
+
+def _last_minutes() -> int:
+    """The budget that this visitor chose last, which a reload finds on the desk."""
+    return own.last_minutes() or FIRST_MINUTES
+
+
+def _keep_minutes() -> None:
+    own.keep_minutes(st.session_state["minutes"])
+
+
+def _spec(read: running.JobState, minutes: int) -> dict[str, Any]:
+    """What to train on, for how long."""
+    source = {name: read.spec[name] for name in ("sample", "file", "names") if name in read.spec}
+    columns = {name: read.result[name] for name in ("text_column", "label_column") if name in read.result}
+    return {**source, **columns, "minutes": minutes}
+
+
+def _train(spec: dict[str, Any]) -> None:
+    waiting.cancel("plan")
+    name = str(spec["sample"]) if "sample" in spec else str(spec["names"][spec["file"]])
+    waiting.start("train", {**spec, "as": own.free_name(name)})
+
+
+# Open and forget
+
+
+def _open_model() -> None:
+    """An uploader for a classifier that was downloaded before."""
+    job = own.job("open")
+    with st.expander("Open a model that you downloaded here", expanded=job.status != "none"):
+        if why := uploads.refusal():
+            st.info(why)
+            return
+        if job.is_active:
+            waiting.watch(
+                "open",
+                lambda now: waiting.line(now, "Opening"),
+                key="watch_open",
+                on_done=training_view.show_from_now_on,
+            )
+            return
+        if job.status == "done":
+            st.success(f"Opened as {own.PREFIX}{job.result['name']}: {job.result['classes']:,} classes.")
+        waiting.failure(job)
+        given = uploads.take(
+            "A classifier as a zip",
+            key="model_file",
+            types=["zip"],
+            help_line="Only weights (safetensors) and JSON are read; anything else in the file is refused.",
+        )
+        if given is not None:
+            name, data = given
+            file = f"model-{secrets.token_hex(4)}.zip"
+            own.save_upload(file, data)
+            spec = {"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}, "as": own.free_name(name)}
+            waiting.start("open", spec)
+            st.rerun()
+
+
+def _privacy() -> None:
+    """Who can see what is uploaded, and for how long it is there."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            f"Your files and classifiers are on this server only, and are removed {own.kept_for()} after your last "
+            "visit. The address of this page leads to them: bookmark it to come back, and share it with nobody who "
+            "should not see them. Links on the pages do not contain it."
+        )
+        if own.desk() is not None:
+            st.button("Remove everything now", key="forget", on_click=_forget)
+
+
+def _forget() -> None:
+    own.forget_desk()
+    state.change_view(checkpoint="", versus="")
+
+
+if __name__ == "__main__":
+    main()

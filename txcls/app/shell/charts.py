@@ -1,0 +1,71 @@
+"""Charts on a page: their description and the buttons that save them, and the tokens that one chart shows at once."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from txcls.app.components.save_chart import save_buttons
+from txcls.app.shell import lecture
+
+MOST_TOKENS = 64
+"""Most tokens drawn at once; longer texts get a slider that moves a window over them."""
+
+
+def window(n_tokens: int, *, key: str) -> slice:
+    """The tokens to draw: all, or a window of `MOST_TOKENS` that a slider moves."""
+    if n_tokens <= MOST_TOKENS:
+        return slice(0, n_tokens)
+    first = st.slider(
+        f"First token shown: {MOST_TOKENS} of this text's {n_tokens} at a time",
+        1,
+        n_tokens - MOST_TOKENS + 1,
+        key=f"{key}_{n_tokens}",
+    )
+    return slice(first - 1, first - 1 + MOST_TOKENS)
+
+
+def chart(
+    figure: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    file_name: str,
+    on_select: Callable[[], None] | Literal["ignore"] = "ignore",
+) -> None:
+    """A figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
+
+    In lecture mode it fills the height that its slide has left, and has no buttons.
+    """
+    large = lecture.is_on()
+    st.plotly_chart(
+        lecture.enlarge(figure) if large else figure,
+        key=key,
+        height="stretch" if large else "content",
+        on_select=on_select,
+        selection_mode="points",
+        alt=alt,
+        config={
+            "displaylogo": False,
+            "scrollZoom": False,
+            "doubleClick": False if on_select != "ignore" else "reset",
+            "modeBarButtonsToRemove": [
+                "select2d",
+                "lasso2d",
+                "zoom2d",
+                "pan2d",
+                "autoScale2d",
+                "zoomIn2d",
+                "zoomOut2d",
+            ],
+            "toImageButtonOptions": {"format": "png", "filename": file_name, "scale": 2},
+        },
+    )
+    if not large:
+        save_buttons(key, file_name=file_name)
+
+
+def has_long_names(classes: Sequence[str]) -> bool:
+    """Whether class names are too long to stand beside their bars on a phone."""
+    return max(map(len, classes), default=0) > 12

@@ -1,0 +1,414 @@
+"""What the pages compute, cached for all sessions (`txcls.app.shell.sharing`). Cached values must not be changed."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from txcls.app.shell import loading
+from txcls.app.shell.loading import Objective
+from txcls.app.shell.sharing import Source, my_turn, shared
+from txcls.text.encoder import Token
+
+if TYPE_CHECKING:
+    from txcls.inspection.ablation import Ablation, Change, How, Off, PartEffects
+    from txcls.inspection.attention import HeadStatistics, QueryKey
+    from txcls.inspection.attribution import Baseline, DeletionCurves, Explanation, ExplanationAverages, Target
+    from txcls.inspection.counterfactuals import Comparison, FlipSearch
+    from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
+    from txcls.inspection.lens import ClassLens
+    from txcls.inspection.positions import PositionEncoding, ShuffledPredictions
+    from txcls.inspection.principal_components import Plane, PooledTexts, TextPlane, TokenPlane
+    from txcls.inspection.random_texts import ClassifiedText
+    from txcls.inspection.training_film import TrainingFilm
+    from txcls.inspection.vocabulary import Tokenizers, VocabularySearch
+    from txcls.inspection.walk import Walk
+    from txcls.language.generation import Sampling
+    from txcls.lessons import Solved
+    from txcls.predictor import Prediction
+
+
+# Classify, Tokens, Attention, Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A prediction, and how many milliseconds it took from text to ranked classes."""
+
+    prediction: "Prediction"
+    milliseconds: float
+
+
+@shared()
+def predict(source: Source, text: str) -> Timed:
+    """All classes of a text, ranked, and how long that took."""
+    ready = loading.classifier(source)
+    start = time.perf_counter()
+    prediction = ready.predict([text])[0]
+    return Timed(prediction, 1000 * (time.perf_counter() - start))
+
+
+@shared(heavy=True)
+def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[ClassifiedText]":
+    """Random test texts with their predictions; DataError if they cannot be read or have other classes."""
+    from txcls.inspection.random_texts import classify_random_texts
+
+    found = loading.test_texts(source)
+    with st.spinner("classifying …"):
+        return classify_random_texts(
+            loading.classifier(source), found.rows, found.outside if with_outside else (), n=n, seed=seed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The attention patterns of a text: `attention` L H T T, `pooling` T or None, over `tokens`."""
+
+    tokens: tuple[Token, ...]
+    attention: NDArray[np.float32]
+    pooling: NDArray[np.float32] | None
+
+
+@shared()
+def patterns(source: Source, text: str) -> Patterns:
+    """The attention patterns of all heads on a text; TraceError if the text has no tokens."""
+    from txcls.inspection.tracing import trace_text
+
+    traced = trace_text(loading.classifier(source), text)
+    return Patterns(traced.tokens, traced.attention, traced.pooling)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Summaries of all patterns of a text: `rollout` (T, T), and entropy and distance of each head."""
+
+    rollout: NDArray[np.floating]
+    heads: "HeadStatistics"
+
+
+@shared()
+def paths(source: Source, text: str) -> Paths:
+    """Rollout through all layers, and entropy and distance of each head."""
+    from txcls.inspection.attention import attention_rollout, head_statistics
+
+    attention = patterns(source, text).attention
+    return Paths(attention_rollout(attention), head_statistics(attention))
+
+
+@shared()
+def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> "QueryKey":
+    """The score of one query and one key in a head, dimension by dimension."""
+    from txcls.inspection.attention import query_key
+    from txcls.inspection.tracing import trace_text
+
+    traced = trace_text(loading.classifier(source), text)
+    return query_key(traced, layer=layer, head=head, query=query, key=key)
+
+
+@shared(heavy=True)
+def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
+    """The predictions for n random orders of the text's words; TraceError if the text has no tokens."""
+    from txcls.inspection.positions import shuffle_words
+
+    return shuffle_words(loading.classifier(source), text, n=n, seed=0)
+
+
+@shared()
+def positions(source: Source, *, length: int) -> "PositionEncoding":
+    """The first `length` positions of the checkpoint's own position encoding."""
+    from txcls.inspection.positions import position_encoding
+
+    return position_encoding(loading.classifier(source), length)
+
+
+@shared()
+def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
+    """The sinusoidal encoding (length, d_model)."""
+    from txcls.inspection.positions import sinusoids as encoding
+
+    values: NDArray[np.float32] = encoding(length, d_model)
+    return values
+
+
+@shared(heavy=True)
+def tokenizers(source: Source, *, size: int) -> "Tokenizers":
+    """The checkpoint's tokenizer beside one of the other kind; `size` is that of a learned sub-word vocabulary."""
+    from txcls.inspection.vocabulary import compare_tokenizers
+
+    with st.spinner("learning sub-words …"):
+        return compare_tokenizers(loading.classifier(source).encoder, size=size)
+
+
+@shared()
+def spellings(source: Source) -> tuple[str, ...]:
+    """The checkpoint's vocabulary in printable form, by id."""
+    from txcls.inspection.vocabulary import spellings
+
+    return spellings(loading.classifier(source).encoder)
+
+
+@shared()
+def search(source: Source, query: str) -> "VocabularySearch":
+    """Entries of the checkpoint's vocabulary that match the query."""
+    from txcls.inspection.vocabulary import search_vocabulary
+
+    return search_vocabulary(spellings(source), query)
+
+
+@shared()
+def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
+    """The tokens with the nearest embeddings: (id, cosine)."""
+    from txcls.inspection.vocabulary import nearest_tokens
+
+    return nearest_tokens(loading.classifier(source), index)
+
+
+# Head atlas, Switchboard, Explanation, Class lens, Training film
+
+
+N_REPORTS = 64
+"""Test sentences of `who_won` among which the clearest for each head are sought."""
+
+
+@shared(heavy=True)
+def clearest_texts(source: Source) -> tuple[str, ...]:
+    """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely.
+
+    For `who_won` a sentence of its test split, which is generated; for others one of the app's examples. Empty without
+    an atlas.
+    """
+    from txcls.data.examples import examples_for
+    from txcls.data.generated.who_won import first_reports, roles_in
+    from txcls.inspection.stories import HeadAtlas, clearest_texts
+
+    ready = loading.classifier(source)
+    atlas = HeadAtlas.of(ready)
+    if atlas is None:
+        return ()
+    dataset, roles = ready.checkpoint.config.data.dataset, None
+    if dataset == "who_won":
+        found = first_reports("test", N_REPORTS)
+        texts, roles = [one.text for one in found], [roles_in(one) for one in found]
+    else:
+        texts = [one.text for one in examples_for(dataset)]
+    places = clearest_texts(ready, [one.story.story for one in atlas.heads], texts, roles=roles)
+    return tuple(texts[place] for place in places)
+
+
+@shared(heavy=True)
+def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "PartEffects":
+    """How much each head and feed-forward block alone moves the winner; TraceError if the text has no tokens."""
+    from txcls.inspection.ablation import Means, ablate_each
+
+    ready = loading.classifier(source)
+    return ablate_each(ready, text, heads=heads, off=off, means=Means.of(ready))
+
+
+@shared()
+def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablation":
+    """The text's class probabilities with all these changes at once, as the only row of `changed`."""
+    from txcls.inspection.ablation import Means, ablate
+
+    ready = loading.classifier(source)
+    return ablate(ready, text, [changes], means=Means.of(ready))
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Attributions of a text's words, and the overlaps of their strongest words."""
+
+    explanation: "Explanation"
+    overlaps: NDArray[np.float64]
+
+
+@shared(heavy=True)
+def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
+    """All attribution methods on a text; TraceError if the text has no tokens."""
+    from txcls.inspection.attribution import explain, top_overlaps
+
+    explanation = explain(loading.classifier(source), text, target=target, baseline=baseline)
+    return Explained(explanation, top_overlaps(explanation.scores))
+
+
+@shared(heavy=True)
+def deletion(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> "DeletionCurves":
+    """The deletion curves of `explain`'s scores. Apart from these, since a long text's words need not wait for them."""
+    from txcls.inspection.attribution import deletion_curves
+
+    found = explain(source, text, target=target, baseline=baseline)
+    return deletion_curves(loading.classifier(source), text, found.explanation.scores)
+
+
+def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> "ExplanationAverages":
+    """The methods evaluated on n random test texts, the same ones as `txcls evaluate --explanations`.
+
+    Args:
+        source: the checkpoint.
+        n: number of texts.
+        on_text: called after each text with the number done and the total.
+    """
+
+    @shared(heavy=True)
+    def average_on_test_texts(source: Source, n: int) -> "ExplanationAverages":
+        from txcls.inspection.attribution import average_explanations, evaluate_explanation
+        from txcls.inspection.random_texts import random_texts
+
+        ready = loading.classifier(source)
+        texts = random_texts(loading.test_texts(source).rows.texts, n=n)
+        figures = []
+        for place, text in enumerate(texts, start=1):
+            if ready.encoder.encode(text).has_words:
+                figures.append(evaluate_explanation(ready, text))
+            on_text(place, len(texts))
+        return average_explanations(figures, split="test")
+
+    return average_on_test_texts(source, n)
+
+
+@shared()
+def lens(source: Source, text: str) -> "ClassLens":
+    """The class head applied to every state; TraceError if the text has no tokens."""
+    from txcls.inspection.lens import class_lens
+
+    return class_lens(loading.classifier(source), text)
+
+
+@shared(heavy=True)
+def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> "Solved":
+    """A lesson's step with everything measured; `version` and `sources` tell changed files from earlier ones."""
+    from txcls.lessons import find_lesson, solve
+
+    lesson = find_lesson(name, language)
+    return solve(lesson.steps[at], lambda asked: loading.classifier(loading.source(asked)), language=lesson.language)
+
+
+@shared(heavy=True)
+def training_film(source: Source, text: str, *, first: int, last: int) -> "TrainingFilm":
+    """A text in all states along the training, with the attention among its tokens from `first` to before `last`.
+
+    TraceError if the checkpoint has no such states, or the text no tokens.
+    """
+    from txcls.inspection.training_film import training_film
+
+    return training_film(loading.classifier(source), text, shown=slice(first, last))
+
+
+# Step by step, What if, Neighbourhood
+
+
+def _size_of_walk(made: "Walk") -> int:
+    """Bytes of its arrays; its steps hold functions, which cannot be pickled."""
+    arrays = [*made.traced.values.values(), *(step.values for step in made.steps if step.values is not None)]
+    return sum(one.nbytes for one in arrays) + 100_000
+
+
+@shared(size=_size_of_walk)
+def walk(source: Source, text: str) -> "Walk":
+    """The forward pass of a text, step by step; TraceError if the text has no tokens."""
+    from txcls.inspection.walk import walk_through
+
+    return walk_through(loading.classifier(source), text)
+
+
+@shared(heavy=True)
+def compare(source: Source, before: str, after: str) -> "Comparison":
+    """Two versions of a text compared; TraceError if one has no tokens."""
+    from txcls.inspection.counterfactuals import compare_texts
+
+    return compare_texts(loading.classifier(source), before, after)
+
+
+def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
+    """The search for the smallest change that flips the class, batch by batch; not cached."""
+    from txcls.inspection.counterfactuals import search_flips
+
+    search = search_flips(loading.classifier(source), text)
+    while True:
+        with my_turn():
+            found = next(search, None)
+        if found is None:
+            return
+        yield found
+
+
+@shared(heavy=True)
+def vocabulary_plane(source: Source) -> "Plane":
+    """The first two principal components of the checkpoint's token embeddings."""
+    from txcls.inspection.principal_components import vocabulary_plane
+
+    return vocabulary_plane(loading.classifier(source))
+
+
+@shared(heavy=True)
+def token_plane(source: Source, text: str) -> "TokenPlane":
+    """The vocabulary and the text's tokens in that plane; TraceError if the text has no tokens."""
+    from txcls.inspection.principal_components import token_plane
+
+    return token_plane(loading.classifier(source), text, plane=vocabulary_plane(source))
+
+
+@shared(heavy=True)
+def pooled(source: Source, texts: tuple[str, ...]) -> "PooledTexts":
+    """The pooled vectors and predicted classes of texts."""
+    from txcls.inspection.principal_components import pool_texts
+
+    return pool_texts(loading.classifier(source), texts)
+
+
+@shared(heavy=True)
+def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> "TextPlane":
+    """A text among others in the plane of their principal components; TraceError if it has no tokens."""
+    from txcls.inspection.principal_components import text_plane
+
+    return text_plane(loading.classifier(source), text, pooled(source, texts))
+
+
+@shared()
+def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
+    """Up to n distinct random test texts that have tokens; DataError if they cannot be read."""
+    rows = loading.test_texts(source).rows.texts
+    order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
+    encoder = loading.classifier(source).encoder
+    texts = dict.fromkeys(rows[int(place)] for place in order)
+    return tuple(text for text in texts if encoder.encode(text).has_words)[:n]
+
+
+# Language model
+
+Ids = tuple[int, ...]
+
+
+@shared()
+def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
+    """The masked-token model's predictions for a masked position."""
+    from txcls.inspection.language_model import fill_blank
+
+    return fill_blank(loading.language(source, "masked").model, ids, place)
+
+
+@shared()
+def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) -> "NextTokens":
+    """The ranked next tokens, those that sampling may draw, and the rank of the true one."""
+    from txcls.inspection.language_model import next_tokens
+
+    return next_tokens(loading.language(source, "causal").model, ids, sampling=sampling, truth=truth)
+
+
+@shared()
+def surprisal(source: Source, ids: Ids) -> "Surprisal":
+    """The surprisal of each token under the causal model."""
+    from txcls.inspection import language_model
+
+    return language_model.surprisal(loading.language(source, "causal").model, ids)
+
+
+@shared()
+def sight(source: Source, objective: Objective, ids: Ids) -> "MaskedAttention":
+    """The attention mask and the attention patterns of all heads."""
+    from txcls.inspection.language_model import masked_attention
+
+    return masked_attention(loading.language(source, objective).model, ids)

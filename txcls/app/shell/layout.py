@@ -1,0 +1,328 @@
+"""The frame of every page: heading, checkpoint picker, text box with examples, and the links at the end."""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from txcls.app.components.live_text import submit_while_typing
+from txcls.app.lessons import panel
+from txcls.app.pages import PAGES, PageInfo
+from txcls.app.shell import lecture, loading, share, sharing, state
+from txcls.app.shell import sentence_builder as report_builder
+from txcls.app.shell.markdown import plain
+from txcls.app.shell.turns import BusyError
+from txcls.data.examples import examples_for
+from txcls.errors import TxclsError
+from txcls.figures import visible
+from txcls.wording import percentage
+
+ICON = str(Path(__file__).parent / "icon.png")
+"""The browser tab's icon: a local file, because Streamlit fetches named icons from the network."""
+
+STYLE_SHEET = Path(__file__).parent / "style.css"
+TEXT_BOX = "text_box"
+"""Start of the keys of the pages' text boxes."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A page whose text box has been drawn, and the view it shows."""
+
+    info: PageInfo
+    view: state.View
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the box holds more than white space."""
+        return bool(self.view.text.strip())
+
+
+@dataclass(frozen=True)
+class Page(Opened):
+    """The same for a classifier: its cache key, and the placeholders for the line about it, for its answer, and for the
+    words that it does not know."""
+
+    source: sharing.Source
+    facts: DeltaGenerator
+    answer: DeltaGenerator
+    unknown: DeltaGenerator
+
+
+def open_page(
+    info: PageInfo,
+    *,
+    box_height: int = 84,
+    examples: Literal["buttons", "menu"] = "menu",
+    compare: bool = False,
+    asks: bool = True,
+    questions: Mapping[str, str] | None = None,
+) -> Page:
+    """Draw the heading, the checkpoint picker, the text box and the examples; `compare` adds a second picker.
+
+    `questions` are headings for checkpoints of some data sets, by its name; for others it is the page's question.
+    A page that `asks` for no text has no box; it carries the text to the next page.
+    Without any checkpoint, it says how to train one and ends the run.
+    """
+    names = loading.names()
+    view, text_box = _begin(info, names, questions or {})
+    if not names:
+        _say_left_out()
+        st.error(
+            "There is no trained checkpoint yet. Train one with `python -m txcls train sample` (a few minutes) or "
+            "`python -m txcls train ag_news`, then reload this page."
+        )
+        st.stop()
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="checkpoint_line")
+    if len(names) > 1 and not lecture.is_on():
+        picker(line, "checkpoint", names, view.checkpoint, on_change=partial(_checkpoint_changed, text_box))
+        if compare:
+            others = [other for other in names if other != view.checkpoint]
+            picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
+    try:
+        source = loading.source(view.checkpoint)
+    except TxclsError as error:
+        stop_with(error)
+    facts = line.empty()
+    if not loading.is_loaded(source) and not lecture.is_on():
+        facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
+    dataset = loading.summary(view.checkpoint).dataset
+    if asks:
+        answer, unknown = _ask(view, text_box, dataset, box_height=box_height, examples=examples)
+    else:
+        answer, unknown = st.empty(), st.empty()
+        _say_notes(view)
+    return Page(info, view, source, facts, answer, unknown)
+
+
+def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
+    """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
+    view, text_box = _begin(info, loading.names(), {})
+    _ask(view, text_box, dataset, box_height=84, examples="menu")
+    return Opened(info, view)
+
+
+def open_plain_page(info: PageInfo) -> Opened:
+    """Draw the heading of a page without a text box and a model of its own; the view is carried to the next page."""
+    view, _ = _begin(info, loading.names(), {})
+    _say_notes(view)
+    return Opened(info, view)
+
+
+def close_plain_page() -> None:
+    """Draw the end of such a page: what listens to keys."""
+    lecture.end()
+
+
+def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[state.View, str]:
+    """Draw the heading; returns the view and the key of the page's text box."""
+    st.html(STYLE_SHEET)
+    text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
+    view = state.current_view(names, text_box=text_box, first_text=_first_text)
+    question = questions.get(loading.summary(view.checkpoint).dataset, info.question)
+    lecture.begin(info, question)
+    panel.draw()
+    if not lecture.is_on():
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.title(question, anchor=False, width="content")
+            with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
+                share.button(view)
+                lecture.start_button()
+    if panel.covers(view):
+        state.publish(view)
+        lecture.end()
+        st.session_state.pop(text_box, None)  # set anew when the box is drawn, or the browser would show its old text
+        st.stop()
+    return view, text_box
+
+
+def _first_text(checkpoint: str) -> str:
+    """The text that a checkpoint opens with."""
+    return loading.examples(checkpoint)[0].text
+
+
+def _checkpoint_changed(text_box: str) -> None:
+    """Follow the picker."""
+    change_checkpoint(str(st.session_state["checkpoint_box"]), text_box)
+
+
+def change_checkpoint(name: str, text_box: str) -> None:
+    """Change to a checkpoint; an example of the one before gives way to one of its own. For callbacks."""
+    view = state.shown_view()
+    before, now = (loading.examples(one) for one in (view.checkpoint, name))
+    state.change_view(checkpoint=name)
+    if before != now and view.text in {example.text for example in before}:
+        state.put_text(now[0].text, text_box)
+
+
+def picker(
+    place: DeltaGenerator,
+    field: str,
+    names: Sequence[str],
+    chosen: str | None,
+    *,
+    placeholder: str | None = None,
+    on_change: Callable[[], None] | None = None,
+) -> None:
+    """A select box for a checkpoint, bound to a field of the view; with a placeholder it may be empty."""
+    key = f"{field}_box"
+    st.session_state[key] = chosen
+    place.selectbox(
+        placeholder or "Checkpoint",
+        names,
+        index=None if placeholder else 0,
+        key=key,
+        format_func=_describe,
+        on_change=on_change or state.follow(field, key),
+        placeholder=placeholder,
+        label_visibility="collapsed",
+        width=460,
+    )
+
+
+def _ask(
+    view: state.View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
+) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Draw the text box, the examples and the notes; returns placeholders beside the examples and below them.
+
+    In lecture mode the box is a strip with the answer at its end, and there are no examples.
+    """
+    strip = st.container(key="lecture_strip", horizontal=True) if lecture.is_on() else st
+    strip.text_area(
+        "Text",
+        # A browser that draws the box only after a second run gets the text from its default alone.
+        value=st.session_state[text_box],
+        key=text_box,
+        height=box_height,
+        placeholder="Type or paste a text here …",
+        on_change=state.follow("text", text_box),
+        label_visibility="collapsed",
+    )
+    if isinstance(strip, DeltaGenerator):
+        answer, below = strip.empty(), st.empty()
+        _say_notes(view)
+        return answer, below
+    row = st.container(
+        key=f"examples_as_{examples}",
+        horizontal=True,
+        vertical_alignment="center",
+        gap="xsmall" if examples == "buttons" else "medium",
+    )
+    offered = loading.examples(view.checkpoint) if loading.summary(view.checkpoint).dataset == dataset else ()
+    offered = offered or examples_for(dataset)
+    if examples == "buttons":
+        for example in offered:
+            row.button(
+                example.title, key=f"example_{example.title}", on_click=state.put_text, args=(example.text, text_box)
+            )
+    else:
+        texts = {example.title: example.text for example in offered}
+        row.menu_button(
+            "Try another text", list(texts), key="examples", on_click=_choose_from_menu, args=(texts, text_box)
+        )
+    if dataset == "who_won":
+        report_builder.draw(row, text_box)
+    answer, below = row.empty(), st.empty()
+    _say_notes(view)
+    return answer, below
+
+
+def _say_notes(view: state.View) -> None:
+    """Draw the notes about the link and the text, and put the view into the address."""
+    place = st.container(key="lecture_notes") if lecture.is_on() else st
+    for note in state.notes_on(view):
+        place.warning(plain(note))
+    state.publish(view)
+
+
+def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] | None = None) -> None:
+    """Draw the end of a page: links to some other pages (phones hide the menu), and what listens to typing and keys.
+
+    `at` is the step that the page shows, and how many there are (`lecture.end`).
+    """
+    here = PAGES.index(page.info)
+    with st.container(horizontal=True, gap="medium"):
+        for other in sorted(others, key=PAGES.index):
+            before = PAGES.index(other) < here
+            link_to(page, other, f"← {other.question}" if before else f"{other.question} →")
+    _say_left_out()
+    submit_while_typing(TEXT_BOX, text=page.view.text)
+    layers = None
+    panel.draw_answer()
+    if isinstance(page, Page) and loading.is_loaded(page.source):
+        layers = loading.classifier(page.source).checkpoint.config.model.n_layers
+    lecture.end(layers=layers, at=at)
+
+
+def _say_left_out() -> None:
+    """A line about each checkpoint that cannot be read."""
+    for name, why in loading.listing().left_out.items():
+        st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
+
+
+def say_busy(busy: BusyError) -> None:
+    """Draw the end of a page whose computation was refused because the queue is full."""
+    st.warning(str(busy))
+    st.button("Try again", key="try_again")
+    submit_while_typing(TEXT_BOX, text=state.shown_view().text)
+    lecture.end(is_broken=True)
+
+
+def link_to(page: Opened, other: PageInfo, label: str) -> None:
+    """A link to another page with the same view."""
+    st.page_link(other.path, label=label, query_params=state.link_params(page.view))
+
+
+def facts_html(line: str) -> str:
+    """The line about a checkpoint, as HTML."""
+    return f'<div class="txcls-facts">{line}</div>'
+
+
+def stop_with(error: TxclsError) -> "Any":
+    """Show an error message and end the run."""
+    st.error(plain(str(error)))
+    lecture.end(is_broken=True)
+    st.stop()
+
+
+def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
+    state.put_text(texts[st.session_state["examples"]], text_box)
+
+
+def _describe(name: str) -> str:
+    """A checkpoint as an option of the picker: name, title, number of classes, accuracy or perplexity."""
+    known = loading.summary(name)
+    parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
+    if known.accuracy is not None:
+        parts.append(percentage(known.accuracy))
+    if known.perplexity is not None:
+        parts.append(f"perplexity {known.perplexity:,.1f}")
+    return " · ".join(filter(None, parts))
+
+
+AnyPage = TypeVar("AnyPage", bound=Opened)
+
+
+def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
+    """The page with fields of its view clipped to what the checkpoint has; warns about each that was out of range.
+
+    Args:
+        page: the page.
+        of: the name of the checkpoint, for the warning.
+        most: the largest valid value of each field, for example `layer=1` for two layers.
+    """
+    view = page.view
+    for field, largest in most.items():
+        value = getattr(view, field)
+        if value > largest:
+            st.warning(f"There is no {field} {value + 1} in {plain(of)}; showing {field} {largest + 1}, the last one.")
+            change: dict[str, Any] = {field: largest}
+            view = replace(view, **change)
+    if view is not page.view:
+        state.publish(view)
+    return replace(page, view=view)

@@ -1,0 +1,247 @@
+"""Lecture mode: pages as slides that fill the window, in large type; PageDown turns them, page after page.
+In a lesson they turn its steps, also outside lecture mode: in it, a step is its narration and question, the one slide
+of its page that it is about (`slide` in its state, else the first), and the answer. Outside of it, the page is opened
+at that part (`.txcls-part`).
+
+`slide` marks a part of a page as a slide; outside lecture mode it changes nothing. The browser shows one slide at a
+time and turns them without asking the server (`components/lecture.js`); after a page's last slide it asks for the next
+page.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from txcls.app import pages
+from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
+from txcls.app.lessons import lesson
+from txcls.app.shell import loading, state
+from txcls.lessons.wording import words_in
+
+LEAST_FONT_PX = 24
+"""Size of the smallest type in a chart."""
+_SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
+_TURN_TO = "_turn_to"
+
+WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
+"""The parts of the architecture on the map, from the text to the answer; attention and feed-forward of layer 0 alone
+are `attn.0` and `ff.0`."""
+STEPS = {
+    **dict.fromkeys(("text", "tokens", "ids"), WORDS),
+    **dict.fromkeys(("embeddings", "positions", "sum"), VECTORS),
+    **dict.fromkeys(("norm_ff", "expand", "contract", "add_ff"), FEED_FORWARD),
+    **dict.fromkeys(("norm", "pool_scores", "pool_weights", "pooled"), POOLING),
+    **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
+}
+"""The part that each step of the forward pass is in; all others are in attention."""
+
+
+def is_on() -> bool:
+    """Whether this session is in lecture mode."""
+    return state.shown_view().mode == "lecture"
+
+
+def begin(info: pages.PageInfo, title: str) -> None:
+    """Begin a page: it has no slides yet. A page that was asked for by turning past the end of another is opened.
+
+    `title` names those of its slides that have no heading.
+    """
+    st.session_state[_SLIDES], st.session_state[_PAGE], st.session_state[_TITLE] = [], info, title
+    st.session_state[_PARTS] = 0
+    target = st.session_state.pop(_TURN_TO, None)
+    if target is not None:
+        page, params = target
+        st.switch_page(page.path, query_params=params)
+    if is_on():
+        st.html(STYLE_SHEET)
+
+
+@contextmanager
+def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
+    """In lecture mode, what is drawn in this block is a slide; its first heading is its title.
+
+    Args:
+        shows: the parts of the architecture that it is about (`WORDS`, …).
+        own_keys: it holds a drawing that answers to PageDown and PageUp itself and is turned only at its ends. Such a
+            drawing is enlarged as a whole.
+    """
+    if not is_on():
+        _mark_part()
+        yield
+        return
+    slides: list[dict[str, Any]] = st.session_state[_SLIDES]
+    slides.append({"shows": shows, "own_keys": own_keys, "n": len(slides)})
+    with st.container(key=f"slide_{len(slides) - 1}"):
+        yield
+
+
+@contextmanager
+def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
+    """In lecture mode, what is drawn in this block is a slide of the lesson, before or after those of the page.
+
+    `hides_answer` hides the prediction in the strip above it.
+    """
+    slides: list[dict[str, Any]] = st.session_state[_SLIDES]
+    slides.append({"shows": (), "own_keys": False, "n": len(slides), "lesson": True, "hides_answer": hides_answer})
+    n = len(slides) - 1
+    with st.container(key=f"slide_{n}"), st.container(key=f"lesson_slide_{n}"):
+        yield
+
+
+def _mark_part() -> None:
+    """Outside lecture mode, mark where the part of the page begins that the lesson's step is about."""
+    place = lesson.now()
+    if place is None or st.session_state[_PAGE] is not place.page:
+        return
+    st.session_state[_PARTS] += 1
+    if st.session_state[_PARTS] == _slide_of(place):
+        st.html('<span class="txcls-part"></span>')
+
+
+def _slide_of(place: lesson.Place) -> int:
+    """The number of the slide of its page that a step is about, from 1."""
+    wanted = str(place.step.state.get(state.SLIDE, 1))
+    return int(wanted) if wanted.isdecimal() else 1
+
+
+def _slides_of_step(place: lesson.Place) -> list[dict[str, Any]]:
+    """Those of the lesson, and between them the one slide of the page that the step is about."""
+    slides: list[dict[str, Any]] = st.session_state[_SLIDES]
+    own = [one for one in slides if "lesson" in one]
+    of_page = [one for one in slides if "lesson" not in one]
+    number = _slide_of(place)
+    return own[:1] + of_page[number - 1 : number] + own[1:]
+
+
+def step_part(name: str, layer: int | None) -> str:
+    """The part of the architecture that a step of the forward pass is in."""
+    part = STEPS.get(name, ATTENTION)
+    return part if layer is None else f"{part}.{layer}"
+
+
+def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_broken: bool = False) -> None:
+    """End the page that was begun: the keys, and in lecture mode the bar below with the map of the architecture.
+
+    Args:
+        layers: how many layers its model has; None if it shows none or several.
+        at: the step that the page shows, from 0, and how many there are; None for a page without steps. Its buttons
+            `step_back` and `step_next` turn them.
+        is_broken: it ends with a message that stands outside of its slides.
+    """
+    info: pages.PageInfo = st.session_state[_PAGE]
+    data = {
+        "on": is_on(),
+        "page": info.name,
+        "title": st.session_state[_TITLE],
+        "slides": [] if is_broken else st.session_state[_SLIDES],
+        "at": at,
+        "layers": layers,
+    }
+    if (place := lesson.now()) is not None:
+        n = len(place.lesson.steps)
+        data |= {
+            "page": f"{info.name} {place.name} {place.at}{' open' * lesson.is_open()}",
+            "slides": [] if is_broken else _slides_of_step(place),
+            "at": None,
+            "lesson": _told_of(place),
+            "first": place.at == 0,
+            "last": place.at == n - 1 and not lesson.is_open(),
+        }
+        bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0))
+        return
+    here = pages.PAGES.index(info) if info in pages.PAGES else -1
+    bar_and_keys(
+        {**data, "first": here <= 0, "last": here in (-1, len(pages.PAGES) - 1)},
+        on_mode=_switch,
+        on_turn=lambda by: _turn(_beside(here, by), to_its_end=by < 0),
+    )
+
+
+def _told_of(place: lesson.Place) -> dict[str, Any]:
+    """What the bar and the keys need to know of a lesson's step."""
+    found = place.lesson
+    planned = found.planned(place.at)
+    words = words_in(place.language)
+    return {
+        "language": place.language,
+        "title": found.title,
+        "step": place.step.title,
+        "at": place.at,
+        "of": len(found.steps),
+        "planned": "" if planned is None else words["minutes"].format(minutes=f"{planned[0]:g}–{planned[1]:g}"),
+        "far_down": _slide_of(place) > 1,
+    }
+
+
+def start_button() -> None:
+    """A button that starts lecture mode and names the key that does so too."""
+    st.button("Lecture mode · F9", key="lecture_start", on_click=_switch, help="Slides with large type; F9 leaves too.")
+
+
+def _switch() -> None:
+    state.change_view(mode="" if is_on() else "lecture")
+
+
+def _beside(here: int, by: int) -> int:
+    """The page after or before one; without the training film where the checkpoint has none to show."""
+    to = here + by
+    if 0 <= to < len(pages.PAGES) and pages.PAGES[to] is pages.FILM:
+        has_film = loading.summary(state.shown_view().checkpoint).has_snapshots
+        return to if has_film else to + by
+    return to
+
+
+def _turn(to: int, *, to_its_end: bool) -> None:
+    if not 0 <= to < len(pages.PAGES):
+        return
+    params = state.link_params(state.shown_view())
+    if to_its_end:
+        params[state.SLIDE] = "last"
+    st.session_state[_TURN_TO] = (pages.PAGES[to], params)
+
+
+def enlarge(figure: go.Figure) -> go.Figure:
+    """The figure with no type smaller than `LEAST_FONT_PX`."""
+    return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
+
+
+def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
+    layout = drawn["layout"]
+    for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
+        layout[name] = _with_fonts(layout[name], "tickfont")
+        if name.startswith("yaxis") and "ticktext" in layout[name]:  # large lines below one another would overlap
+            layout[name]["ticktext"] = [one.replace("<br>", " ") for one in layout[name]["ticktext"]]
+    for name in [name for name in layout if name.startswith("coloraxis")]:
+        bar = layout[name].get("colorbar", {})
+        layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}
+    layout["legend"] = _with_fonts(layout.get("legend", {}), "font")
+    layout["font"] = {**layout.get("font", {}), "size": LEAST_FONT_PX}
+    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": LEAST_FONT_PX}}
+    layout["annotations"] = [_with_fonts(one, "font") for one in layout.get("annotations", ())]
+    for trace in drawn["data"]:
+        if "colorbar" in trace:
+            trace["colorbar"] = _with_fonts(trace["colorbar"], "tickfont")
+        if trace["type"] in ("bar", "heatmap", "scatter"):
+            trace["textfont"] = _large(trace.get("textfont", {}))
+        if trace["type"] == "bar":
+            trace["constraintext"] = "none"  # or plotly shrinks what does not fit into a bar
+    return drawn
+
+
+def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
+    """Settings of an axis, a colour bar, a legend or an annotation, with large type; so is its title if it has one."""
+    settings = {**settings, font: _large(settings.get(font, {}))}
+    if title := settings.get("title"):
+        title = {"text": title} if isinstance(title, str) else title
+        settings["title"] = {**title, "font": _large(title.get("font", {}))}
+    return settings
+
+
+def _large(font: dict[str, Any]) -> dict[str, Any]:
+    sizes = font.get("size", 0)
+    if isinstance(sizes, Sequence):
+        return {**font, "size": [max(size, LEAST_FONT_PX) for size in sizes]}
+    return {**font, "size": max(sizes, LEAST_FONT_PX)}

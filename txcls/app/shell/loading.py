@@ -1,0 +1,217 @@
+"""The checkpoints that pages can choose from, and what is loaded of them, kept for all sessions."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import streamlit as st
+
+from txcls.app.shell import own
+from txcls.app.shell.sharing import Source, is_kept, shared
+from txcls.checkpoint.checkpoint import find_checkpoint
+from txcls.checkpoint.files import checkpoint_root, fingerprint
+from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
+from txcls.data.examples import Example, examples_for
+
+if TYPE_CHECKING:
+    from txcls.data.datasets import Dataset, LabelledTexts
+    from txcls.language.generation import TextModel
+    from txcls.predictor import Predictor
+
+_listed: tuple[float, Path, Listing] | None = None
+
+
+def listing() -> Listing:
+    """All checkpoints, and those that cannot be read; cached for half a second: a run of a page asks often."""
+    global _listed
+    now, root, known = time.monotonic(), checkpoint_root(), _listed
+    if known is not None and known[1] == root and now - known[0] < 0.5:
+        return known[2]
+    found = list_checkpoints()
+    _listed = (now, root, found)
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """Names of all classifiers, `ag_news` first, and last those of this session's visitor alone."""
+    shipped = sorted((one.name for one in listing().classifiers), key=lambda name: (name != "ag_news", name))
+    return (*shipped, *own_names())
+
+
+def own_names() -> tuple[str, ...]:
+    """Names of this session's visitor's own classifiers."""
+    root = own.root()
+    return () if root is None else tuple(own.PREFIX + one.name for one in list_checkpoints(root).classifiers)
+
+
+Objective = Literal["masked", "causal"]
+
+
+def language_names(objective: Objective) -> tuple[str, ...]:
+    """Names of all language models with this objective; published GPT-2 folders are causal."""
+    return tuple(one.name for one in listing().language_models if one.objective == objective)
+
+
+def summary(name: str) -> Summary:
+    """A checkpoint's title, data set and figures, without loading it; blank if it cannot be read."""
+    if (folder := own.folder_of(name)) is not None:
+        found = list_checkpoints(folder.parent)
+        return next((replace(one, name=name) for one in found.classifiers if one.name == folder.name), Summary(name))
+    found = listing()
+    return next((one for one in (*found.classifiers, *found.language_models) if one.name == name), Summary(name))
+
+
+def examples(name: str) -> tuple[Example, ...]:
+    """Texts to try with a checkpoint; for one trained here some of its test rows."""
+    return own.examples(name) or examples_for(summary(name).dataset)
+
+
+def source(name: str) -> Source:
+    """The cache key of a checkpoint; CheckpointError if there is none of that name."""
+    folder = own.folder_of(name) or find_checkpoint(name).absolute()
+    return Source(name, fingerprint(folder), folder)
+
+
+def _size_of_classifier(loaded: "Predictor") -> int:
+    snapshots = loaded.checkpoint.snapshots
+    stored = 0 if snapshots is None else 2 * len(snapshots) * loaded.n_parameters
+    return stored + _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
+
+
+def _size_of_language(loaded: "Language") -> int:
+    return _size_of_model(loaded.model.n_parameters, len(loaded.names))
+
+
+def _size_of_model(n_parameters: int, n_tokens: int) -> int:
+    """Bytes of the weights as float32, and of the vocabulary's strings and dictionary."""
+    return 4 * n_parameters + 300 * n_tokens
+
+
+@shared(size=_size_of_classifier)
+def classifier(source: Source) -> "Predictor":
+    """Load a classifier."""
+    from txcls.predictor import Predictor
+
+    loaded = Predictor.load(source.folder)
+    loaded.predict(["warm up"])  # the first prediction of a process is slow
+    return loaded
+
+
+@shared(heavy=True, size=len)
+def exported_page(source: Source) -> bytes:
+    """The classifier as a page that needs no server; CheckpointError if it has settings that a page lacks."""
+    from txcls.web.page import single_page
+
+    return single_page(source.folder)
+
+
+@shared(heavy=True, size=len)
+def archive(source: Source) -> bytes:
+    """The classifier as a zip file; CheckpointError if one of its files is missing."""
+    from txcls.checkpoint.archive import pack
+
+    return pack(source.folder)
+
+
+@shared(heavy=True, size=len)
+def packed_classifier(source: Source) -> bytes:
+    """The classifier for the browser (`txcls.web.page.packed`); CheckpointError if a page cannot have it."""
+    from txcls.web.page import packed
+
+    return packed(source.folder)
+
+
+def is_loaded(source: Source) -> bool:
+    """Whether the checkpoint is in the cache."""
+    return any(is_kept(load, *args) for load, args in _loads(source))
+
+
+def _loads(source: Source) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
+    yield classifier, (source,)
+    yield language, (source, "masked")
+    yield language, (source, "causal")
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A loaded language model, and its V tokens in printable form."""
+
+    model: "TextModel"
+    names: tuple[str, ...]
+
+
+@shared(size=_size_of_language)
+def language(source: Source, objective: Objective) -> Language:
+    """Load a language model; CheckpointError if it is damaged."""
+    from txcls.inspection.language_model import token_names
+    from txcls.language.generation import TextModel
+
+    loaded = TextModel.load(source.folder, objective=objective)
+    if loaded.start:
+        _warm_up(loaded)
+    return Language(loaded, token_names(loaded))
+
+
+def _warm_up(model: "TextModel") -> None:
+    import torch
+
+    with torch.inference_mode():  # the first forward pass of a process is slow
+        model.model(torch.tensor([[token.id for token in model.start]]))
+
+
+@dataclass(frozen=True, slots=True)
+class TestTexts:
+    """The test rows of a checkpoint's data set, and its out-of-scope texts if it has any."""
+
+    __test__ = False  # the name is not pytest's
+
+    dataset: "Dataset"
+    rows: "LabelledTexts"
+    outside: Sequence[str]
+
+
+def is_own(source: Source) -> bool:
+    """Whether it is a classifier of this visitor's own."""
+    return is_own_name(source.name)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a checkpoint of that name is, or would be, a visitor's own."""
+    return name.startswith(own.PREFIX)
+
+
+def has_kept_rows(source: Source) -> bool:
+    """Whether the test rows of a classifier that was trained here are still there."""
+    return bool(own.kept(source.name))
+
+
+def _size_of_texts(found: TestTexts) -> int:
+    return sum(4 * len(text) + 80 for texts in (found.rows.texts, found.outside) for text in texts)
+
+
+@shared(size=_size_of_texts)
+def test_texts(source: Source) -> TestTexts:
+    """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
+    from txcls.data.datasets import open_dataset
+
+    if rows := own.kept(source.name):
+        return _own_test_texts(source, rows)
+    with st.spinner("reading the test texts …"):
+        dataset = open_dataset(classifier(source).checkpoint.config.data)
+        outside = dataset.load("oos_test").texts if "oos_test" in dataset.splits else ()
+        return TestTexts(dataset, dataset.load("test"), outside)
+
+
+def _own_test_texts(source: Source, rows: dict[str, Any]) -> TestTexts:
+    """The test rows that were held out when a visitor trained the checkpoint."""
+    from txcls.data.datasets import Dataset, LabelledTexts
+    from txcls.data.types import DatasetInfo
+
+    classes = classifier(source).classes
+    labels = [classes.index(label) for label in rows["labels"]]
+    held_out = LabelledTexts(rows["texts"], labels, classes)
+    info = DatasetInfo(name="table", title="your own rows", terms="your own")
+    dataset = Dataset(info, classes, source.name, ("test",), readers={"test": lambda: held_out})
+    return TestTexts(dataset, held_out, ())

@@ -1,0 +1,159 @@
+"""Sentences of `who_won` built from select boxes, and words that its model knows in place of those that it does not."""
+
+from typing import TYPE_CHECKING, Any, get_args
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from txcls.app.shell import state
+from txcls.data.generated.who_won import (
+    ENDINGS,
+    INVERSE_VERBS,
+    MAINS,
+    MANNERS,
+    OPENINGS,
+    PLACES,
+    RELATIVES,
+    TEAMS,
+    VERBS,
+    Form,
+    Main,
+    Place,
+    Relative,
+    report,
+)
+from txcls.figures import visible
+
+if TYPE_CHECKING:
+    from txcls.predictor import Predictor
+
+SHOWS = {
+    "active": "A beat B",
+    "inverse": "B lost to A",
+    "passive": "B were beaten by A",
+    "cleft": "It was A who beat B",
+    "cleft object": "It was B that A beat",
+    "cleft inverse": "It was B who lost to A",
+    "not but won": "Not B but A won",
+    "not but lost": "Not A but B lost",
+}
+"""Each main clause as a pattern in which A wins."""
+RELATIVE_WORDS = {
+    "beat": "who beat …",
+    "lost to": "who lost to …",
+    "were beaten by": "who were beaten by …",
+    "whom": "whom … beat",
+}
+TIME = "last week"
+MOST_UNKNOWN = 5
+"""Unknown words for which others are offered."""
+
+
+def draw(row: DeltaGenerator, text_box: str) -> None:
+    """A button whose select boxes write the text."""
+    # Kept apart from the boxes, whose values are lost while a page without them is open.
+    kept = st.session_state.setdefault("_report_teams", ("Rovers", "City"))
+    st.session_state["report_winner"], st.session_state["report_loser"] = kept
+    with row.popover("Build a sentence", width="content"):
+        st.button("Exchange the teams", key="report_exchange", on_click=_exchange, args=(text_box,), width="stretch")
+        first, second = st.columns(2)
+        one: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
+        first.selectbox("Winner (A)", TEAMS, key="report_winner", **one)
+        second.selectbox("Loser (B)", TEAMS, key="report_loser", **one)
+        first.selectbox("Main clause", MAINS, format_func=SHOWS.__getitem__, key="report_main", **one)
+        main: Main = st.session_state["report_main"]
+        if verbs := _verbs(main):
+            second.selectbox("Verb", verbs, key=f"report_verb_{len(verbs)}", **one)
+        for column, place in ((first, "first"), (second, "second")):
+            column.selectbox(
+                f"After the {place} team",
+                ("", *RELATIVES),
+                format_func=lambda kind: RELATIVE_WORDS.get(kind, "nothing"),
+                key=f"report_{place}",
+                **one,
+            )
+        first.selectbox("Beginning", ("", *OPENINGS), format_func=_or_nothing, key="report_opening", **one)
+        second.selectbox("End", ("", *ENDINGS), format_func=_or_nothing, key="report_ending", **one)
+        if verbs:
+            first.selectbox("Adverb", ("", *MANNERS), format_func=_or_nothing, key="report_manner", **one)
+
+
+def _verbs(main: Main) -> tuple[str, ...]:
+    """The verbs of a main clause; none where the clause itself says won or lost."""
+    if main.startswith("not but"):
+        return ()
+    return INVERSE_VERBS if "inverse" in main else tuple(VERBS)
+
+
+def _write(text_box: str) -> None:
+    """Put the sentence of the select boxes into the text box."""
+    values = st.session_state
+    main: Main = values["report_main"]
+    verbs = _verbs(main)
+    winner, loser = values["report_winner"], values["report_loser"]
+    if winner == loser:  # one of the two has just been chosen: the other gives way
+        other = next(team for team in TEAMS if team != winner)
+        winner, loser = (winner, other) if winner != values["_report_teams"][0] else (other, loser)
+    values["_report_teams"] = (winner, loser)
+    form = Form(
+        main=main,
+        verb=values.get(f"report_verb_{len(verbs)}", verbs[0]) if verbs else main.rsplit(" ", 1)[-1],
+        relatives=_relatives(),
+        manner=values.get("report_manner", "") if verbs else "",
+        opening=values["report_opening"],
+        ending=values["report_ending"],
+    )
+    others = [team for team in TEAMS if team not in (winner, loser)]
+    state.put_text(report(form, winner=winner, loser=loser, others=others).text, text_box)
+
+
+def _relatives() -> tuple[tuple[Place, Relative, str, str, int], ...]:
+    found = []
+    for n, place in enumerate(PLACES):
+        kind = st.session_state[f"report_{place}"]
+        if kind in get_args(Relative):
+            found.append((place, kind, "lost" if kind == "lost to" else "beat", TIME, n))
+    return tuple(found)
+
+
+def _exchange(text_box: str) -> None:
+    values = st.session_state
+    values["report_loser"], values["report_winner"] = values["_report_teams"]
+    _write(text_box)
+
+
+def _or_nothing(words: str) -> str:
+    return words or "nothing"
+
+
+def offer_known_words(place: DeltaGenerator, classifier: "Predictor", text: str, text_box: str) -> None:
+    """For each word of the text that the model does not know a menu of words that it does."""
+    unknown = [token for token in classifier.encoder.encode(text).tokens if token.is_unknown]
+    if not unknown:
+        return
+    known = known_words(classifier)
+    row = place.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.markdown("**Words that this model does not know**; choose one that it does:")
+    for n, token in enumerate(unknown[:MOST_UNKNOWN]):
+        written = text[token.start : token.end]
+        key = f"known_word_{n}"
+        row.menu_button(
+            visible(written[:30]),
+            [*TEAMS, *known] if written[:1].isupper() else [*known, *TEAMS],
+            key=key,
+            on_click=_replace_word,
+            args=(token.start, token.end, key, text, text_box),
+        )
+    if len(unknown) > MOST_UNKNOWN:
+        row.markdown(f"and {len(unknown) - MOST_UNKNOWN} more")
+
+
+def known_words(classifier: "Predictor") -> list[str]:
+    """The words of the model's vocabulary, but for the teams, in alphabetical order."""
+    teams = {team.lower() for team in TEAMS}
+    tokens = classifier.encoder.vocabulary.tokens
+    return sorted(token for token in tokens if token.isalpha() and token.lower() not in teams)
+
+
+def _replace_word(start: int, end: int, key: str, text: str, text_box: str) -> None:
+    state.put_text(text[:start] + st.session_state[key] + text[end:], text_box)

@@ -1,0 +1,422 @@
+"""A checkpoint's model card (README.md): purpose, data, figures, settings and how it was made (Mitchell et al. 2019).
+
+The text is Markdown; its metadata block is huggingface_hub's, so that the Hub lists the model with its results.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from txcls.checkpoint.comparison import Comparison
+from txcls.checkpoint.schema import MEASURED_SPLITS
+from txcls.config import Calibration, RunConfig, ScopeRule
+
+if TYPE_CHECKING:
+    from huggingface_hub import ModelCardData
+
+FEW_CLASSES = 10
+"""Up to so many classes a card shows the whole confusion matrix."""
+ORDER = {
+    "words_shuffled": "words of each text in random order",
+    "positions_removed": "position vectors removed",
+}
+"""What the figures under "order" in metrics.json are, in words."""
+
+
+def model_card(
+    *,
+    name: str,
+    config: RunConfig,
+    classes: Sequence[str] = (),
+    vocab_size: int,
+    n_parameters: int,
+    calibration: Calibration | None = None,
+    scope: ScopeRule | None = None,
+    metrics: Mapping[str, Any],
+) -> str:
+    """The card of a model.
+
+    Args:
+        name: the checkpoint's name.
+        config: all settings of the run.
+        classes: a classifier's classes, in the order of the logits; empty for pre-trained models.
+        vocab_size: number of tokens.
+        n_parameters: number of trained parameters.
+        calibration: a classifier's.
+        scope: its out-of-scope rule, if it has one.
+        metrics: the contents of metrics.json.
+    """
+    from huggingface_hub import ModelCard
+
+    if classes:
+        lines = _classifier_lines(name, config, classes, calibration or Calibration(), scope, metrics)
+        limits = [
+            "## Limits",
+            "",
+            "It knows only the classes above and the kind of text it was trained on, and assigns any other text to one "
+            "of them. Attention patterns are not by themselves an explanation of a prediction.",
+            "",
+        ]
+    else:
+        lines, limits = _pretrained_lines(name, config, metrics), []
+    lines += [*_model_lines(config, metrics, vocab_size, n_parameters, is_classifier=bool(classes)), *limits]
+    metadata = _metadata(name, config, metrics, is_classifier=bool(classes))
+    return str(ModelCard("\n".join(["---", metadata.to_yaml(), "---", "", *lines])))
+
+
+def most_confused(
+    classes: Sequence[str], confusion: Sequence[Sequence[int]], *, n: int = 15
+) -> list[tuple[str, str, int, float]]:
+    """The most frequent errors: true class, predicted class, rows, and their share of the true class's rows."""
+    errors = [
+        (true, predicted, count, count / sum(row))
+        for true, row in zip(classes, confusion, strict=True)
+        for predicted, count in zip(classes, row, strict=True)
+        if count and predicted != true
+    ]
+    return sorted(errors, key=lambda one: -one[2])[:n]
+
+
+def group_name(one: Mapping[str, Any], form: str) -> str:
+    """The bounds of a group under "by_length" or "by_unknown" in words, each number formatted by `form`."""
+    over, up_to = one["over"], one["up_to"]
+    if over is None:
+        return form.format(up_to) if not up_to else f"up to {form.format(up_to)}"
+    return f"over {form.format(over)}" + (f" to {form.format(up_to)}" if up_to is not None else "")
+
+
+_TASKS = {"classify": "text-classification", "masked": "fill-mask", "causal": "text-generation"}
+
+
+def _metadata(name: str, config: RunConfig, metrics: Mapping[str, Any], *, is_classifier: bool) -> "ModelCardData":
+    from huggingface_hub import EvalResult, ModelCardData
+
+    data = metrics.get("data", {})
+    results = [
+        EvalResult(
+            task_type="text-classification",
+            dataset_type=config.data.dataset,
+            dataset_name=data.get("title") or config.data.dataset,
+            dataset_split=split,
+            metric_type=kind,
+            metric_value=metrics[split][key],
+        )
+        for split in MEASURED_SPLITS
+        if is_classifier and split in metrics
+        for kind, key in (("accuracy", "accuracy"), ("f1", "macro_f1"))
+    ]
+    return ModelCardData(
+        model_name=name,
+        library_name="txcls",
+        pipeline_tag=_TASKS[config.objective],
+        datasets=[name for name in config.data.sources or (config.data.dataset,) if name not in ("table", "text")],
+        eval_results=results or None,
+    )
+
+
+def _classifier_lines(
+    name: str,
+    config: RunConfig,
+    classes: Sequence[str],
+    calibration: Calibration,
+    scope: ScopeRule | None,
+    metrics: Mapping[str, Any],
+) -> list[str]:
+    data = metrics.get("data", {})
+    return [
+        f"# {name}: {config.title or config.data.dataset}",
+        "",
+        f"A Transformer classifier trained from scratch with txcls into {len(classes)} classes: {', '.join(classes)}.",
+        "",
+        *_data_lines(data, ("title", "note", "terms"), counted="rows"),
+        _how_rows_were_used(config, data, held_out=config.data.dataset == "table" and "comparison" in metrics),
+        "",
+        "## Results",
+        "",
+        "| split | rows | accuracy | macro-F1 | calibration error (15 bins) | log loss |",
+        "|---|---|---|---|---|---|",
+        *(_result_row(split, metrics[split]) for split in MEASURED_SPLITS if split in metrics),
+        "",
+        *_new_lines(name, metrics),
+        *_comparison_lines(metrics.get("comparison")),
+        _calibration_line(calibration),
+        "",
+        *_scope_lines(scope, metrics.get("scope", {})),
+        *_detail_lines(classes, metrics),
+        *_head_lines(metrics.get("heads")),
+        *_story_lines(metrics.get("atlas")),
+    ]
+
+
+def _pretrained_lines(name: str, config: RunConfig, metrics: Mapping[str, Any]) -> list[str]:
+    figures = metrics.get("language", {})
+    kind = {
+        "masked": "A masked language model trained from scratch with txcls",
+        "causal": "A causal language model trained from scratch with txcls",
+    }[config.objective]
+    return [
+        f"# {name}: {config.title or config.data.dataset}",
+        "",
+        f"{kind}; it has no classes. Classifiers can start from it: `python -m txcls train PRESET --init {name}`.",
+        "",
+        *_data_lines(metrics.get("data", {}), ("title", "terms"), counted="texts"),
+        "## Results",
+        "",
+        *(f"- {what}: {figures[key]:.4f}" for what, key in _LANGUAGE if key in figures),
+        "",
+    ]
+
+
+_LANGUAGE = (
+    ("validation loss per predicted token, in nats", "loss"),
+    ("perplexity, its exponential", "perplexity"),
+    ("token accuracy", "accuracy"),
+)
+
+
+def _data_lines(data: Mapping[str, Any], texts: Sequence[str], *, counted: str) -> list[str]:
+    counts = ((split, data.get(f"{split}_rows")) for split in ("train", *MEASURED_SPLITS))
+    return [
+        "## Data",
+        "",
+        *(data[key] for key in texts if data.get(key)),
+        "",
+        f"| {counted} | |",
+        "|---|---|",
+        *(f"| {split} | {n:,} |" for split, n in counts if n is not None),
+        "",
+    ]
+
+
+def _validation_rows(config: RunConfig, data: Mapping[str, Any]) -> str:
+    if data.get("validation") == "published with the set":
+        return "Validation rows are those published with the set."
+    if data.get("validation") == "given beside the training rows":
+        return "Validation rows were given beside the training rows."
+    share = f"{config.data.validation_fraction:.0%} of the training rows of every class"
+    return f"Validation rows are {share} (split seed {config.data.split_seed})."
+
+
+def _how_rows_were_used(config: RunConfig, data: Mapping[str, Any], *, held_out: bool) -> str:
+    if held_out:
+        return "The calibration was fitted on the validation rows; the test rows were read once, after training."
+    return (
+        f"{_validation_rows(config, data)} The test rows were read by `evaluate` alone. Weights, calibration and "
+        "threshold were chosen on validation rows."
+    )
+
+
+def _result_row(split: str, figures: Mapping[str, Any]) -> str:
+    return (
+        f"| {split} | {figures['n']:,} | {figures['accuracy']:.2%} | {figures['macro_f1']:.4f} "
+        f"| {figures['ece']:.4f} | {figures['log_loss']:.4f} |"
+    )
+
+
+def _new_lines(name: str, metrics: Mapping[str, Any]) -> list[str]:
+    """How to measure the rows again, where one of them is of texts that training never shows."""
+    if "new" not in metrics:
+        return []
+    again = f"`txcls evaluate {name}` measures the test rows again, `txcls evaluate {name} --split new` the new ones."
+    return [again, ""]
+
+
+def _comparison_lines(found: Mapping[str, Any] | None) -> list[str]:
+    """Beside a majority guess and a linear SVM on the same test rows."""
+    if not found:
+        return []
+    comparison = Comparison.from_dict(found)
+    return [
+        "Beside the usual baseline on the same test rows (in brackets 95 % intervals, that of the difference in "
+        "accuracy paired):",
+        "",
+        *_table(("", "accuracy", "macro-F1"), comparison.table),
+        f"{comparison.verdict} The Transformer alone is right on {comparison.only_transformer:,} rows, the linear SVM "
+        f"alone on {comparison.only_linear:,}. {comparison.settings}",
+        "",
+    ]
+
+
+def _calibration_line(calibration: Calibration) -> str:
+    if calibration.power == 1.0:
+        return (
+            f"Probabilities are softmax(logits / {calibration.temperature:.3f}); the temperature is fitted on "
+            "validation rows."
+        )
+    return (
+        f"If softmax gives p, the calibrated probability is proportional to exp(-((-log p) / "
+        f"{calibration.temperature:.3f}) ^ {calibration.power:.3f}); both numbers are fitted on validation rows. The "
+        "ranking of classes is unchanged."
+    )
+
+
+def _scope_lines(scope: ScopeRule | None, figures: Mapping[str, Any]) -> list[str]:
+    if scope is None or not figures:
+        return []
+    lines = [
+        f"A text is called out of scope if its {scope.score.replace('_', ' ')} is below {scope.threshold:.4f}, a "
+        "threshold fitted on validation queries:",
+        "",
+        "| split | out-of-scope queries | AUROC | accuracy, all | accuracy, in scope | recall, out of scope |",
+        "|---|---|---|---|---|---|",
+    ]
+    for split, one in figures.items():
+        lines.append(
+            f"| {split} | {one['n_out']:,} | {one['auroc']:.4f} | {one['accuracy']:.2%} | {one['accuracy_in']:.2%} "
+            f"| {one['recall_out']:.2%} |"
+        )
+    return [*lines, ""]
+
+
+def _detail_lines(classes: Sequence[str], metrics: Mapping[str, Any]) -> list[str]:
+    """The tables of the test rows, or of the validation rows where the test rows were not evaluated."""
+    split = "test" if "test" in metrics else "validation"
+    figures = metrics.get(split)
+    if not figures:
+        return []
+    per_class = (
+        (one["label"], *(f"{one[key]:.4f}" for key in ("precision", "recall", "f1")), f"{one['support']:,}")
+        for one in figures["per_class"]
+    )
+    reliability = (
+        (
+            f"{one['low']:.0%} to {one['high']:.0%}",
+            f"{one['n']:,}",
+            f"{one['confidence']:.2%}",
+            f"{one['accuracy']:.2%}",
+        )
+        for one in figures["reliability"]
+        if one["n"]
+    )
+    groups = {"tokens read": ("by_length", "{:g}"), "share of unknown tokens": ("by_unknown", "{:.0%}")}
+    return [
+        f"The tables below are of the {split} rows.",
+        "",
+        *_table(("class", "precision", "recall", "F1", "rows"), per_class),
+        *(_confusion_table(classes, figures["confusion"]) if "confusion" in figures else ()),
+        "Reliability, accuracy by confidence:",
+        "",
+        *_table(("confidence", "rows", "mean confidence", "accuracy"), reliability),
+        *(
+            line
+            for what, (key, form) in groups.items()
+            if key in figures
+            for line in _table(
+                (what, "rows", "accuracy"),
+                ((group_name(one, form), f"{one['n']:,}", f"{one['accuracy']:.2%}") for one in figures[key]),
+            )
+        ),
+        *_order_table(figures),
+    ]
+
+
+def _confusion_table(classes: Sequence[str], confusion: Sequence[Sequence[int]]) -> list[str]:
+    """The whole matrix for few classes, the most frequent confusions for many."""
+    if len(classes) <= FEW_CLASSES:
+        rows = ((name, *(f"{n:,}" for n in row)) for name, row in zip(classes, confusion, strict=True))
+        return ["Rows by true class (down) and predicted class (across):", "", *_table(("", *classes), rows)]
+    found = most_confused(classes, confusion)
+    return [
+        f"The {len(found)} most frequent confusions:",
+        "",
+        *_table(
+            ("true class", "predicted class", "rows", "share of the true class"),
+            ((true, predicted, f"{n:,}", f"{share:.1%}") for true, predicted, n, share in found),
+        ),
+    ]
+
+
+def _order_table(figures: Mapping[str, Any]) -> list[str]:
+    order = figures.get("order", {})
+    rows = [(text, f"{order[key]:.2%}") for key, text in ORDER.items() if key in order]
+    if not rows:
+        return []
+    unchanged = ("unchanged", f"{figures['accuracy']:.2%}")
+    return ["Accuracy with word order removed:", "", *_table(("", "accuracy"), (unchanged, *rows))]
+
+
+def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
+    if not measured:
+        return []
+    zero, mean = (measured[off] for off in ("zero", "mean"))
+    lines = [
+        "## Ablation of heads and feed-forward blocks",
+        "",
+        f"Accuracy on {measured['n']:,} {measured['split']} rows with one part's output replaced by zeros or by its "
+        f"mean (`evaluate --heads`); {measured['accuracy']:.2%} with none replaced.",
+        "",
+        "| part | zero | mean |",
+        "|---|---|---|",
+    ]
+    for layer, row in enumerate(zero["heads"]):
+        for head, accuracy in enumerate(row):
+            lines.append(f"| layer {layer + 1}, head {head + 1} | {accuracy:.2%} | {mean['heads'][layer][head]:.2%} |")
+        both = (one["feed_forward"][layer] for one in (zero, mean))
+        lines.append(f"| layer {layer + 1}, feed-forward | {' | '.join(f'{accuracy:.2%}' for accuracy in both)} |")
+    if "all_heads" in zero:
+        lines.append(f"| all heads | {zero['all_heads']:.2%} | {mean['all_heads']:.2%} |")
+    return [*lines, ""]
+
+
+def _story_lines(atlas: Mapping[str, Any] | None) -> list[str]:
+    if not atlas:
+        return []
+    lines = [
+        "## Stories of heads",
+        "",
+        f"For each head, which keys its queries attend to: found on {atlas['n_found']:,} validation texts, tested on "
+        f"{atlas['n_told']:,} {atlas['split']} texts (`evaluate --heads`). Worth: percentage points of accuracy lost "
+        "with even weights. Brought back: the share of what the story's queries lose with even weights that all weight "
+        "on the story's keys brings back, and that as many other keys bring back.",
+        "",
+        "| head | worth | story | brought back | by other keys | verdict |",
+        "|---|---|---|---|---|---|",
+    ]
+    for head in atlas["heads"]:
+        story = head["story"]
+        clauses = "; ".join(f"{clause['query']} → {clause['key']}" for clause in story["clauses"])
+        shares = ("–" if story[name] is None else f"{story[name]:.2f}" for name in ("share", "control_share"))
+        place = f"layer {story['layer'] + 1}, head {story['head'] + 1}"
+        worth = f"{100 * head['worth']['uniform']:.1f}"
+        lines.append(f"| {' | '.join((place, worth, clauses, *shares, story['verdict']))} |")
+    if atlas["confirmed_share"] is not None:
+        lines += ["", f"Confirmed stories carry {atlas['confirmed_share']:.0%} of what the heads' weights are worth."]
+    return [*lines, ""]
+
+
+def _model_lines(
+    config: RunConfig, metrics: Mapping[str, Any], vocab_size: int, n_parameters: int, *, is_classifier: bool
+) -> list[str]:
+    model, training = config.model, metrics.get("training", {})
+    pooled = f" {model.pooling} pooling," if is_classifier else ""
+    return [
+        "## Model",
+        "",
+        f"{model.n_layers} layer{'s' * (model.n_layers != 1)}, {model.n_heads} heads, d_model {model.d_model}, "
+        f"d_ff {model.d_ff}, {model.norm}-norm, {model.activation}, {model.positions} positions,{pooled} "
+        f"at most {model.max_length} tokens; {config.text.tokenizer} tokens, vocabulary of {vocab_size:,}; "
+        f"{n_parameters:,} parameters, stored as float16.",
+        "",
+        "## How it was made",
+        "",
+        *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
+        "",
+    ]
+
+
+_HOW = (
+    ("command", "command"),
+    ("seed", "seed"),
+    ("training time in seconds", "seconds"),
+    ("epochs run", "epochs"),
+    ("best validation in epoch", "best_epoch"),
+    ("runs from the same start, of whose weights this is the mean; epochs and steps are of each", "runs"),
+    ("machine", "machine"),
+    ("software", "software"),
+)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table and the empty line after it."""
+    cells = [tuple(cell.replace("|", "\\|") for cell in row) for row in (head, *rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    return [lines[0], "|---" * len(head) + "|", *lines[1:], ""]

@@ -1,0 +1,127 @@
+"""A classifier beside a majority guess and the linear SVM on the same test rows, as a checkpoint stores it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from txcls.wording import percentage
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A figure on test rows and its 95 % interval, as shares from 0 to 1 (differences: from -1 to 1)."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """What one classifier reaches on the test rows; `seconds` is how long it took to learn and to answer."""
+
+    accuracy: Measured
+    macro_f1: Measured
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A majority guess, the linear SVM and the Transformer on the same test rows.
+
+    Attributes:
+        n: test rows.
+        n_training: the rows that the linear SVM learned from: all but the test rows.
+        majority, linear, transformer: what each reaches.
+        difference: accuracy of the Transformer minus that of the linear SVM, with its paired interval.
+        difference_f1: the same of macro-F1.
+        only_transformer, only_linear: test rows that one of them alone gets right.
+    """
+
+    n: int
+    n_training: int
+    majority: Contestant
+    linear: Contestant
+    transformer: Contestant
+    difference: Measured
+    difference_f1: Measured
+    only_transformer: int
+    only_linear: int
+
+    @property
+    def verdict(self) -> str:
+        """The result as a sentence: better, worse, or too close to tell on so many rows."""
+        points = f"{100 * abs(self.difference.value):.1f} points"
+        span = f"95 % interval {100 * self.difference.low:+.1f} to {100 * self.difference.high:+.1f}"
+        if self.difference.low > 0:
+            return f"The Transformer is better than the linear SVM by {points} of accuracy ({span})."
+        if self.difference.high < 0:
+            span = f"95 % interval {-100 * self.difference.high:+.1f} to {-100 * self.difference.low:+.1f}"
+            return f"The linear SVM is better than the Transformer by {points} of accuracy ({span})."
+        return (
+            f"On {self.n:,} test rows the Transformer and the linear SVM cannot be told apart: "
+            f"{100 * self.difference.value:+.1f} points of accuracy ({span})."
+        )
+
+    @property
+    def settings(self) -> str:
+        """How the linear SVM was fitted, as a sentence."""
+        return f"The linear SVM learned from {self.n_training:,} rows with scikit-learn's default settings."
+
+    @property
+    def table(self) -> list[tuple[str, str, str]]:
+        """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals, for people."""
+        return [
+            ("majority guess", with_interval(self.majority.accuracy), with_interval(self.majority.macro_f1)),
+            (
+                "TF-IDF of words and pairs + linear SVM",
+                with_interval(self.linear.accuracy),
+                with_interval(self.linear.macro_f1),
+            ),
+            ("this Transformer", with_interval(self.transformer.accuracy), with_interval(self.transformer.macro_f1)),
+            ("Transformer − linear SVM", _points(self.difference), _points(self.difference_f1)),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, numbers rounded to six places."""
+        rounded: dict[str, Any] = _rounded(asdict(self))
+        return rounded
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The comparison that `to_dict` wrote, as in a checkpoint's metrics["comparison"]."""
+
+        def contestant(one: Mapping[str, Any]) -> Contestant:
+            return Contestant(Measured(**one["accuracy"]), Measured(**one["macro_f1"]), one.get("seconds"))
+
+        return cls(
+            n=values["n"],
+            n_training=values["n_training"],
+            majority=contestant(values["majority"]),
+            linear=contestant(values["linear"]),
+            transformer=contestant(values["transformer"]),
+            difference=Measured(**values["difference"]),
+            difference_f1=Measured(**values["difference_f1"]),
+            only_transformer=values["only_transformer"],
+            only_linear=values["only_linear"],
+        )
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
+    return {key: _rounded(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def with_interval(one: Measured) -> str:
+    """A share and its interval in per cent, for people: `92.6 % (92.0 to 93.2)`. Without the interval where it has no
+    width: the bootstrap knows no other outcome than the one seen, such as no mistake at all."""
+    if one.low == one.high:
+        return percentage(one.value)
+    return f"{percentage(one.value)} ({100 * one.low:.1f} to {100 * one.high:.1f})"
+
+
+def _points(one: Measured) -> str:
+    if one.low == one.high:
+        return f"{100 * one.value:+.1f} points"
+    return f"{100 * one.value:+.1f} points ({100 * one.low:+.1f} to {100 * one.high:+.1f})"

@@ -1,0 +1,276 @@
+"""Checkpoint folders on disk: where they are, how one is replaced atomically, and recovery after a killed save.
+
+A save writes a hidden folder beside the checkpoint's and renames it twice: from `.NAME.saving-X`, possibly incomplete,
+to `.NAME.saved-X`, complete, and from there to NAME, after the older checkpoint was renamed to `.NAME.old-X`. The
+writing process holds a lock (flock) on its hidden folder; the lock ends with the process, which tells the remains of a
+killed save from one in progress. Renaming and reading both lock the parent folder, so a reader finds a checkpoint
+either before or after it is replaced, never in between. On file systems without such locks, none are held.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from txcls.errors import CheckpointError
+
+if sys.platform != "win32":
+    import fcntl
+
+FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
+"""The files of a checkpoint, besides its README.md."""
+SNAPSHOTS = "snapshots.safetensors"
+"""A file that only some checkpoints have: states along the training."""
+GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
+"""The files of a published GPT-2."""
+LONGEST_WAIT = 10.0
+"""Seconds that reading, listing and replacing wait for each other's lock before going ahead without it."""
+A_WHILE = 3600.0
+"""Age in seconds after which an unfinished save counts as killed where there are no locks to tell."""
+
+_WATCHED = tuple(dict.fromkeys((*FILES, SNAPSHOTS, *GPT2_FILES, "README.md")))
+_HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<state>saving|saved|old)-[0-9a-f]{16}", re.DOTALL)
+
+
+def checkpoint_root() -> Path:
+    """Where checkpoint names are looked up: $TXCLS_CHECKPOINTS, ./checkpoints, or the one beside the package."""
+    if configured := os.environ.get("TXCLS_CHECKPOINTS"):
+        return Path(configured)
+    here = Path("checkpoints")
+    beside = Path(__file__).resolve().parents[2] / "checkpoints"
+    return here if here.is_dir() or not beside.is_dir() else beside
+
+
+def fingerprint(path: Path) -> str:
+    """A hash that changes whenever a file of the checkpoint folder is replaced, even by one with an older date.
+
+    Raises:
+        CheckpointError: there is no such folder.
+    """
+    try:
+        if not path.is_dir():
+            raise CheckpointError(f"no checkpoint folder {str(path)!r:.200}")
+        states = []
+        for name in _WATCHED:
+            try:
+                found = (path / name).stat()
+            except FileNotFoundError:
+                continue
+            states.append((name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"checkpoint folder {str(path)!r:.200} cannot be read: {reason(error)}") from None
+    return hashlib.blake2b(repr(states).encode(), digest_size=16).hexdigest()
+
+
+def reason(error: BaseException) -> str:
+    """The message of an operating system error without its path."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether the name marks a hidden folder: unfinished saves, editors' files, …"""
+    return name.startswith(".")
+
+
+@contextmanager
+def reading(root: Path) -> Iterator[None]:
+    """Inside this block, no other txcls process replaces a folder directly below `root`."""
+    with _locked(root, shared=True):
+        yield
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """An empty folder to write to, which replaces `target` at the end of the block unless an exception is raised.
+
+    A kill at any point leaves either the older or the new folder complete: see `settle`.
+
+    Raises:
+        OSError: it cannot be created, flushed or renamed; the older folder is unchanged.
+    """
+    target = target.resolve() if target.is_symlink() else target
+    root = target.parent
+    root.mkdir(parents=True, exist_ok=True)
+    if target.exists() and not target.is_dir():
+        raise FileExistsError(errno.EEXIST, "a file with that name exists")
+    settle(root)
+    temporary, handle = _own_folder(target)
+    try:
+        yield temporary
+        _flush(temporary)
+        with _locked(root):
+            whole = _hidden(target, "saved")
+            temporary.rename(whole)
+            temporary = whole  # from here on `settle` can complete the save if this process cannot
+            _put(whole, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        os.close(handle)
+
+
+def _hidden(target: Path, state: str) -> Path:
+    return target.with_name(f".{target.name}.{state}-{secrets.token_hex(8)}")
+
+
+def _own_folder(target: Path) -> tuple[Path, int]:
+    """A new hidden folder beside `target`, and the handle that keeps it locked."""
+    while True:
+        temporary = _hidden(target, "saving")
+        temporary.mkdir()
+        try:
+            temporary.chmod(0o755)  # a server may run as another user
+            handle = os.open(temporary, os.O_RDONLY)
+        except FileNotFoundError:
+            continue  # another process's `settle` removed it before it was locked
+        if _hold(handle) is not False and temporary.is_dir():
+            return temporary, handle
+        os.close(handle)
+
+
+def _put(new: Path, target: Path) -> None:
+    """Replace `target` by the folder `new`; if that fails, restore the old folder."""
+    old = None
+    if target.is_dir():
+        old = _hidden(target, "old")
+        target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        if old is not None and not target.exists():
+            old.rename(target)
+        raise
+    _flush_folder(target.parent)
+    if old is not None:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    """Flush the files to disk, so that a full disk is noticed before the old folder is replaced."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    _flush_folder(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk, where the system allows opening folders."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def names_in(root: Path) -> list[str]:
+    """The names in a folder, sorted; empty if it is missing or cannot be listed."""
+    try:
+        return sorted(entry.name for entry in root.iterdir())
+    except (OSError, ValueError):
+        return []
+
+
+def settle(root: Path) -> None:
+    """Complete or remove what killed saves left below `root`; saves in progress are not touched.
+
+    A complete new folder is put in place, an incomplete one removed, and an old one restored if nothing replaced it.
+    Without write permission nothing changes.
+    """
+    if not any(map(_HIDDEN.fullmatch, names_in(root))):
+        return
+    with _locked(root):
+        found = [match for match in map(_HIDDEN.fullmatch, names_in(root)) if match]
+        order = ("saved", "old", "saving")  # an old folder is restored only if there is no complete new one
+        for match in sorted(found, key=lambda one: order.index(one["state"])):
+            with suppress(OSError):  # no permission, or removed in the meantime
+                _settle_one(match["state"], root / match[0], root / match["name"])
+
+
+def _settle_one(state: str, entry: Path, target: Path) -> None:
+    handle = os.open(entry, os.O_RDONLY)
+    try:
+        held = _hold(handle)
+        if held is False or (held is None and time.time() - os.fstat(handle).st_ctime < A_WHILE):
+            return  # being written, or unknown
+        if state == "saved":
+            _put(entry, target)
+        elif state == "old" and not target.exists():
+            entry.rename(target)
+        else:
+            shutil.rmtree(entry, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+def _hold(handle: int, *, shared: bool = False) -> bool | None:
+    """Lock an open file or folder until it is closed: False if it is locked already, None without lock support."""
+    if sys.platform == "win32":
+        return None
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+@contextmanager
+def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
+    """Lock a folder, exclusively or shared, waiting for conflicting locks up to `LONGEST_WAIT`."""
+    try:
+        handle = os.open(root, os.O_RDONLY)
+    except (OSError, ValueError):
+        yield
+        return
+    try:
+        until = time.monotonic() + LONGEST_WAIT
+        while _hold(handle, shared=shared) is False and time.monotonic() < until:
+            time.sleep(0.002)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[bool]:
+    """Whether this process got the lock on `file`, which exists during the block; always True without lock support.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    while True:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:
+            continue  # its previous holder has just removed the folder
+        held = _hold(handle) is not False
+        if not held or _is_at(handle, file):
+            break
+        os.close(handle)  # its previous holder has just removed it
+    try:
+        yield held
+    finally:
+        if held and _is_at(handle, file):
+            file.unlink()
+            with suppress(OSError):  # not empty
+                file.parent.rmdir()
+        os.close(handle)
+
+
+def _is_at(handle: int, file: Path) -> bool:
+    """Whether an open file is still the one with that name."""
+    try:
+        return os.path.samestat(os.fstat(handle), file.stat())
+    except FileNotFoundError:
+        return False

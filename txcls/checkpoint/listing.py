@@ -1,0 +1,166 @@
+"""List the available checkpoints from their small files; a bad folder does not affect the others."""
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from txcls.checkpoint.files import (
+    FILES,
+    GPT2_FILES,
+    SNAPSHOTS,
+    checkpoint_root,
+    fingerprint,
+    is_hidden,
+    names_in,
+    reading,
+    reason,
+    settle,
+)
+from txcls.checkpoint.schema import checked_config, one_line, read_history, read_json, read_labels, read_metrics
+from txcls.errors import CheckpointError
+
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A checkpoint's name, purpose and main figure.
+
+    `accuracy` is on the test rows, or else on the validation rows, None if neither was measured; `perplexity` is a
+    language model's on validation texts. `has_snapshots` tells whether states along its training are kept,
+    `has_atlas` whether its heads' stories are.
+    """
+
+    name: str
+    title: str = ""
+    dataset: str = ""
+    n_classes: int = 0
+    accuracy: float | None = None
+    objective: str = "classify"
+    perplexity: float | None = None
+    has_snapshots: bool = False
+    has_atlas: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All checkpoints under a folder, each kind sorted by name.
+
+    Published GPT-2 folders are language models with the objective "causal". `left_out` gives the reason, in one line,
+    for each checkpoint folder that cannot be read.
+    """
+
+    classifiers: tuple[Summary, ...] = ()
+    language_models: tuple[Summary, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+_lock = threading.Lock()
+_known: dict[Path, tuple[str, Summary | str]] = {}
+"""The last result for each folder, with the fingerprint of its files."""
+
+
+def list_checkpoints(folder: Path | None = None) -> Listing:
+    """The checkpoints under a folder, None for `checkpoint_root()`; only changed ones are read again.
+
+    Hidden folders and folders without a config.json are ignored; a broken link is reported in `left_out`. No folder's
+    contents make this raise. Remains of killed saves are completed or removed first.
+    """
+    root = (folder or checkpoint_root()).absolute()
+    settle(root)
+    found: dict[str, Summary | str] = {}
+    with reading(root):
+        for name in names_in(root):
+            if is_hidden(name):
+                continue
+            if (state := _look(root / name)) is None:
+                continue
+            if readable := _written_out(name):
+                found[readable] = "the folder's name is not UTF-8; rename it"
+            else:
+                found[name] = state
+    with _lock:
+        for path in [path for path in _known if path.parent == root and path.name not in found]:
+            del _known[path]
+        for path in [path for path in _known if path.parent != root and not path.exists()]:
+            del _known[path]
+    summaries = [one for one in found.values() if isinstance(one, Summary)]
+    return Listing(
+        classifiers=tuple(one for one in summaries if one.objective == "classify"),
+        language_models=tuple(one for one in summaries if one.objective != "classify"),
+        left_out={name: why for name, why in found.items() if isinstance(why, str)},
+    )
+
+
+def _written_out(name: str) -> str:
+    """A name that is not valid UTF-8, with the offending bytes escaped; "" for any other name."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return ""
+
+
+def _look(path: Path) -> Summary | str | None:
+    """A folder's summary, or why it cannot be read; None if it is not a checkpoint folder."""
+    try:
+        if path.is_symlink() and not path.exists():
+            return "a broken link"
+        if not path.is_dir() or not os.path.lexists(path / "config.json"):
+            return None
+        state = fingerprint(path)
+        with _lock:
+            before = _known.get(path)
+        if before is not None and before[0] == state:
+            return before[1]
+        found = _summary_or_reason(path)
+        with _lock:
+            _known[path] = (state, found)
+        return found
+    except (CheckpointError, OSError, ValueError) as error:  # removed in the meantime, or not readable
+        return one_line(reason(error), limit=LONGEST_REASON)
+
+
+def _summary_or_reason(path: Path) -> Summary | str:
+    try:
+        return _summary(path)
+    except CheckpointError as error:
+        return one_line(str(error).replace(f"{path}{os.sep}", ""), limit=LONGEST_REASON)
+
+
+def _summary(path: Path) -> Summary:
+    values = read_json(path / "config.json", dict)
+    if values.get("model_type") == "gpt2":
+        _check_whole(path, GPT2_FILES)
+        return Summary(path.name, title="next token (a published GPT-2)", objective="causal")
+    config, _, _ = checked_config(values, source=str(path / "config.json"))
+    _check_whole(path, FILES)
+    labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
+    metrics = read_metrics(path / "metrics.json")
+    read_history(path / "history.jsonl")
+    figures: Mapping[str, Any] = metrics.get("test") or metrics.get("validation") or {}
+    return Summary(
+        name=path.name,
+        title=config.title,
+        dataset=config.data.dataset,
+        n_classes=len(labels),
+        accuracy=figures.get("accuracy"),
+        objective=config.objective,
+        perplexity=metrics.get("language", {}).get("perplexity"),
+        has_snapshots=(path / SNAPSHOTS).is_file(),
+        has_atlas="atlas" in metrics,
+    )
+
+
+def _check_whole(path: Path, files: tuple[str, ...]) -> None:
+    if missing := [name for name in files if not (path / name).is_file()]:
+        raise CheckpointError(f"it lacks {', '.join(missing)}")
+
+
+def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
+    """Names of the readable classifiers (or language models) under `checkpoint_root()`, sorted."""
+    listing = list_checkpoints()
+    return tuple(one.name for one in (listing.language_models if language_models else listing.classifiers))

@@ -1,0 +1,51 @@
+"""From logits to calibrated probabilities and in-scope scores, by the settings that a checkpoint stores."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.config import Calibration
+
+Floats = NDArray[np.floating[Any]]
+
+
+def log_softmax(logits: Floats) -> Floats:
+    """Log-probabilities (N, C) of logits (N, C), as float64; importing SciPy's would take a tenth of a second."""
+    shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True)  # N C
+    log_probabilities: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))  # N C
+    return log_probabilities
+
+
+def calibrated_probabilities(logits: Floats, calibration: Calibration) -> Floats:
+    """Class probabilities (N, C) of logits (N, C) under `txcls.config.Calibration`; rows sum to 1."""
+    log_probabilities = calibrated_log_probabilities(log_softmax(logits), calibration.temperature, calibration.power)
+    probabilities: Floats = np.exp(log_probabilities)
+    return probabilities
+
+
+def calibrated_log_probabilities(log_probabilities: Floats, temperature: float, power: float) -> Floats:
+    """Log-probabilities (N, C) after calibration, given those before it (N, C)."""
+    surprisal = np.maximum(-log_probabilities, 0.0)  # N C; rounding can make it slightly negative
+    return log_softmax(-((surprisal / temperature) ** power))
+
+
+def scope_scores(logits: Floats, *, calibration: Calibration, score: str) -> Floats:
+    """In-scope scores (N,) of logits (N, C); higher means more like a text of the known classes.
+
+    "max_probability" is the highest calibrated probability (Hendrycks & Gimpel 2017), "energy" the log sum exp of the
+    logits, the negative free energy of Liu et al. 2020. "standard_score" is how many standard deviations the highest
+    logit lies above the mean of the text's logits. It leaves the length of the pooled vector out and keeps its
+    direction, close to the cosine with the winner's row of the head (Zhang & Xiang 2023, "MaxCosine").
+    """
+    if score == "energy":
+        highest = logits.max(axis=1).astype(np.float64)  # N
+        energy: Floats = highest + np.log(np.exp(logits - highest[:, None]).sum(axis=1))
+        return energy
+    if score == "standard_score":
+        centred = logits.astype(np.float64) - logits.mean(axis=1, keepdims=True, dtype=np.float64)  # N C
+        deviation = centred.std(axis=1)  # N
+        above: Floats = centred.max(axis=1) / np.where(deviation > 0, deviation, 1.0)  # all logits alike: 0
+        return above
+    confidence: Floats = calibrated_probabilities(logits, calibration).max(axis=1)
+    return confidence

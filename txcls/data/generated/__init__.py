@@ -1,0 +1,1 @@
+"""Data sets that the package makes or ships."""

@@ -1,0 +1,79 @@
+"""AG News (Zhang, Zhao & LeCun 2015) in its published format: `"class","title","description"` with classes 1 to 4."""
+
+from pathlib import Path
+
+from txcls.config import DataConfig
+from txcls.data.tables.lines import csv_rows, open_text
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
+from txcls.errors import DataError
+
+CLASSES = ("World", "Sports", "Business", "Sci/Tech")
+TRAIN_ROWS = 120_000
+_URL = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv"
+
+INFO = DatasetInfo(
+    name="ag_news",
+    title="AG News: title and description of news articles in four sections",
+    homepage="http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html",
+    terms="research and other non-commercial use",
+    citation="X. Zhang, J. Zhao, Y. LeCun: Character-level Convolutional Networks for Text Classification, NIPS 2015",
+    files=(
+        RemoteFile("train.csv", f"{_URL}/train.csv", "b1a00f826fdfbd249f79597b59e1dc12", 29_470_338),
+        RemoteFile("test.csv", f"{_URL}/test.csv", "d52ea96a97a2d943681189a97654912d", 1_857_427),
+    ),
+)
+
+_TRAIN_FILES = ("train.csv", "train.csv.gz", "train_subset.csv", "train_subset.csv.gz")
+_TEST_FILES = ("test.csv", "test.csv.gz")
+
+
+def open_ag_news(config: DataConfig, path: Path) -> Dataset:
+    """The folder with train.csv or train_subset.csv and test.csv (gzipped or not), or one of these files.
+
+    Raises:
+        DataError: there are no such files.
+    """
+    if path.is_dir():
+        train = next((path / name for name in _TRAIN_FILES if (path / name).is_file()), None)
+        test = next((path / name for name in _TEST_FILES if (path / name).is_file()), None)
+    elif path.is_file():
+        is_test = path.name.startswith("test")
+        train, test = (None, path) if is_test else (path, None)
+    else:
+        raise DataError(f"{path}: no such file or folder; wanted {INFO.name}'s train.csv and test.csv")
+    files = {name: file for name, file in (("train", train), ("test", test)) if file is not None}
+    if not files:
+        raise DataError(f"{path}: wanted {' or '.join(_TRAIN_FILES)}, and {' or '.join(_TEST_FILES)}; none is there")
+    return Dataset(
+        info=INFO,
+        classes=CLASSES,
+        source=", ".join(file.name for file in files.values()),
+        splits=tuple(split for split in ("train", "test") if split in files),
+        description=f"a part of the {TRAIN_ROWS:,} published training rows" if train and "subset" in train.name else "",
+        readers={
+            split: (lambda file=file: read_rows(file))  # type: ignore[misc]
+            for split, file in (("train", train), ("test", test))
+            if file is not None
+        },
+    )
+
+
+def read_rows(path: Path) -> LabelledTexts:
+    """The rows of one file; a text is title, space, description, stripped.
+
+    Raises:
+        DataError: the file cannot be read, or a row is not in the published format.
+    """
+    texts, labels = [], []
+    with open_text(path) as file:
+        for line, row in csv_rows(file, path):
+            if len(row) != 3:
+                raise DataError(f'{path}, line {line}: {len(row)} fields, wanted "class","title","description"')
+            label, title, description = row
+            if label not in ("1", "2", "3", "4"):
+                raise DataError(f"{path}, line {line}: class {label[:40]!r}, wanted 1, 2, 3 or 4")
+            texts.append(f"{title} {description}".strip())
+            labels.append(int(label) - 1)
+    if not texts:
+        raise DataError(f"{path}: no rows")
+    return LabelledTexts(texts, labels, CLASSES)

@@ -1,0 +1,96 @@
+"""CLINC150 (Larson et al. 2019): queries to an assistant in 150 intents, and out-of-scope queries."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from txcls.config import DataConfig
+from txcls.data.tables.lines import parse_json, read_text
+from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
+from txcls.errors import DataError
+
+INFO = DatasetInfo(
+    name="clinc150",
+    title="CLINC150: queries to an assistant in 150 intents, and queries out of scope",
+    homepage="https://github.com/clinc/oos-eval",
+    terms="CC BY 3.0",
+    citation="S. Larson et al.: An Evaluation Dataset for Intent Classification and Out-of-Scope Prediction, "
+    "EMNLP 2019",
+    files=(
+        RemoteFile(
+            "data_full.json",
+            "https://raw.githubusercontent.com/clinc/oos-eval/master/data/data_full.json",
+            size=2_495_390,
+            sha256="36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0",
+        ),
+    ),
+)
+
+KEYS: dict[SplitName, str] = {
+    "train": "train",
+    "validation": "val",
+    "test": "test",
+    "oos_train": "oos_train",
+    "oos_validation": "oos_val",
+    "oos_test": "oos_test",
+}
+"""The name of each split in the published file."""
+
+_FILES = ("data_full.json", "data_full.json.gz")
+
+
+def open_clinc150(config: DataConfig, path: Path) -> Dataset:
+    """The folder with data_full.json, or a file of that form (data_small, data_oos_plus, …), gzipped or not.
+
+    Out-of-scope queries are in separate `oos` splits, on which classifiers are not trained.
+
+    Raises:
+        DataError: no such file, or it is not of the published form.
+    """
+    if path.is_dir():
+        found = next((path / name for name in _FILES if (path / name).is_file()), None)
+        if found is None:
+            raise DataError(f"{path}: wanted {' or '.join(_FILES)}, which is not there; or name the file itself")
+        path = found
+    values = parse_json(read_text(path), str(path))
+    if not isinstance(values, dict) or not set(KEYS.values()) <= set(values):
+        got = ", ".join(values)[:80] if isinstance(values, dict) else type(values).__name__
+        raise DataError(f"{path}: wanted one object with {', '.join(KEYS.values())}; got {got or 'an empty object'}")
+    pairs = {split: _pairs(values[key], f"{path}, {key}") for split, key in KEYS.items()}
+    classes = tuple(sorted({label for _, label in pairs["train"]}))
+    rows = {
+        split: _labelled(pairs[split], (OUT_OF_SCOPE,) if split.startswith("oos") else classes, f"{path}, {key}")
+        for split, key in KEYS.items()
+    }
+    return Dataset(
+        info=INFO,
+        classes=classes,
+        source=path.name,
+        splits=tuple(rows),
+        description=f"{len(rows['oos_test']):,} more test queries are out of scope and kept separate",
+        readers={split: partial(rows.__getitem__, split) for split in rows},
+    )
+
+
+def _pairs(value: Any, where: str) -> list[tuple[str, str]]:
+    """(text, intent) of each row."""
+    if not isinstance(value, list) or not value:
+        raise DataError(f"{where}: wanted a list of [query, intent], got {str(value)[:40] or 'nothing'}")
+    pairs = []
+    for number, item in enumerate(value, start=1):
+        match item:
+            case [str(text), str(intent)] if text.strip() and intent.strip():
+                pairs.append((text.strip(), intent.strip()))
+            case _:
+                raise DataError(f"{where}, item {number}: wanted [query, intent], got {str(item)[:60]}")
+    return pairs
+
+
+def _labelled(pairs: list[tuple[str, str]], classes: tuple[str, ...], where: str) -> LabelledTexts:
+    places = {name: index for index, name in enumerate(classes)}
+    out_of_scope = classes == (OUT_OF_SCOPE,)
+    for number, (_, intent) in enumerate(pairs, start=1):
+        if intent not in places or (intent == OUT_OF_SCOPE) != out_of_scope:
+            wanted = repr(OUT_OF_SCOPE) if out_of_scope else "one of the intents in train, and oos only in oos_…"
+            raise DataError(f"{where}, item {number}: intent {intent[:40]!r}, wanted {wanted}")
+    return LabelledTexts([text for text, _ in pairs], [places[intent] for _, intent in pairs], classes)

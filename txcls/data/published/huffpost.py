@@ -1,0 +1,153 @@
+"""News Category Dataset v3 (Misra 2022): HuffPost headlines and descriptions in 42 sections, as JSON Lines."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from txcls.config import DataConfig
+from txcls.data.tables.lines import json_lines, open_text
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
+from txcls.errors import DataError
+
+FILE = "News_Category_Dataset_v3.json"
+CLASSES = (
+    *("ARTS", "ARTS & CULTURE", "BLACK VOICES", "BUSINESS", "COLLEGE", "COMEDY", "CRIME", "CULTURE & ARTS", "DIVORCE"),
+    *("EDUCATION", "ENTERTAINMENT", "ENVIRONMENT", "FIFTY", "FOOD & DRINK", "GOOD NEWS", "GREEN", "HEALTHY LIVING"),
+    *("HOME & LIVING", "IMPACT", "LATINO VOICES", "MEDIA", "MONEY", "PARENTING", "PARENTS", "POLITICS", "QUEER VOICES"),
+    *("RELIGION", "SCIENCE", "SPORTS", "STYLE", "STYLE & BEAUTY", "TASTE", "TECH", "THE WORLDPOST", "TRAVEL"),
+    *("U.S. NEWS", "WEDDINGS", "WEIRD NEWS", "WELLNESS", "WOMEN", "WORLD NEWS", "WORLDPOST"),
+)
+TEST_SHARE = 0.1
+"""Share of rows, from the newest days, that is the test part of the split by date."""
+
+_HOMEPAGE = "https://www.kaggle.com/datasets/rmisra/news-category-dataset"
+
+INFO = DatasetInfo(
+    name="huffpost",
+    title="HuffPost: headline and description of news articles in 42 sections",
+    homepage=_HOMEPAGE,
+    terms="CC BY 4.0 as stated by the publisher; headlines belong to HuffPost",
+    citation="R. Misra: News Category Dataset, arXiv:2209.11429, 2022",
+    by_hand=f"its publisher asks for a login. Get {FILE} from {_HOMEPAGE} and give its location with --data PATH "
+    "(the file, plain or gzipped, or its folder)",
+    settings=("split", "joiner"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewsItem:
+    """One row."""
+
+    key: str
+    """Headline, space, description, stripped; determines duplicates and the standard split."""
+    text: str
+    """The same with the configured joiner."""
+    label: int
+    day: date
+
+    @property
+    def is_test(self) -> bool:
+        """Whether the row is in the standard split's test part; lone surrogates are hashed as they are."""
+        return zlib.crc32(self.key.encode("utf-8", "surrogatepass")) % 10 == 9
+
+
+def open_huffpost(config: DataConfig, path: Path) -> Dataset:
+    """The published file, plain or gzipped, or its folder.
+
+    No split is published. The standard test rows are those with `zlib.crc32(key) % 10 == 9`; by date they are the
+    newest tenth, and the newest `validation_fraction` of the rest is for validation, each from the start of a day.
+
+    Raises:
+        DataError: the file is not there.
+    """
+    if path.is_dir():
+        files = [path / FILE, path / f"{FILE}.gz"]
+        found = next((file for file in files if file.is_file()), None)
+        if found is None:
+            raise DataError(f"{path}: wanted {FILE} or {FILE}.gz, which is not there; {INFO.by_hand}")
+        path = found
+    elif not path.is_file():
+        raise DataError(f"{path}: no such file or folder; wanted {FILE} or its folder")
+
+    @cache
+    def rows() -> dict[SplitName, LabelledTexts]:
+        items = read_items(path, joiner=config.joiner)
+        if config.split == "date":
+            parts = _by_date(items, path, validation_fraction=config.validation_fraction)
+        else:
+            parts = {
+                "train": [item for item in items if not item.is_test],
+                "test": [item for item in items if item.is_test],
+            }
+        return {split: _labelled(part) for split, part in parts.items()}
+
+    by_date: tuple[SplitName, ...] = ("train", "validation", "test")
+    splits: tuple[SplitName, ...] = by_date if config.split == "date" else ("train", "test")
+    return Dataset(
+        info=INFO,
+        classes=CLASSES,
+        source=path.name,
+        splits=splits,
+        description="split by date; the test rows are the newest tenth"
+        if config.split == "date"
+        else "no split is published; the test rows are a tenth, chosen by a checksum of their text",
+        readers={split: (lambda split=split: rows()[split]) for split in splits},  # type: ignore[misc]
+    )
+
+
+def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
+    """The rows with text, without duplicates, in the published order.
+
+    Raises:
+        DataError: the file cannot be read, or a line is not in the published format.
+    """
+    places = {name: index for index, name in enumerate(CLASSES)}
+    items: dict[str, NewsItem] = {}
+    with open_text(path, newline="\n") as file:
+        for line, row in json_lines(file, path):
+            where = f"{path}, line {line}"
+            if not isinstance(row, dict):
+                raise DataError(f"{where}: wanted an object with headline, short_description, category and date")
+            values = [row.get(name) for name in ("headline", "short_description", "category", "date")]
+            if not all(isinstance(value, str) for value in values):
+                raise DataError(
+                    f"{where}: wanted headline, short_description, category and date as strings, got "
+                    f"{', '.join(map(str, row))[:80] or 'an empty object'}"
+                )
+            headline, description, category, day = map(str, values)
+            if category not in places:
+                raise DataError(f"{where}: category {category[:40]!r} is none of the {len(CLASSES)} of v3")
+            try:
+                written = date.fromisoformat(day)
+            except ValueError:
+                raise DataError(f"{where}: date {day[:40]!r}, wanted one such as 2022-09-23") from None
+            if (key := f"{headline} {description}".strip()) and key not in items:
+                text = joiner.join(part for part in (headline, description) if part.strip()).strip()
+                items[key] = NewsItem(key, text, places[category], written)
+    if not items:
+        raise DataError(f"{path}: no rows")
+    return list(items.values())
+
+
+def _by_date(
+    items: Sequence[NewsItem], path: Path, *, validation_fraction: float
+) -> dict[SplitName, Sequence[NewsItem]]:
+    older, test = _newest(items, TEST_SHARE, path)
+    train, validation = _newest(older, validation_fraction, path)
+    return {"train": train, "validation": validation, "test": test}
+
+
+def _newest(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[NewsItem], list[NewsItem]]:
+    """(older, newest) items; newest are the last days with at least this share of the items, but not all days."""
+    days = sorted(item.day for item in items)
+    first = days[min(int(len(days) * (1.0 - share)), len(days) - 1)] if days else date.min
+    if not days or first == days[0]:
+        raise DataError(f"{path}: too few days to split {len(items):,} rows by date; use the standard split")
+    return [item for item in items if item.day < first], [item for item in items if item.day >= first]
+
+
+def _labelled(items: Sequence[NewsItem]) -> LabelledTexts:
+    return LabelledTexts([item.text for item in items], [item.label for item in items], CLASSES)

@@ -1,0 +1,1 @@
+"""How good a classifier is: metrics, calibration, the linear baseline, the report, and files of any size."""

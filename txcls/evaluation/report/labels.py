@@ -1,0 +1,281 @@
+"""Rows whose label looks wrong: confident learning (Northcutt et al. 2021) over probabilities of rows held out.
+
+A probability tells something of a row's label only if its model has not learned from that label. So there are three
+sources: linear models fitted to the other folds of the same rows, one over TF-IDF and one over the states of the
+shipped pre-trained encoder, which has seen no labels; and, where the rows are none of its training rows, the classifier
+itself. `together` makes one of them.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.tables.own_table import OwnTable
+from txcls.data.types import LabelledTexts
+from txcls.errors import CheckpointError, DataError
+from txcls.evaluation.baseline import word_features
+from txcls.model import LanguageModel
+from txcls.runtime.pause import may_pause
+from txcls.text.vocabulary import PAD
+
+Floats = NDArray[np.float64]
+
+FOLDS = 5
+STRENGTH = 10.0
+"""C of the logistic regression, the inverse strength of regularisation."""
+ENCODER = "encoder"
+"""The shipped pre-trained model."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectRow:
+    """A row whose label looks wrong.
+
+    Attributes:
+        row: from 0.
+        text: the row's.
+        label: its label.
+        suggested: the most probable class.
+        label_probability, suggested_probability: of both classes, by a model that has not learned from this row.
+    """
+
+    row: int
+    text: str
+    label: str
+    suggested: str
+    label_probability: float
+    suggested_probability: float
+
+
+def out_of_fold_probabilities(
+    rows: LabelledTexts,
+    *,
+    vectors: Floats | None = None,
+    folds: int = FOLDS,
+    seed: int = 0,
+    on_fold: Callable[[int, int], object] | None = None,
+) -> Floats:
+    """Class probabilities (N, C) of each row by a logistic regression fitted to the other folds.
+
+    Classes with fewer rows than folds stay in the folds as chance has it; a class that a fold does not know gets the
+    smallest probability there is.
+
+    Args:
+        rows: at least `folds` of them, of at least two classes.
+        vectors: what it reads, (N, D); None for TF-IDF of the texts.
+        folds: number of folds.
+        seed: of the folds.
+        on_fold: called with folds done and folds in all.
+
+    Raises:
+        DataError: there are too few rows, or only one class.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+
+    labels, texts = np.asarray(rows.labels, dtype=np.int64), np.asarray(rows.texts, dtype=object)
+    counts = np.bincount(labels, minlength=len(rows.classes))
+    if len(rows) < 2 * folds or (counts > 0).sum() < 2:
+        raise DataError(
+            f"{len(rows)} rows of {int((counts > 0).sum())} class(es); to check labels, give at least {2 * folds} rows "
+            "of two classes"
+        )
+    splitter = (StratifiedKFold if counts[counts > 0].min() >= folds else KFold)(folds, shuffle=True, random_state=seed)
+    found = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
+    for done, (known, asked) in enumerate(splitter.split(texts, labels), start=1):
+        may_pause()
+        present = np.unique(labels[known])
+        if len(present) < 2:
+            found[asked, present[0]] = 1.0
+            continue
+        if vectors is None:
+            words = word_features(token_pattern=r"(?u)\w+|[^\w\s]")
+            model = make_pipeline(words, LogisticRegression(C=STRENGTH, max_iter=200))
+            read: Any = texts
+        else:
+            model, read = LogisticRegression(max_iter=200), vectors
+        model.fit(read[known], labels[known])
+        found[np.ix_(asked, model.classes_)] = model.predict_proba(read[asked])
+        if on_fold is not None:
+            on_fold(done, folds)
+    whole: Floats = found / found.sum(axis=1, keepdims=True)
+    return whole
+
+
+def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> Floats | None:
+    """One vector per text, (N, D), by a pre-trained model that has seen no labels; None where it is not there.
+
+    The mean of the last layer's states, each dimension standardised and each vector scaled to the norm 2.
+    """
+    import torch
+
+    try:
+        loaded = load_checkpoint(encoder)
+    except CheckpointError:
+        return None
+    if not isinstance(loaded.model, LanguageModel):
+        return None
+    tokens = TokenisedTexts.encode(loaded.encoder, LabelledTexts(texts, [0] * len(texts), ("any",)))
+    vectors = np.zeros((len(texts), loaded.config.model.d_model))
+    with torch.inference_mode():
+        for rows in batches_by_length(tokens.lengths, batch_size=64):
+            may_pause()
+            ids = torch.from_numpy(pad_batch(tokens, rows)[0])  # B T
+            real = (ids != PAD).unsqueeze(-1)  # B T 1
+            states = loaded.model.read(ids)[:, : ids.shape[1]]  # B T D
+            vectors[rows] = ((states * real).sum(1) / real.sum(1)).double().numpy()
+    vectors = (vectors - vectors.mean(axis=0)) / np.maximum(vectors.std(axis=0), 1e-9)
+    scaled: Floats = 2 * vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return scaled
+
+
+def together(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
+    """Several models' probabilities (N, C) as one: a weighted geometric mean, normalised.
+
+    The weights, at least 0, are those with which the labels are likeliest; with so few of them, wrong labels do not
+    matter.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import log_softmax
+
+    if len(sources) == 1:
+        return sources[0]
+    logs = np.log(np.maximum(np.stack(sources), 1e-9))  # S N C
+    rows, given = np.arange(logs.shape[1]), np.asarray(labels, dtype=np.int64)
+
+    def loss(weights: Floats) -> float:
+        return -float(log_softmax(np.tensordot(weights, logs, 1), axis=1)[rows, given].mean())
+
+    start = np.full(len(sources), 1 / len(sources))
+    weights = minimize(loss, start, method="L-BFGS-B", bounds=[(0.0, 3.0)] * len(sources)).x
+    mean: Floats = np.exp(log_softmax(np.tensordot(weights, logs, 1), axis=1))
+    return mean
+
+
+def held_out_probabilities(
+    rows: LabelledTexts,
+    own: Floats | None = None,
+    *,
+    encoder: str | Path = ENCODER,
+    on_fold: Callable[[int, int], object] | None = None,
+) -> Floats:
+    """Class probabilities (N, C) of rows by models that have not learned from the row's own label, all together.
+
+    Args:
+        rows: labelled rows.
+        own: a classifier's probabilities, if these rows are none of its training rows.
+        encoder: a pre-trained model, by name or folder.
+        on_fold: called with folds done and folds in all.
+
+    Raises:
+        DataError: there are too few rows, or only one class.
+    """
+    vectors = encoder_vectors(rows.texts, encoder=encoder)
+    total = FOLDS * (1 if vectors is None else 2)
+    done = 0
+
+    def count(_: int, __: int) -> None:
+        nonlocal done
+        done += 1
+        if on_fold is not None:
+            on_fold(done, total)
+
+    sources = [out_of_fold_probabilities(rows, on_fold=count)]
+    if vectors is not None:
+        sources.append(out_of_fold_probabilities(rows, vectors=vectors, on_fold=count))
+    if own is not None:
+        sources.append(own)
+    return together(rows.labels, *sources)
+
+
+def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]:
+    """The rows whose label looks wrong, the likeliest first.
+
+    Which: cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section
+    3.2); how many rows of class i have label j is estimated by the confident joint. Order: the label's own probability,
+    smallest first ("self-confidence").
+
+    Args:
+        rows: N labelled rows.
+        probabilities: (N, C) by models that have not learned from the row's own label.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    from cleanlab.filter import find_label_issues
+
+    labels = np.asarray(rows.labels, dtype=np.int64)
+    if probabilities.shape != (len(rows), len(rows.classes)):
+        raise ValueError(f"got probabilities {probabilities.shape}; wanted ({len(rows)}, {len(rows.classes)})")
+    present = np.unique(labels)  # cleanlab wants every class to have rows
+    if len(present) < 2:
+        return []
+    place = np.searchsorted(present, labels)
+    values = probabilities[:, present]
+    values = values / values.sum(axis=1, keepdims=True)
+    order = find_label_issues(
+        place, values, return_indices_ranked_by="self_confidence", min_examples_per_class=0, n_jobs=1
+    )
+    found = []
+    for n in order:
+        best = int(values[n].argmax())
+        names = rows.classes[labels[n]], rows.classes[int(present[best])]
+        shares = round(float(values[n, place[n]]), 6), round(float(values[n, best]), 6)
+        found.append(SuspectRow(int(n), rows.texts[n], *names, *shares))
+    return found
+
+
+def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain: Callable[[str], str]) -> str:
+    """All rows as CSV with the columns text and label, some labels replaced.
+
+    Args:
+        rows: the rows.
+        corrections: the new label of some rows, by their number from 0; "" drops the row.
+        plain: what is applied to every cell, to keep a spreadsheet from running it.
+    """
+    out = io.StringIO(newline="")
+    table = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    table.writerow(("text", "label"))
+    for number, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True)):
+        name = corrections.get(number, rows.classes[label])
+        if name:
+            table.writerow((plain(text), plain(name)))
+    return out.getvalue()
+
+
+def corrected_table_csv(
+    table: OwnTable, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
+) -> str:
+    """A table with all its columns as CSV, some labels replaced.
+
+    Args:
+        table: as it was read.
+        corrections: the new label of some rows, by their number in the file (`table.places`); "" drops the row.
+        label_column: the column of the labels.
+        plain: what is applied to every cell that is a text, to keep a spreadsheet from running it.
+    """
+    lines = []
+    for row, place in enumerate(table.places):
+        cells = {name: values[row] for name, values in table.columns.items()}
+        cells[label_column] = corrections.get(place, cells[label_column])
+        if place not in corrections or corrections[place]:
+            lines.append(["" if cell is None else cell for cell in cells.values()])
+    return table_csv([plain(name) for name in table.columns], lines, plain=plain)
+
+
+def table_csv(head: Sequence[str], lines: Sequence[Sequence[object]], *, plain: Callable[[str], str]) -> str:
+    """A table as CSV; `plain` is applied to every cell that is a text."""
+    out = io.StringIO(newline="")
+    table = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    table.writerow(head)
+    table.writerows([plain(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)
+    return out.getvalue()

@@ -1,0 +1,394 @@
+"""Classify the rows of a file of any size in constant memory, and resume after an interruption.
+
+    score_file(Predictor.load("checkpoints/ag_news"), Path("big.csv"), Path("scored.csv"))
+
+Rows are processed in parts. Each part is written atomically to its own file in a folder beside the output; the output
+appears at the end, when the parts are joined. An interruption at any point, SIGKILL included, therefore leaves no
+partial row, and `resume` processes only the missing parts. For more than one process, use Ray Data:
+examples/ray_predict.py.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import itertools
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from txcls.checkpoint.files import FILES
+from txcls.config import Precision
+from txcls.data.tables.parquet import Row
+from txcls.data.tables.stream import TableStream
+from txcls.data.tables.table import is_json, table_suffix
+from txcls.errors import CheckpointError, DataError, StoppedError
+from txcls.predictor import Predictor
+from txcls.runtime.interrupts import stop_requests
+from txcls.text.given import given_texts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+PART_ROWS = 8192
+"""Rows per part: the most that is repeated after an interruption."""
+CHUNK_ROWS = 2048
+"""Rows classified in one call; between calls, stop requests are checked."""
+LABEL, PROBABILITY = "predicted_label", "probability"
+"""The columns added to the output; input columns of the same name are replaced."""
+
+
+def added_columns(top_k: int = 1) -> tuple[str, ...]:
+    """The columns added for the k best classes: `predicted_label`, `probability`, `predicted_label_2`, …."""
+    rest = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
+    return (LABEL, PROBABILITY, *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Progress on a file: `done` of `rows` rows are scored."""
+
+    done: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What every part depends on; a run with a different plan cannot be resumed."""
+
+    input_bytes: int
+    input_sha256: str
+    checkpoint_sha256: str
+    rows: int
+    text_column: str
+    columns: tuple[str, ...]
+    part_rows: int
+    precision: Precision
+    spreadsheet_safe: bool
+    top_k: int = 1
+    format_version: int = 2
+
+
+def score_file(
+    classifier: Predictor,
+    source: Path,
+    target: Path,
+    *,
+    text_column: str | None = None,
+    precision: Precision = "float32",
+    top_k: int = 1,
+    spreadsheet_safe: bool = False,
+    resume: bool = False,
+    on_progress: Callable[[Scored], None] | None = None,
+) -> Scored:
+    """Write the rows of `source` with label and calibrated probability to `target`; suffixes determine both formats.
+
+    Rows without any word get an empty label and no probability. Probabilities are rounded to six decimals.
+
+    Args:
+        classifier: the model to apply.
+        source: CSV, TSV, JSON Lines or Parquet; text formats may be gzipped.
+        target: the file to write; an existing one is replaced only once the new one is complete.
+        text_column: the column with the texts; None looks for a usual name.
+        precision: "float32" gives the same probabilities as the app, on every processor; "auto" and "bfloat16" are
+            those of `Predictor.probabilities`, which are faster on some processors.
+        top_k: how many of the most probable classes are written, in columns as in `added_columns`.
+        spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
+        resume: continue an interrupted run with the same input, checkpoint and precision.
+        on_progress: called at the start and after each `CHUNK_ROWS` rows.
+
+    Raises:
+        DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row has no text
+            (checked before any row is scored); the target cannot be written, is the source itself, or its format does
+            not support `spreadsheet_safe`; or there is an unfinished run (without `resume`), no run or a different one
+            (with it).
+        CheckpointError: the classifier was trained in this process and is not saved.
+        StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
+    """
+    folder = target.with_name(f"{target.name}.parts")
+    _refuse_overwriting(source, target, folder)
+    if (saved := classifier.checkpoint.path) is None:
+        raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
+    if not 1 <= top_k <= len(classifier.classes):
+        raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
+    table = TableStream(source)
+    suffix = table_suffix(target)
+    if spreadsheet_safe and (is_json(suffix) or suffix == ".parquet"):
+        raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
+    survey = table.survey(text_column=text_column, typed=suffix == ".parquet")
+    plan = _Plan(
+        input_bytes=source.stat().st_size,
+        input_sha256=_sha256([source]),
+        checkpoint_sha256=_sha256(saved / name for name in FILES[:4]),
+        rows=survey.rows,
+        text_column=survey.text_column,
+        columns=tuple(dict.fromkeys((*survey.columns, *added_columns(top_k)))),
+        part_rows=PART_ROWS,
+        precision=precision,
+        spreadsheet_safe=spreadsheet_safe,
+        top_k=top_k,
+    )
+    form = _Form(suffix, plan.columns, survey.schema, spreadsheet_safe, top_k)
+    _begin(folder, plan, resume=resume)
+    files = [folder / f"{number:08}" for number in range(-(-survey.rows // PART_ROWS))]
+
+    def progress() -> Scored:
+        return Scored(min(sum(file.exists() for file in files) * PART_ROWS, survey.rows), survey.rows)
+
+    def is_missing(number: int) -> bool:
+        return number < len(files) and not files[number].exists()
+
+    with stop_requests() as stop_requested:
+        if on_progress is not None:
+            on_progress(progress())
+        for number, rows in table.parts(PART_ROWS, wanted=is_missing):
+            for start in range(0, len(rows), CHUNK_ROWS):
+                if stop_requested():
+                    state = progress()
+                    raise StoppedError(
+                        f"stopped after {state.done:,} of {state.rows:,} rows, which are kept in {folder}; "
+                        "continue with --resume"
+                    )
+                chunk = rows[start : start + CHUNK_ROWS]
+                _add_labels(classifier, chunk, survey.text_column, precision, top_k)
+                if on_progress is not None and start + CHUNK_ROWS < len(rows):
+                    on_progress(Scored(progress().done + start + len(chunk), survey.rows))
+            with _written(files[number]) as file:
+                form.write(rows, file)
+            if on_progress is not None:
+                on_progress(progress())
+    with _written(target, via=folder / "joined") as file:
+        form.join(files, file)
+    shutil.rmtree(folder)
+    return Scored(survey.rows, survey.rows)
+
+
+class BatchClassifier:
+    """A callable that classifies batches of columns, for `ray.data.Dataset.map_batches` and similar interfaces.
+
+        dataset.map_batches(BatchClassifier, fn_constructor_kwargs={"checkpoint": "checkpoints/ag_news"},
+                            compute=ray.data.ActorPoolStrategy(size=4))
+
+    Each worker loads the checkpoint once; see examples/ray_predict.py. The class itself does not need Ray.
+
+    Args:
+        checkpoint: folder of the checkpoint, on every machine.
+        text_column: the column with the texts.
+        precision: as for `score_file`.
+
+    Raises:
+        CheckpointError: it is missing, damaged or not a classifier.
+    """
+
+    def __init__(self, checkpoint: str | Path, *, text_column: str = "text", precision: Precision = "float32") -> None:
+        self.classifier = Predictor.load(checkpoint)
+        self.text_column, self.precision = text_column, precision
+
+    def __call__(self, batch: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[np.generic]]":
+        """The columns (N,) of a batch with label and probability added; "" and nan for texts without any word.
+
+        Raises:
+            DataError: there is no such column.
+            TypeError: it holds anything but texts; the message has the row.
+        """
+        import numpy as np
+
+        if self.text_column not in batch:
+            raise DataError(f"no column {self.text_column!r} in the batch; there are {', '.join(sorted(batch))}")
+        texts = given_texts(batch[self.text_column], name=f"column {self.text_column!r}")
+        found = [best for [best] in _best(self.classifier, texts, self.precision, 1)]
+        labels = np.array([label for label, _ in found], dtype=object)  # N
+        probabilities = np.array([np.nan if one is None else one for _, one in found], dtype=np.float64)  # N
+        return {**batch, LABEL: labels, PROBABILITY: probabilities}
+
+
+def _add_labels(classifier: Predictor, rows: Sequence[Row], text_column: str, precision: Precision, top_k: int) -> None:
+    """Add the columns of the best classes and their probabilities to the rows."""
+    columns = added_columns(top_k)
+    found = _best(classifier, [row[text_column] for row in rows], precision, top_k)
+    for row, ranked in zip(rows, found, strict=True):
+        row.update(zip(columns, itertools.chain.from_iterable(ranked), strict=True))
+
+
+def _best(
+    classifier: Predictor, texts: Sequence[str], precision: Precision, top_k: int
+) -> list[list[tuple[str, float | None]]]:
+    """The k best classes of each text and their probabilities; "" and None for texts without any word."""
+    rows = classifier.probabilities(texts, precision=precision)  # N C
+    order = (-rows).argsort(axis=1, kind="stable")[:, :top_k]  # N k
+    return [
+        [(classifier.classes[c], round(float(row[c]), 6)) if row[c] == row[c] else ("", None) for c in best]
+        for best, row in zip(order, rows, strict=True)
+    ]
+
+
+def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
+    """Create the folder of the parts, or check that the run in it can be resumed with this plan."""
+    file, own = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
+    if not folder.exists():
+        if resume:
+            raise DataError(f"nothing to resume: there is no {folder}; start without --resume")
+        try:
+            folder.mkdir()
+            with _written(file) as written:
+                written.write(json.dumps(own).encode())
+        except OSError as error:
+            raise DataError(f"cannot write {folder}: {error.strerror or error}; choose another file") from None
+        return
+    if not resume:
+        raise DataError(
+            f"{folder} holds an unfinished run; continue it with --resume, or remove the folder to start again"
+        )
+    try:
+        there = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
+    if differing := [name for name in own if not isinstance(there, dict) or there.get(name) != own[name]]:
+        raise DataError(
+            f"{folder} is from a run with different settings, which cannot be resumed ({', '.join(differing)} differ); "
+            "repeat the original command, or remove the folder and start without --resume"
+        )
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How rows are written to parts, and parts joined."""
+
+    suffix: str
+    columns: tuple[str, ...]
+    schema: "pa.Schema"
+    spreadsheet_safe: bool
+    top_k: int
+
+    def write(self, rows: Sequence[Row], file: IO[bytes]) -> None:
+        """Write one part."""
+        if self.suffix == ".parquet":
+            self._write_parquet(rows, file)
+            return
+        # A lone surrogate, which JSON can contain, is written as its escape, which JSON reads back.
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+        if is_json(self.suffix):
+            for row in rows:
+                values = {name: _present(value) for name, value in row.items()}
+                text.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
+        else:
+            self._table(text).writerows([self._field(_present(row.get(name))) for name in self.columns] for row in rows)
+        text.flush()
+        text.detach()
+
+    def join(self, parts: Iterable[Path], file: IO[bytes]) -> None:
+        """Join all parts in order, with a header if the format has one."""
+        if self.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            with pq.ParquetWriter(file, self._parquet_schema()) as writer:
+                for part in parts:
+                    writer.write_table(pq.read_table(part))
+            return
+        if not is_json(self.suffix):
+            head = io.StringIO(newline="")
+            self._table(head).writerow(map(self._field, self.columns))
+            file.write(head.getvalue().encode(errors="backslashreplace"))
+        for part in parts:
+            with part.open("rb") as read:
+                shutil.copyfileobj(read, file)
+
+    def _table(self, text: "io.TextIOBase") -> Any:
+        delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
+        if self.spreadsheet_safe:  # quoted, so that it works with any locale's separator
+            return csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        return csv.writer(text, delimiter=delimiter, lineterminator="\n")
+
+    def _field(self, value: Any) -> Any:
+        return as_plain_text(value) if self.spreadsheet_safe and isinstance(value, str) else value
+
+    def _parquet_schema(self) -> "pa.Schema":
+        import pyarrow as pa
+
+        types = {field.name: field.type for field in self.schema}
+        types |= {
+            name: pa.string() if place % 2 == 0 else pa.float64()
+            for place, name in enumerate(added_columns(self.top_k))
+        }
+        return pa.schema([(name, types[name]) for name in self.columns])
+
+    def _write_parquet(self, rows: Sequence[Row], file: IO[bytes]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            pq.write_table(pa.Table.from_pylist(list(rows), schema=self._parquet_schema()), file)
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
+            raise DataError(f"a row cannot be written as Parquet ({error}); write another format") from None
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+
+
+def as_plain_text(value: str) -> str:
+    """Prefix a field that starts with = + - @, tab or a line end, unless it is a number, with an apostrophe.
+
+    A spreadsheet would run it as a formula, which can execute commands or leak data (OWASP, CSV Injection).
+    """
+    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
+
+
+def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
+    """Raise DataError if writing would destroy the input, also under another name of the same file."""
+    try:
+        same = target.exists() and source.exists() and target.samefile(source)
+        same = same or target.resolve() == source.resolve()
+        inside = folder.resolve() in source.resolve().parents
+    except (OSError, RuntimeError, ValueError) as error:
+        raise DataError(f"{source} and {target}: cannot tell whether they are the same file ({error})") from None
+    if same:
+        raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
+    if inside:
+        raise DataError(f"{source}: lies in {folder}, which is removed at the end of the run; move it first")
+
+
+def _present(value: Any) -> Any:
+    """None in place of nan, which JSON lacks and tables leave empty."""
+    return None if isinstance(value, float) and value != value else value
+
+
+@contextmanager
+def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
+    """Write a file atomically; gzipped if its name ends in .gz.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    temporary = (via or path).with_suffix(f".{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as raw:
+            if path.name.lower().endswith(".gz"):
+                # Without name and time, so that the same rows give the same bytes.
+                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
+                    yield cast("IO[bytes]", packed)
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sha256(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

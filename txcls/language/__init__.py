@@ -1,0 +1,1 @@
+"""Language models: generation, and loading GPT-2."""

@@ -1,0 +1,221 @@
+"""Text generation: next-token probabilities of a causal language model, and sampling from them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from txcls.checkpoint.checkpoint import find_checkpoint, load_checkpoint
+from txcls.errors import CheckpointError
+from txcls.language.gpt2 import load_gpt2
+from txcls.model import LanguageModel
+from txcls.text.encoder import Encoding, Token
+
+END_OF_TEXT = "<|endoftext|>"
+"""Separates the texts that the published GPT-2 models were trained on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is chosen.
+
+    Attributes:
+        temperature: divisor of the logits; below 1 sharper, above 1 flatter, 0 always takes the most probable token.
+        top_k: sample from the k most probable tokens; None for all (Fan et al. 2018).
+        top_p: sample from the smallest set of tokens that together reach this probability (Holtzman et al. 2020).
+        seed: the same seed gives the same continuation.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0 or (self.top_k is not None and self.top_k < 1) or not 0 < self.top_p <= 1:
+            raise ValueError(
+                f"got temperature {self.temperature}, top_k {self.top_k}, top_p {self.top_p}; "
+                "wanted at least 0, at least 1 (or None), and above 0 up to 1"
+            )
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A language model with its tokenizer.
+
+    Attributes:
+        name: its folder's name.
+        title: what it predicts, in a few words.
+        model: causal or not, as `model.config.causal` says.
+        read: a text to its tokens, at most as many as the model reads.
+        decode: ids to text, without special tokens.
+        tokens: the V tokens by id.
+        kind: the kind of tokens, as in `text.tokenizer`; "bpe" for published GPT-2 models.
+        start: the tokens that every text begins with, even an empty one.
+        perplexity: on validation texts; None if it was not measured here.
+    """
+
+    name: str
+    title: str
+    model: LanguageModel
+    read: Callable[[str], Encoding]
+    decode: Callable[[Sequence[int]], str]
+    tokens: Sequence[str]
+    kind: str
+    start: tuple[Token, ...]
+    perplexity: float | None = None
+
+    @classmethod
+    def load(cls, path_or_name: str | Path, *, objective: Literal["masked", "causal"] = "causal") -> "TextModel":
+        """A checkpoint made by `pretrain`, or (causal) a folder with a published GPT-2.
+
+        Raises:
+            CheckpointError: it is missing or damaged, or not a language model with that objective.
+        """
+        folder = find_checkpoint(path_or_name)
+        if objective == "causal" and (folder / "merges.txt").is_file():
+            return _published(folder)
+        checkpoint = load_checkpoint(folder)
+        model, encoder = checkpoint.model, checkpoint.encoder
+        if checkpoint.config.objective != objective:
+            cannot = "continue a text" if objective == "causal" else "fill in a masked token"
+            raise CheckpointError(
+                f"{checkpoint.name} cannot {cannot}: its objective is {checkpoint.config.objective}, wanted {objective}"
+            )
+        assert isinstance(model, LanguageModel)
+        return cls(
+            name=checkpoint.name,
+            title=checkpoint.config.title,
+            model=model,
+            read=encoder.encode,
+            decode=encoder.decode,
+            tokens=encoder.vocabulary.tokens,
+            kind=encoder.config.tokenizer,
+            start=encoder.encode("").tokens,
+            perplexity=checkpoint.metrics.get("language", {}).get("perplexity"),
+        )
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of trained parameters."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; of an empty one, those of the start tokens."""
+        return self.read(text).ids or [token.id for token in self.start]
+
+    def written(self, ids: Sequence[int], added: Sequence[int]) -> str:
+        """The text that the ids `added` append to that of `ids`, including a space between them if there is one."""
+        if self.kind != "bpe":
+            return "".join(f" {self.tokens[index]}" for index in added)
+        # A character's bytes may be split between the two, and a space belongs to the next word: so decode everything.
+        before, whole = self.decode(ids), self.decode([*ids, *added])
+        return whole[len(before) :] if whole.startswith(before) else self.decode(added)
+
+
+def _published(folder: Path) -> TextModel:
+    """A published GPT-2 folder; texts start with `<|endoftext|>`, which separated its training texts."""
+    decoder = load_gpt2(folder)
+    tokenizer, model = decoder.tokenizer, decoder.model
+    most = model.config.max_length
+    end = tokenizer.token_to_id(END_OF_TEXT)
+
+    def read(text: str) -> Encoding:
+        # For long texts, first try a prefix that normally holds enough tokens.
+        for prefix in (text[: 32 * most], text):
+            encoding = tokenizer.encode(prefix)
+            if len(encoding.ids) > most or len(prefix) == len(text):
+                break
+        places = list(zip(encoding.ids, encoding.offsets, strict=True))
+        tokens = tuple(
+            Token(text[start:end], index, start, end, is_unknown=False, is_special=False)
+            for index, (start, end) in places[:most]
+        )
+        return Encoding(text, tokens, places[most][1][0] if len(places) > most else None)
+
+    vocabulary = {index: token for token, index in tokenizer.get_vocab().items()}
+    return TextModel(
+        name=folder.name,
+        title="next token (a published GPT-2)",
+        model=model,
+        read=read,
+        decode=tokenizer.decode,
+        tokens=[vocabulary.get(index, "") for index in range(model.embeddings.token.num_embeddings)],
+        kind="bpe",
+        start=() if end is None else (Token(END_OF_TEXT, end, 0, 0, is_unknown=False, is_special=True),),
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One new token: its id, its probability after filtering, and the unfiltered probabilities (V,)."""
+
+    id: int
+    probability: float
+    probabilities: Tensor
+
+
+def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
+    """Next-token probabilities (V,) from logits (V,): temperature first, then top-k, then top-p."""
+    if sampling.temperature == 0:
+        return torch.nn.functional.one_hot(logits.argmax(), len(logits)).to(logits.dtype)  # V
+    probabilities = torch.softmax(logits / sampling.temperature, dim=-1)  # V
+    ranked, order = probabilities.sort(descending=True, stable=True)  # V
+    kept = torch.ones_like(ranked, dtype=torch.bool)  # V
+    if sampling.top_k is not None:
+        kept[sampling.top_k :] = False
+        ranked = ranked * kept / (ranked * kept).sum()
+    # Keep a token while the more probable ones have not reached top_p; the first is always kept.
+    kept &= ranked.cumsum(-1) - ranked < sampling.top_p
+    filtered = torch.zeros_like(probabilities)  # V
+    filtered[order[kept]] = ranked[kept]
+    return filtered / filtered.sum()
+
+
+def generate(
+    model: LanguageModel,
+    ids: Sequence[int],
+    *,
+    n: int,
+    sampling: Sampling | None = None,
+    use_cache: bool = True,
+    stop_id: int | None = None,
+    drawn: int = 0,
+) -> Iterator[Step]:
+    """Continue `ids` token by token, by at most `n` tokens and up to the model's max_length.
+
+    Args:
+        model: a causal language model.
+        ids: the prompt, at least one token.
+        n: how many tokens to add.
+        sampling: how to choose; None samples from the plain softmax.
+        use_cache: cache keys and values of earlier tokens; without, all are recomputed for each token, with the same
+            result.
+        stop_id: stop after this token.
+        drawn: how many tokens at the end of `ids` were already drawn with this seed; the random numbers continue after
+            theirs, so that one token at a time gives the same text as all at once.
+
+    Raises:
+        ValueError: the prompt is empty or longer than the model reads, or the model is not causal.
+    """
+    chosen = sampling or Sampling()
+    if not 1 <= len(ids) <= model.config.max_length:
+        raise ValueError(f"got a prompt of {len(ids)} tokens; wanted 1 to {model.config.max_length}")
+    cache = model.new_cache()
+    random = torch.Generator().manual_seed(chosen.seed)
+    for _ in range(drawn):  # a draw uses V random numbers, whatever the probabilities
+        torch.multinomial(torch.ones(model.embeddings.token.num_embeddings), 1, generator=random)
+    text = list(ids)
+    for _ in range(min(n, model.config.max_length - len(ids) + 1)):
+        with torch.inference_mode():
+            new = text[cache[0].length :] if use_cache else text
+            logits = model(torch.tensor([new]), cache if use_cache else None)[0, -1].float()  # V
+            filtered = next_token_probabilities(logits, chosen)  # V
+            token = int(torch.multinomial(filtered, 1, generator=random))
+        yield Step(token, float(filtered[token]), torch.softmax(logits, dim=-1))
+        text.append(token)
+        if token == stop_id:
+            return

@@ -1,0 +1,205 @@
+"""Load a published GPT-2 folder into this project's own language model.
+
+GPT-2 (Radford et al. 2019) is a causal pre-norm Transformer with learned positions, tied output and the tanh form of
+GELU, all of which `txcls.model` has. Only names differ, matrices are stored transposed, and Q, K, V are one matrix.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from txcls.checkpoint.files import GPT2_FILES as FILES
+from txcls.checkpoint.schema import one_line, read_json, read_text
+from txcls.checkpoint.weights import read_shapes, shapes_only
+from txcls.config import ModelConfig, RunConfig
+from txcls.errors import CheckpointError, ConfigError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from torch import Tensor
+
+    from txcls.model import LanguageModel
+
+_ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
+_UNSUPPORTED = {"scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": False, "add_cross_attention": True}
+
+
+@dataclass(frozen=True)
+class ImportedDecoder:
+    """A language model with its own byte-level BPE tokenizer (`tokenizer.encode(text).ids`,
+    `tokenizer.decode(ids)`)."""
+
+    model: "LanguageModel"
+    tokenizer: "Tokenizer"
+
+
+def fetch_gpt2(source: str) -> Path:
+    """The folder at that path, or the hub's model of that name (`gpt2`, `distilgpt2`, `owner/name`), downloaded once.
+
+    Raises:
+        CheckpointError: there is no such folder, and the hub has no such model or is not reachable.
+    """
+    folder = Path(source)
+    if folder.is_dir():
+        return folder
+    from huggingface_hub import hf_hub_download
+
+    for name in FILES:
+        try:
+            folder = Path(hf_hub_download(source, name)).parent
+        except Exception as error:  # noqa: BLE001  # the hub's client raises a dozen kinds, and its transport more
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise CheckpointError(
+                f"cannot get {name} of {source!r}: there is no such folder, and the hub did not provide it ({reason}); "
+                f"a GPT-2 folder holds {', '.join(FILES)}"
+            ) from None
+    return folder
+
+
+def load_gpt2(folder: Path) -> ImportedDecoder:
+    """Read a folder with config.json, model.safetensors, vocab.json and merges.txt as its publishers write them.
+
+    Raises:
+        CheckpointError: a file is missing or damaged, it is not a GPT-2, or it is an unsupported variant.
+    """
+    try:
+        if missing := [name for name in FILES if not (folder / name).is_file()]:
+            raise CheckpointError(
+                f"{folder} lacks {', '.join(missing)}; a GPT-2 folder holds {', '.join(FILES)}, as published at "
+                "huggingface.co/openai-community/gpt2"
+            )
+        published = _read_config(folder / "config.json")
+        config = _model_config(folder, published)
+        on_paper = _rename_checked(folder, config, read_shapes(folder / "model.safetensors"))
+        tokenizer = _read_tokenizer(folder, vocab_size=on_paper["embeddings.token.weight"].shape[0])
+        return ImportedDecoder(_read_model(folder, config), tokenizer)
+    except CheckpointError as error:
+        raise CheckpointError(one_line(str(error))) from None
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    values = read_json(path, dict)
+    if values.get("model_type") != "gpt2":
+        raise CheckpointError(f"{path}: model_type is {values.get('model_type')!r:.100}; wanted 'gpt2'")
+    if odd := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
+        raise CheckpointError(f"{path}: {', '.join(odd)} has an unsupported value")
+    if values.get("layer_norm_epsilon", 1e-5) != 1e-5:
+        raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r:.100}; wanted 1e-05")
+    if str(values.get("activation_function", "gelu_new")) not in _ACTIVATIONS:
+        raise CheckpointError(
+            f"{path}: activation_function is {values['activation_function']!r:.100}; wanted {', '.join(_ACTIVATIONS)}"
+        )
+    return values
+
+
+def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
+    from tokenizers import ByteLevelBPETokenizer
+
+    path = folder / "vocab.json"
+    ids = read_json(path, dict)
+    if odd := next((token for token, one in ids.items() if type(one) is not int or not 0 <= one < vocab_size), None):
+        raise CheckpointError(f"{path}: {odd!r:.100} is {ids[odd]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}")
+    read_text(folder / "merges.txt")  # checks its size
+    try:
+        wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
+    except Exception as error:  # noqa: BLE001  # the library raises bare Exception for any damage
+        raise CheckpointError(f"{folder}: vocab.json and merges.txt do not make a tokenizer ({error!s:.200})") from None
+    tokenizer: Tokenizer = wrapper._tokenizer
+    return tokenizer
+
+
+def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor]") -> "dict[str, Tensor]":
+    """The published weights under our names; CheckpointError if they do not fit this config."""
+
+    from txcls.model import LanguageModel
+
+    path = folder / "model.safetensors"
+    stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
+    if "wte.weight" not in stored or stored["wte.weight"].dim() != 2:
+        raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
+    with shapes_only():
+        model = LanguageModel(config, vocab_size=stored["wte.weight"].shape[0])
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    try:
+        weights = _rename(stored, n_layers=config.n_layers)
+    except KeyError as error:
+        raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
+    except (ValueError, RuntimeError):  # not divisible into three
+        raise CheckpointError(
+            f"{path} does not fit config.json: its attention matrix is not Q, K and V combined"
+        ) from None
+    if odd := [
+        f"{n} is {tuple(t.shape)}, wanted {wanted[n]}" for n, t in weights.items() if wanted[n] != tuple(t.shape)
+    ]:
+        raise CheckpointError(f"{path} does not fit config.json: {'; '.join(odd[:5])}")
+    return weights
+
+
+def _read_model(folder: Path, config: ModelConfig) -> "LanguageModel":
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from txcls.model import LanguageModel
+
+    path = folder / "model.safetensors"
+    try:
+        stored = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
+    weights = _rename_checked(folder, config, {name: tensor.float() for name, tensor in stored.items()})
+    with shapes_only():
+        model = LanguageModel(config, vocab_size=weights["embeddings.token.weight"].shape[0])
+    model.load_state_dict(weights, assign=True)
+    return model.eval()
+
+
+def _model_config(folder: Path, published: dict[str, Any]) -> ModelConfig:
+    try:
+        width = published["n_embd"]
+        inner = published.get("n_inner")
+        model = {
+            "d_model": width,
+            "n_heads": published["n_head"],
+            "n_layers": published["n_layer"],
+            "d_ff": 4 * width if inner is None and type(width) is int else inner,
+            "max_length": published["n_positions"],
+            "positions": "learned",
+            "norm": "pre",
+            "activation": _ACTIVATIONS[str(published.get("activation_function", "gelu_new"))],
+            "causal": True,
+            "mask_padding": False,
+            "tie_output": True,
+            "dropout": published.get("resid_pdrop", 0.1),
+            "attention_dropout": published.get("attn_pdrop", 0.1),
+        }
+        return RunConfig.from_mapping({"name": "gpt2", "model": model}, source=str(folder / "config.json")).model
+    except KeyError as error:
+        raise CheckpointError(f"{folder / 'config.json'}: lacks {error.args[0]}") from None
+    except ConfigError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def _rename(stored: dict[str, "Tensor"], *, n_layers: int) -> dict[str, "Tensor"]:
+    """Published names to ours; matrices transposed, since GPT-2 multiplies from the other side, and Q, K, V split."""
+    weights = {"embeddings.token.weight": stored["wte.weight"], "embeddings.positional": stored["wpe.weight"]}
+    weights |= {f"norm.{part}": stored[f"ln_f.{part}"] for part in ("weight", "bias")}
+    for layer in range(n_layers):
+        theirs, ours = f"h.{layer}", f"layers.{layer}"
+        for part in ("weight", "bias"):
+            weights[f"{ours}.norm_attn.{part}"] = stored[f"{theirs}.ln_1.{part}"]
+            weights[f"{ours}.norm_ff.{part}"] = stored[f"{theirs}.ln_2.{part}"]
+            together = _transposed(stored[f"{theirs}.attn.c_attn.{part}"])  # 3D D, or 3D
+            for name, piece in zip(("query", "key", "value"), together.chunk(3), strict=True):
+                weights[f"{ours}.attn.{name}.{part}"] = piece
+            for name, source in (
+                ("attn.output", "attn.c_proj"),
+                ("ff.expand", "mlp.c_fc"),
+                ("ff.contract", "mlp.c_proj"),
+            ):
+                weights[f"{ours}.{name}.{part}"] = _transposed(stored[f"{theirs}.{source}.{part}"])
+    return weights
+
+
+def _transposed(tensor: "Tensor") -> "Tensor":
+    """A matrix transposed, a bias unchanged."""
+    return tensor.mT.contiguous() if tensor.ndim == 2 else tensor

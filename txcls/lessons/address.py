@@ -1,0 +1,336 @@
+"""What the address of a page of the app can say: checkpoints, text, k, layer, head, step, switches, ….
+
+A `View` is what a page shows; `params_from_view` writes it as the parameters of an address, and `view_from_params`
+reads them back. Layers and heads count from 1 in the address and on screen, and from 0 in code.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from txcls.data.examples import EXAMPLES
+
+LONGEST_LINKED_TEXT = 2000
+"""Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
+MOST_CHARACTERS = 20_000
+"""Most characters of a text that are read, unless a host sets another limit."""
+LONGEST_NAME = 255
+"""Longest name of a checkpoint or a step."""
+LARGEST_SEED = 999_999
+MOST_ROWS = 20
+"""Most classes that are listed individually."""
+MOST_STEPS = 10**12
+LONGEST_LINKED_CONTINUATION = 200
+"""Longer continuations, in tokens, are left out of the URL too."""
+
+Part = Literal["fill", "continue", "masks"]
+"""The parts of the Language model page."""
+HeadChange = Literal["off", "uniform", "shuffled"]
+"""What the Switchboard does to a head."""
+Substitute = Literal["zero", "mean"]
+"""What replaces the output of a part that is switched off."""
+
+HeadOrder = Literal["worth", "story", "entropy", "number"]
+"""What the Head atlas sorts by."""
+Mode = Literal["", "lecture"]
+"""How pages are shown: as usual, or as slides (`lecture.py`)."""
+OPEN = -1
+"""Layer or head of a view that names none: the page opens on the head that is worth most."""
+
+Target = Literal["logit", "probability"]
+Baseline = Literal["blank", "zero"]
+Encoding = Literal["learned", "formula"]
+Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
+"""The parts of the Attention page that are drawn one at a time."""
+
+CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
+"""A chosen row or column on Step by step, as in the URL: the letter of its axis, `row` for tokens, and its index."""
+MOST_ORDERED = 200
+SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
+"""A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
+MOST_SWITCHED = 200
+SLIDE = "slide"
+"""The parameter that names the slide of a page in lecture mode, from 1. The browser writes it; links leave it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a session shows.
+
+    Attributes:
+        checkpoint: by name.
+        versus: the checkpoint to compare with, "" for none.
+        text: the text in the box.
+        k: how many classes are listed individually.
+        layer, head: the selected head, from 0; `OPEN` if none is named.
+        step: the step of the forward pass on Step by step, "" for the first.
+        cell: the rows and columns chosen on Step by step, each a `CELL`, from 0; one for each axis.
+        predict: whether Step by step asks a question before it shows numbers.
+        guess: the answer to the question of this step, from 1; 0 for none.
+        target, baseline: what attributions on Explanation? explain, and where integrated gradients start.
+        section: the part of Attention below its map.
+        query: the token whose attention alone is drawn as arcs, from 1; 0 for all.
+        pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
+        encoding: what Positions shows for a model with learned positions.
+        order: the places of the text's words, from 0, in the order on Positions; empty for the page's own.
+        flips: whether What if has searched for the smallest change that flips the class.
+        word: the token of the vocabulary that is selected on Neighbourhood, by id; 0 for none.
+        changed: the second version of the text on What if, "" if it equals the first.
+        switched: the parts that are changed on the Switchboard, each a `SWITCH`; those that a checkpoint or a text does
+            not have are ignored.
+        heads: what is done to a switched head.
+        off: what replaces a part that is switched off.
+        sort: the order of the heads on Head atlas.
+        training_step: the optimiser step on Training film, 0 for the beginning. The browser itself writes it into the
+            URL, so that a slider can move without the server.
+        part: the part of the Language model page.
+        masked, causal: the checkpoints of the Language model page, "" for the first available.
+        blank: which word is blanked out, from 1; 0 lets the page choose.
+        upto: how many tokens of the text are read before the next one is predicted, 0 for all.
+        added: token ids of the continuation.
+        temperature, top_k, top_p, seed: how the continuation is sampled; `top_k` 0 for all tokens.
+        mode: how pages are shown.
+    """
+
+    checkpoint: str = ""
+    versus: str = ""
+    text: str = EXAMPLES[0].text
+    k: int = 4
+    layer: int = OPEN
+    head: int = OPEN
+    step: str = ""
+    cell: tuple[str, ...] = ()
+    predict: bool = False
+    guess: int = 0
+    target: Target = "logit"
+    baseline: Baseline = "blank"
+    section: Section = "arcs"
+    query: int = 0
+    pair: tuple[int, ...] = ()
+    encoding: Encoding = "learned"
+    order: tuple[int, ...] = ()
+    flips: bool = False
+    word: int = 0
+    changed: str = ""
+    switched: tuple[str, ...] = ()
+    heads: HeadChange = "off"
+    off: Substitute = "zero"
+    sort: HeadOrder = "worth"
+    training_step: int = 0
+    part: Part = "fill"
+    masked: str = ""
+    causal: str = ""
+    blank: int = 0
+    upto: int = 0
+    added: tuple[int, ...] = ()
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    mode: Mode = ""
+
+
+_NUMBERS = (
+    ("k", 1, 0), ("layer", 1, 1), ("head", 1, 1), ("blank", 0, 0), ("upto", 0, 0), ("top_k", 0, 0), ("guess", 0, 0),
+    ("query", 0, 0), ("word", 0, 0),
+)  # fmt: skip
+"""Integers in the URL: name, smallest value, and what is subtracted from it in code."""
+_CHOICES = (
+    ("heads", HeadChange), ("off", Substitute), ("sort", HeadOrder), ("target", Target), ("baseline", Baseline),
+    ("encoding", Encoding), ("section", Section), ("part", Part), ("mode", Mode),
+)  # fmt: skip
+"""Fields with a few possible values, which the URL holds as they are."""
+_YES = ("predict", "flips")
+"""Fields that are on or off; the URL holds `on`."""
+_LISTS = (("pair", 2), ("order", MOST_ORDERED))
+"""Lists of numbers, joined by dots in the URL, and their largest length."""
+OF_TOKENS: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "flips": False}
+"""Fields that another text, or another model, resets."""
+
+
+def sendable(text: str) -> str:
+    """`text` with U+FFFD for lone surrogates, which cannot be encoded as UTF-8."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def cut(text: str, notes: list[str], *, most: int) -> str:
+    """The text, cut to `most` characters and encodable as UTF-8; adds a note if it was cut."""
+    if len(text) > most:
+        notes.append(f"This text is longer than {most:,} characters: the first {most:,} are read.")
+    return sendable(text[:most])
+
+
+def view_from_params(
+    params: Mapping[str, str],
+    *,
+    checkpoints: Sequence[str],
+    first_text: Callable[[str], str] = lambda _: EXAMPLES[0].text,
+    most_characters: int = MOST_CHARACTERS,
+) -> tuple[View, list[str]]:
+    """The view that a URL's parameters describe, and a note about each parameter that was not usable.
+
+    `first_text` gives a checkpoint's text where the URL has none; of a text, `most_characters` are read.
+    Never fails: unknown names and malformed numbers become the default, numbers out of range the nearest valid one.
+    """
+    view, notes = View(checkpoint=checkpoints[0] if checkpoints else ""), []
+    wanted = params.get("checkpoint")
+    if wanted is not None and wanted in checkpoints:
+        view = replace(view, checkpoint=wanted)
+    elif wanted is not None and checkpoints:
+        notes.append(f"There is no checkpoint “{sendable(wanted)[:60]}” here; {view.checkpoint} is shown instead.")
+    other = params.get("versus", "")
+    if other in checkpoints and other != view.checkpoint:
+        view = replace(view, versus=other)
+    elif other and other not in checkpoints:
+        notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
+    if "text" in params:
+        view = replace(view, text=cut(params["text"], notes, most=most_characters))
+    elif view.checkpoint:
+        view = replace(view, text=first_text(view.checkpoint))
+    changes: dict[str, Any] = {}
+    if "step" in params:
+        changes["step"] = sendable(params["step"][:LONGEST_NAME])
+    if "changed" in params:
+        changes["changed"] = cut(params["changed"], notes, most=most_characters)
+    for name, low, offset in _NUMBERS:
+        raw = params.get(name, params.get("topk") if name == "k" else None)
+        if (number := _number(name, raw, notes, whole=True)) is not None:
+            changes[name] = int(min(max(number, low), 10_000)) - offset
+    changes["training_step"] = training_step(params, notes)
+    changes |= _choice_params(params, notes)
+    return replace(view, **changes, **_switch_params(params, notes), **_language_params(params, notes)), notes
+
+
+def _choice_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    """Fields with a few possible values, fields that are on or off, lists of numbers, and chosen cells."""
+    changes: dict[str, Any] = {name: params[name] for name, of in _CHOICES if params.get(name) in get_args(of)}
+    changes |= {name: True for name in _YES if params.get(name) == "on"}
+    for name, most in _LISTS:
+        if name in params:
+            try:
+                changes[name] = tuple(min(max(int(one), 0), 10_000) for one in params[name].split(".")[:most])
+            except ValueError:
+                notes.append(f"“{name}={sendable(params[name])[:20]}” in the link is malformed; it was ignored.")
+    if "cell" in params:
+        parts = params["cell"].split(".")[:10]
+        changes["cell"] = tuple(part for part in parts if CELL.fullmatch(part))
+    return changes
+
+
+def training_step(params: Mapping[str, str], notes: list[str]) -> int:
+    """The step that Training film shows, which the browser itself writes into the address."""
+    number = _number("training_step", params.get("training_step"), notes, whole=True)
+    return 0 if number is None else int(min(max(number, 0), MOST_STEPS))
+
+
+def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    """The parts that are switched."""
+    changes: dict[str, Any] = {}
+    asked = [part for part in params.get("switched", "").split(",", 2 * MOST_SWITCHED) if part]
+    parts = list(dict.fromkeys(part for part in asked[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
+    if strange := next((part for part in asked if not SWITCH.fullmatch(part)), None):
+        notes.append(f"“{sendable(strange)[:20]}” in the link is not a part of a model; it was ignored.")
+    if parts:
+        changes["switched"] = tuple(parts)
+    return changes
+
+
+def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    """The fields of the Language model page, which checks its checkpoints itself."""
+    changes: dict[str, Any] = {
+        name: sendable(params[name][:LONGEST_NAME]) for name in ("masked", "causal") if name in params
+    }
+    for name, low, high in (("temperature", 0.0, 2.0), ("top_p", 0.05, 1.0)):
+        if (number := _number(name, params.get(name), notes)) is not None:
+            changes[name] = round(min(max(number, low), high), 2)
+    if (number := _number("seed", params.get("seed"), notes, whole=True)) is not None:
+        changes["seed"] = int(min(max(number, 0), LARGEST_SEED))
+    if "added" in params:
+        try:
+            ids = tuple(int(part) for part in params["added"].split(".") if part)[:LONGEST_LINKED_CONTINUATION]
+        except ValueError:
+            notes.append("The continuation in the link is malformed; it was ignored.")
+        else:
+            changes["added"] = ids
+    return changes
+
+
+def _number(name: str, raw: str | None, notes: list[str], *, whole: bool = False) -> float | None:
+    """The number in a parameter; None, with a note, if it is not a number."""
+    if raw is None:
+        return None
+    try:
+        number = int(raw) if whole else float(raw)
+        if number == number:
+            return number
+    except ValueError:
+        pass
+    notes.append(f"“{name}={sendable(raw)[:20]}” in the link is not a number; it was ignored.")
+    return None
+
+
+def params_from_view(view: View) -> dict[str, str]:
+    """The URL parameters of a view: what differs from the default, and always the text, unless it is too long."""
+    default = View()
+    params = {"checkpoint": view.checkpoint}
+    if view.versus:
+        params["versus"] = view.versus
+    if len(view.text) <= LONGEST_LINKED_TEXT:
+        params["text"] = view.text
+    for name, _, offset in _NUMBERS:
+        if getattr(view, name) != getattr(default, name):
+            params[name] = str(getattr(view, name) + offset)
+    plain = ("masked", "causal", "temperature", "top_p", "seed", "training_step")
+    for name in (*(name for name, _ in _CHOICES), *plain):
+        if getattr(view, name) != getattr(default, name):
+            params[name] = str(getattr(view, name))
+    params |= {name: "on" for name in _YES if getattr(view, name)}
+    for name, most in _LISTS:
+        if 0 < len(getattr(view, name)) <= most:
+            params[name] = ".".join(map(str, getattr(view, name)))
+    if view.cell:
+        params["cell"] = ".".join(view.cell)
+    if view.added and len(view.added) <= LONGEST_LINKED_CONTINUATION:
+        params["added"] = ".".join(map(str, view.added))
+    if view.switched:
+        params["switched"] = ",".join(view.switched)
+    if view.step:
+        params["step"] = view.step
+    if view.changed and len(view.text) + len(view.changed) <= LONGEST_LINKED_TEXT:
+        params["changed"] = view.changed
+    return params
+
+
+def page_names() -> tuple[str, ...]:
+    """The names of the app's pages as in the address, in alphabetical order: files and folders of txcls/app/pages/.
+
+    Without the page Lessons, which shows no model.
+    """
+    folder = Path(__file__).parents[1] / "app" / "pages"
+    pages = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/page.py")}
+    return tuple(sorted(pages - {"__init__", "lessons"}))
+
+
+def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
+    """Parameters that an address would ignore or change, each with the reason; empty if all of them are usable."""
+    problems: dict[str, str] = {}
+    for name, value in params.items():
+        alone = {"checkpoint": params.get("checkpoint", ""), name: value}
+        view, notes = view_from_params(alone, checkpoints=checkpoints, first_text=lambda _: "")
+        written = params_from_view(view)
+        if notes:
+            problems[name] = notes[-1]
+        elif (name == SLIDE and value.isdecimal()) or (name not in written and str(getattr(View(), name, "")) == value):
+            continue
+        elif name not in written:
+            known = name in KNOWN
+            problems[name] = f"“{value[:40]}” is not a value that it takes" if known else "an address has no such part"
+        elif written[name] != value:
+            problems[name] = f"“{value[:40]}” would be read as “{written[name][:40]}”"
+    return problems
+
+
+KNOWN = frozenset(View.__dataclass_fields__) | {SLIDE}
+"""All names of parameters."""

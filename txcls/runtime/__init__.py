@@ -1,0 +1,1 @@
+"""Where and how computing runs: device, threads, pause points, requests to stop."""

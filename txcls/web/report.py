@@ -1,0 +1,167 @@
+"""A report as one HTML file that needs no network: plotly's code, all figures and tables are in it."""
+
+import html
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from txcls.checkpoint.card import ORDER, group_name
+from txcls.checkpoint.comparison import Comparison
+from txcls.evaluation.report import PeerAnswers, Report, RowAnswer, SuspectRow, cluster_order, worst_pairs
+from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
+
+MOST_LISTED = 200
+"""Rows of each list at most."""
+_STYLE = """
+:root {color-scheme: light;}
+body {font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1a1c22;
+  background: #fff;}
+h1 {font-size: 1.8rem;} h2 {margin-top: 2.5rem; font-size: 1.3rem;}
+table {border-collapse: collapse; width: 100%; font-size: 0.92rem; font-variant-numeric: tabular-nums;}
+th, td {text-align: left; vertical-align: top; padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid #d8d8de;
+  overflow-wrap: anywhere;}
+.list {max-height: 32rem; overflow: auto;}
+.figures {display: flex; flex-wrap: wrap; gap: 1rem 3rem;} .figures b {display: block; font-size: 1.7rem;}
+small {color: #555;}
+"""
+
+
+def report_html(
+    report: Report, *, peer: PeerAnswers | None = None, suspects: Sequence[SuspectRow] | None = None
+) -> str:
+    """The report as an HTML document.
+
+    Args:
+        report: figures, and answers where the texts are there.
+        peer: the linear peer's answers; None if it was not asked.
+        suspects: rows whose label looks wrong; None if nobody looked.
+    """
+    parts = [_headline(report), *_figures(report)]
+    if report.answers is not None:
+        mistakes = report.answers.mistakes(n=MOST_LISTED)
+        parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes)]
+    if peer is not None:
+        parts += ["<h2>Beside a linear model</h2>", f"<p>{_text(peer.verdict())}.</p>"]
+        for asked, what in ((True, "linear model"), (False, "Transformer")):
+            alone = peer.alone(peer=asked)
+            parts += [f"<p><b>{len(alone):,} rows that only the {what} gets right</b></p>", _rows(alone[:MOST_LISTED])]
+    if suspects is not None:
+        parts += ["<h2>Rows whose label looks wrong</h2>", _suspects(suspects)]
+    title = _text(f"Report on {report.name}")
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>\n"
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def _text(value: object) -> str:
+    return html.escape(visible(str(value)))
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    top = "".join(f'<th scope="col">{_text(name)}</th>' for name in head)
+    body = "".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+    return f'<div class="list" tabindex="0"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _rows(rows: Sequence[RowAnswer]) -> str:
+    if not rows:
+        return "<p>None.</p>"
+    lines = [(one.text[:600], one.label, one.predicted, f"{one.probability:.1%}") for one in rows]
+    return _table(("text", "label", "predicted", "probability"), lines)
+
+
+def _suspects(rows: Sequence[SuspectRow]) -> str:
+    if not rows:
+        return "<p>None.</p>"
+    lines = [(one.row + 1, one.text[:600], one.label, one.suggested, f"{one.label_probability:.1%}") for one in rows]
+    said = (
+        f"<p>{len(rows):,} rows, the likeliest first. A doubt is not a proof: read the text. By confident learning "
+        "(Northcutt et al. 2021).</p>"
+    )
+    head = ("row", "text", "label", "suggested", "label's probability")
+    return said + _table(head, lines[:MOST_LISTED])
+
+
+def _headline(report: Report) -> str:
+    figures = report.figures
+    if not figures:
+        return "<p>Nothing was measured.</p>"
+    values = (
+        ("accuracy", f"{figures['accuracy']:.1%}"),
+        ("macro-F1", f"{figures['macro_f1']:.3f}"),
+        ("calibration error", f"{figures['ece']:.3f}"),
+        ("log loss", f"{figures['log_loss']:.3f}"),
+    )
+    blocks = "".join(f"<div><b>{value}</b>{name}</div>" for name, value in values)
+    found = f'<p>On {_text(report.rows_are)}.</p><div class="figures">{blocks}</div>'
+    if report.comparison:
+        compared = Comparison.from_dict(report.comparison)
+        found += _table(("on the test rows", "accuracy", "macro-F1"), compared.table)
+        found += f"<p>{_text(compared.verdict)}</p>"
+    return found
+
+
+class _Charts:
+    """Figures as HTML; the first one brings plotly's code along."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def draw(self, figure: go.Figure, *, alt: str) -> str:
+        self.drawn += 1
+        made = figure.to_html(
+            full_html=False, include_plotlyjs=self.drawn == 1, config={"displaylogo": False, "scrollZoom": False}
+        )
+        return f'<div role="img" aria-label="{html.escape(visible(alt), quote=True)}">{made}</div>'
+
+
+def _figures(report: Report) -> list[str]:
+    charts, figures, parts = _Charts(), report.figures, []
+    if len(report.history) > 1:
+        drawn = charts.draw(training_curves(report.history), alt="Loss and accuracy over the steps of the training")
+        parts += ["<h2>Learning curves</h2>", drawn]
+    counts = report.confusion
+    if counts is not None:
+        order = cluster_order(counts).tolist()
+        figure = confusion_map([report.classes[c] for c in order], counts[order][:, order])
+        figure.update_layout(dragmode="zoom")
+        worst = worst_pairs(report.classes, counts)
+        lines = [(one.first, one.second, one.first_as_second, one.second_as_first, f"{one.share:.1%}") for one in worst]
+        parts += [
+            "<h2>What is confused with what?</h2>",
+            charts.draw(figure, alt=f"Confusion matrix of {len(order)} classes"),
+            "<p><small>Draw a rectangle to zoom in; a double click shows all again.</small></p>",
+            _table(("class", "other class", "first taken for other", "other taken for first", "share of both"), lines),
+        ]
+    if figures.get("per_class"):
+        by_f1 = sorted(figures["per_class"], key=lambda one: float(one["f1"]))
+        lines_of = [
+            (one["label"], f"{one['support']:,}", *(f"{one[key]:.1%}" for key in ("precision", "recall", "f1")))
+            for one in by_f1
+        ]
+        parts += ["<h2>Class by class</h2>", _table(("class", "rows", "precision", "recall", "F1"), lines_of)]
+    if figures.get("reliability"):
+        drawn = charts.draw(reliability_diagram(figures["reliability"]), alt="Accuracy by confidence")
+        parts += ["<h2>Can its confidence be trusted?</h2>", drawn]
+    return parts + _groups(report, charts)
+
+
+def _groups(report: Report, charts: _Charts) -> list[str]:
+    parts = []
+    for field, what, form in (
+        ("by_length", "tokens read", "{:g}"),
+        ("by_unknown", "share of unknown tokens", "{:.0%}"),
+    ):
+        if slices := report.figures.get(field):
+            names = [group_name(one, form) for one in slices]
+            bars = group_bars(names, [one["accuracy"] for one in slices], [one["n"] for one in slices], what=what)
+            parts += [f"<h2>Accuracy by {what}</h2>", charts.draw(bars, alt=f"Bars of accuracy by {what}")]
+    if order := report.figures.get("order"):
+        lines = [("as typed", f"{report.figures['accuracy']:.1%}")]
+        lines += [(ORDER[name], f"{accuracy:.1%}") for name, accuracy in order.items()]
+        parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines)]
+    return parts
