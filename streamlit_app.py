@@ -10,7 +10,7 @@ from txcls.app.components.phone_menu import close_menu_on_phones
 from txcls.app.components.scrollers import scroll_by_keyboard
 from txcls.app.lessons import lesson
 from txcls.app.pages import LESSONS, PAGES
-from txcls.app.shell import layout, sharing
+from txcls.app.shell import layout
 from txcls.app.shell.memory import give_back_freed_memory
 from txcls.app.shell.turns import BusyError
 from txcls.app.shell.uploads import bound_uploads
@@ -27,7 +27,6 @@ st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, l
 scroll_by_keyboard()
 close_menu_on_phones(page.title)
 keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
-sharing.import_what_computes()  # pages import parts of it themselves, which two threads must not do at once
 try:
     lesson.arrive(next(one for one in MENU if one.title == page.title))
     page.run()

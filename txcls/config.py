@@ -6,6 +6,7 @@ and in `--set section.key=value`. Unknown keys are errors, and all problems are 
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -244,8 +245,8 @@ class TrainConfig(Section):
     2 % of the time. 0 saves after every step."""
     snapshots: int = Field(0, ge=0, le=MOST_SNAPSHOTS)
     """Classifiers: how many states of the weights along the way to keep in the checkpoint, for the page Training film:
-    the initial one, the last one, and more of the early steps than of the late ones. Each takes two bytes per parameter, and
-    one validation. 0 for none."""
+    the initial one, the last one, and more early steps than late ones. Each takes two bytes per parameter, and one
+    validation. 0 for none."""
 
     # Only for the reference systems
 
@@ -375,8 +376,6 @@ def _explain(error: ValidationError) -> str:
 
 
 def _suggest(path: Sequence[int | str]) -> str:
-    from difflib import get_close_matches
-
     section: type[BaseModel] = RunConfig
     for part in path[:-1]:
         inner = section.model_fields[str(part)].annotation if str(part) in section.model_fields else None

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
@@ -23,9 +25,6 @@ from txcls.runtime.pause import may_pause
 from txcls.runtime.threads import map_in_threads
 from txcls.text.encoder import Encoding, TextEncoder, Token, unknown_share
 from txcls.text.given import given_texts
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +163,6 @@ class Predictor:
         Raises:
             TypeError: `texts` is one string or a table, or contains anything but strings; the message has the row.
         """
-        import torch
-
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
         rows = self.encoder.encode_ids(given_texts(texts))
@@ -185,26 +182,22 @@ class Predictor:
         return found
 
     @cached_property
-    def _in_bfloat16(self) -> "nn.Module":
+    def _in_bfloat16(self) -> nn.Module:
         """A copy of the model in bfloat16, made when first needed: autocast would spend a fifth of the time casting."""
         return copy.deepcopy(self.checkpoint.model).bfloat16()
 
-    def logits(self, ids: "Tensor") -> "Tensor":
+    def logits(self, ids: Tensor) -> Tensor:
         """Class logits (B, C) of token ids (B, T), padded with id 0; a pause point (`txcls.runtime.pause`) precedes."""
-        import torch
-
         may_pause()
         with torch.inference_mode():  # it is per thread, so it cannot be set by the caller
             logits: Tensor = self.checkpoint.model(ids)  # B C
             return logits
 
-    def calibrated(self, logits: "Tensor") -> "Tensor":
+    def calibrated(self, logits: Tensor) -> Tensor:
         """Calibrated class probabilities (B, C) of logits (B, C)."""
-        import torch
-
         return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration))
 
-    def out_of_scope(self, logits: "Tensor") -> list[bool | None]:
+    def out_of_scope(self, logits: Tensor) -> list[bool | None]:
         """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no rule for it."""
         rule = self.checkpoint.scope
         if rule is None:
@@ -240,9 +233,7 @@ def _nothing_to_read(encoding: Encoding) -> Prediction:
     return Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
 
 
-def padded(rows: Sequence[Sequence[int]]) -> "Tensor":
+def padded(rows: Sequence[Sequence[int]]) -> Tensor:
     """One tensor (B, T) of rows of ids, padded at the end with id 0."""
-    import torch
-
     width = max(len(row) for row in rows)
     return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.int64)

@@ -14,7 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 
 from txcls.checkpoint.card import model_card
 from txcls.checkpoint.files import FILES, SNAPSHOTS, checkpoint_root, new_folder, reading, reason, settle
@@ -35,10 +39,8 @@ from txcls.checkpoint.snapshots import Snapshots, load_snapshots, save_snapshots
 from txcls.checkpoint.weights import as_stored, build_without_memory, read_shapes
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError, shown
+from txcls.model import Encoder
 from txcls.text.encoder import TextEncoder
-
-if TYPE_CHECKING:
-    from txcls.model import Encoder
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Checkpoint:
     config: RunConfig
     encoder: TextEncoder
     classes: tuple[str, ...]
-    model: "Encoder"
+    model: Encoder
     calibration: Calibration = field(default_factory=Calibration)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
@@ -124,10 +126,6 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
         CheckpointError: neither `path` nor `checkpoint.path` names a folder, the folder holds other files or cannot be
             written, or the disk is full; an older checkpoint there is unchanged.
     """
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
     target = checkpoint.path if path is None else Path(path)
     if target is None:
         raise CheckpointError(f"{checkpoint.name} has not been saved before; name the folder to save it in")
@@ -242,7 +240,7 @@ def _encoder(path: Path, values: dict[str, Any]) -> TextEncoder:
         raise CheckpointError(f"{path}: {error}") from None
 
 
-def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> "Encoder":
+def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
     """The model that a folder's small files describe, on the meta device, its shapes checked against the weights file.
 
     Nothing is allocated, however large a model a config.json describes, unless the weights file really holds it.
@@ -270,12 +268,8 @@ def _model_on_meta(path: Path, config: RunConfig, *, vocab_size: int, n_classes:
     return model
 
 
-def _fill(model: "Encoder", file: Path) -> None:
+def _fill(model: Encoder, file: Path) -> None:
     """Load the weights of a file into a model on the meta device."""
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     try:
         weights = load_file(file)
     except (SafetensorError, OSError, ValueError) as error:

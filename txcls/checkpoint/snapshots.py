@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from txcls.checkpoint.schema import read_snapshot_rows
 from txcls.checkpoint.weights import as_stored, read_header, read_shapes
 from txcls.config import MOST_SNAPSHOTS
 from txcls.errors import CheckpointError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 EARLY = 100
 """How strongly early steps are preferred: the steps between states are equal up to 1 / EARLY of the training, and grow
@@ -53,7 +54,7 @@ class Snapshots:
     """
 
     rows: tuple[SnapshotRow, ...]
-    weights: "Mapping[str, Tensor]"
+    weights: Mapping[str, Tensor]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,8 +62,6 @@ class Snapshots:
     @classmethod
     def of(cls, states: "Sequence[tuple[SnapshotRow, Mapping[str, Tensor]]]") -> "Snapshots":
         """The states, each with its stored weights, stacked."""
-        import torch
-
         names = states[0][1]
         rows = tuple(row for row, _ in states)
         return cls(rows, {name: torch.stack([weights[name] for _, weights in states]) for name in names})
@@ -90,9 +89,6 @@ def save_snapshots(snapshots: Snapshots, path: Path) -> None:
         CheckpointError: a weight is not finite in float16.
         OSError, SafetensorError: it cannot be written.
     """
-    import torch
-    from safetensors.torch import save_file
-
     weights = as_stored(snapshots.weights)
     if worst := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
         raise CheckpointError(f"snapshots of {', '.join(worst)} are not finite in float16; nothing was saved")
@@ -100,7 +96,7 @@ def save_snapshots(snapshots: Snapshots, path: Path) -> None:
     save_file(weights, path, metadata={"snapshots": rows})  # the order of several entries would be random
 
 
-def load_snapshots(path: Path, model: "Mapping[str, Tensor]") -> Snapshots | None:
+def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:
     """Read the file, if there is one; nothing is allocated before its header fits the model's and the file's size.
 
     Args:
@@ -110,10 +106,6 @@ def load_snapshots(path: Path, model: "Mapping[str, Tensor]") -> Snapshots | Non
     Raises:
         CheckpointError: it is damaged, or does not fit the model; the message names the field.
     """
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     if not os.path.lexists(path):
         return None
     if not path.is_file():
@@ -144,7 +136,5 @@ def load_snapshots(path: Path, model: "Mapping[str, Tensor]") -> Snapshots | Non
     raise CheckpointError(f"{path} does not fit the model: {'; '.join(problems[:5])}{more}")
 
 
-def _finite(tensor: "Tensor") -> bool:
-    import torch
-
+def _finite(tensor: Tensor) -> bool:
     return bool(torch.isfinite(tensor).all())

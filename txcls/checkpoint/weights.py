@@ -3,35 +3,33 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from txcls.config import RunConfig
 from txcls.errors import CheckpointError
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from txcls.model import Encoder
+from txcls.model import Encoder, LanguageModel, TextClassifier
 
 LARGEST_HEADER = 2_000_000
 """Bytes in which a file names its tensors; a hundred layers take a tenth of it."""
 MOST_DIMENSIONS = 8
 
 
-def as_stored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
+def as_stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A model's `state_dict` as it is written: float16, on the CPU."""
     return {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
 
 
-def read_shapes(path: Path) -> "dict[str, Tensor]":
+def read_shapes(path: Path) -> dict[str, Tensor]:
     """Names, shapes and types of a safetensors file's tensors, as meta tensors; values are not read.
 
     Raises:
         CheckpointError: it is not a complete safetensors file, or names more tensors than any model here has.
     """
-    import torch
-    from safetensors import SafetensorError, safe_open
-
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -73,8 +71,6 @@ def read_header(path: Path) -> dict[str, str]:
     Raises:
         CheckpointError: it is not a complete safetensors file.
     """
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, framework="pt") as tensors:
             return dict(tensors.metadata() or {})
@@ -82,20 +78,18 @@ def read_header(path: Path) -> dict[str, str]:
         raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
 
 
-def round_as_stored(model: "nn.Module") -> None:
+def round_as_stored(model: nn.Module) -> None:
     """Round a model's weights in place to their stored values, so that it is evaluated as it will be used."""
     model.load_state_dict(as_stored(model.state_dict()))
 
 
 @contextmanager
-def shapes_only() -> "Iterator[None]":
+def shapes_only() -> Iterator[None]:
     """Build models on the meta device, where tensors have shapes but no numbers, so that nothing is allocated.
 
     In-place functions return such tensors as they are: there is nothing to fill, and some of them would import torch's
     compiler, which takes 2 s.
     """
-    import torch
-    from torch.overrides import TorchFunctionMode
 
     class NoFilling(TorchFunctionMode):
         def __torch_function__(
@@ -113,7 +107,7 @@ def shapes_only() -> "Iterator[None]":
         yield
 
 
-def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> "Encoder":
+def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
     """The model of a configuration on torch's meta device: shapes without numbers, which cannot compute.
 
     Args:
@@ -121,8 +115,6 @@ def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) 
         vocab_size: V.
         n_classes: C; only used by classifiers.
     """
-    from txcls.model import LanguageModel, TextClassifier
-
     with shapes_only():
         if config.objective == "classify":
             return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)

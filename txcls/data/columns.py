@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from txcls.data.tables.labelled import label_name
 from txcls.data.tables.own_table import OwnTable
 from txcls.data.tables.table import LABEL_NAMES, TEXT_NAMES
@@ -225,7 +227,6 @@ def how_much_told(texts: Sequence[object], values: Sequence[object]) -> float:
     The share of a majority guess's errors that naive Bayes over the words avoids, on halves of at most TOLD_ROWS rows
     in turn (never below 0).
     """
-    import numpy as np
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.naive_bayes import ComplementNB
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
@@ -31,9 +32,6 @@ from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 LENGTHS = (10, 20, 40, 80, 160, 320)
 """Upper ends of the groups by number of tokens; the last group has none."""
@@ -241,7 +239,7 @@ def predict_logits(
     device: torch.device | str = "cpu",
     batch_size: int = 256,
     on_batch: Callable[[int], None] | None = None,
-) -> "Tensor":
+) -> Tensor:
     """Logits (N, C) of all texts in their order, on the CPU as float32; batches hold texts of similar length.
 
     `on_batch` is called after each batch with its number of rows.

@@ -23,6 +23,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from txcls.checkpoint.files import FILES
 from txcls.config import Precision
 from txcls.data.tables.parquet import Row
@@ -34,9 +37,7 @@ from txcls.runtime.interrupts import stop_requests
 from txcls.text.given import given_texts
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 PART_ROWS = 8192
 """Rows per part: the most that is repeated after an interruption."""
@@ -192,15 +193,13 @@ class BatchClassifier:
         self.classifier = Predictor.load(checkpoint)
         self.text_column, self.precision = text_column, precision
 
-    def __call__(self, batch: "Mapping[str, NDArray[Any]]") -> "dict[str, NDArray[np.generic]]":
+    def __call__(self, batch: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.generic]]:
         """The columns (N,) of a batch with label and probability added; "" and nan for texts without any word.
 
         Raises:
             DataError: there is no such column.
             TypeError: it holds anything but texts; the message has the row.
         """
-        import numpy as np
-
         if self.text_column not in batch:
             raise DataError(f"no column {self.text_column!r} in the batch; there are {', '.join(sorted(batch))}")
         texts = given_texts(batch[self.text_column], name=f"column {self.text_column!r}")
@@ -301,7 +300,7 @@ class _Form:
             with part.open("rb") as read:
                 shutil.copyfileobj(read, file)
 
-    def _table(self, text: "io.TextIOBase") -> Any:
+    def _table(self, text: io.TextIOBase) -> Any:
         delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
         if self.spreadsheet_safe:  # quoted, so that it works with any locale's separator
             return csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)

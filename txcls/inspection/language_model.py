@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from txcls.language.generation import Sampling, TextModel, generate, next_token_probabilities
+from txcls.tap import trace
 from txcls.text.subwords import spell
 from txcls.text.vocabulary import MASK, UNK
 
@@ -111,8 +113,6 @@ def fill_blank(model: TextModel, ids: Sequence[int], place: int, *, top: int = 1
         place: index of the token to mask.
         top: how many tokens to rank.
     """
-    import torch
-
     masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
     with torch.inference_mode():
         states = model.model.read(masked)[0, place]  # D
@@ -138,8 +138,6 @@ def next_tokens(
         top: how many tokens to rank.
         truth: the next token in the text, if there is one.
     """
-    import torch
-
     with torch.inference_mode():
         logits = model.model.unembed(model.model.read(torch.tensor([ids]))[0, -1]).float()  # V
         filtered = next_token_probabilities(logits, sampling or Sampling()).double().numpy()  # V
@@ -164,8 +162,6 @@ def continue_ids(
 
 def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
     """The surprisal of each of the T tokens in a causal model; the first has none, as nothing comes before it."""
-    import torch
-
     bits = torch.full((len(ids),), torch.nan)  # T
     with torch.inference_mode():
         states = model.model.read(torch.tensor([ids]))[0, :-1] if len(ids) > 1 else torch.zeros(0, 1)  # T-1 D
@@ -181,10 +177,6 @@ def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
 
 def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
     """The attention mask that the model applied, and the patterns of every head."""
-    import torch
-
-    from txcls.tap import trace
-
     n = len(ids)
     with torch.inference_mode(), trace(record=["layers.*.attn.scores", "layers.*.attn.pattern"]) as opened:
         model.model.read(torch.tensor([ids]))

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from txcls.inspection.attention import readout_weights
 from txcls.inspection.tracing import FloatArray, TracedText, trace_text
+from txcls.model import LayerNorm, TextClassifier
 from txcls.predictor import Predictor
 
 __all__ = ["ClassLens", "class_lens", "residual_states"]
@@ -51,10 +53,6 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
     Raises:
         TraceError: the text holds no token to read.
     """
-    import torch
-
-    from txcls.model import TextClassifier
-
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
     assert isinstance(model, TextClassifier)
     traced = trace_text(classifier, text)
@@ -123,8 +121,6 @@ def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights
     The final norm subtracts each term's own mean, since the mean of a sum is the sum of the means, and divides by the
     standard deviation of the whole state; `weights` (T,) are those of the pooling.
     """
-    from txcls.model import LayerNorm, TextClassifier
-
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier)
     head, offset = (one.detach().double().numpy() for one in (model.head.weight, model.head.bias))  # C D, C

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.inspection.tracing import FloatArray, readable
+from txcls.model import sinusoidal_encoding
 from txcls.predictor import Prediction, Predictor
 
 __all__ = [
@@ -51,8 +52,6 @@ def sinusoids(length: int, d_model: int) -> FloatArray:
     Raises:
         ValueError: length below 1, or d_model not a positive even number.
     """
-    from txcls.model import sinusoidal_encoding
-
     if length < 1 or d_model < 2 or d_model % 2:
         raise ValueError(f"got length {length} and d_model {d_model}; wanted at least 1 and a positive even number")
     values: FloatArray = sinusoidal_encoding(length, d_model).numpy()

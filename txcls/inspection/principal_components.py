@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from txcls.data.batches import batches_by_length
 from txcls.inspection.tracing import FloatArray, readable
 from txcls.predictor import Predictor, padded
+from txcls.tap import trace
 from txcls.text.given import given_texts
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
@@ -154,8 +155,6 @@ def pool_texts(classifier: Predictor, texts: Sequence[str], *, batch_size: int =
         TraceError: a text holds no token to read.
         ValueError: there is no text.
     """
-    from txcls.tap import trace
-
     texts = given_texts(texts)
     if not texts:
         raise ValueError("got no text; wanted at least one")

@@ -18,9 +18,11 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import predict_logits
+from txcls.inspection.influence import answer_margin
 from txcls.model import TextClassifier
 from txcls.runtime.pause import may_pause
 from txcls.text.encoder import TextEncoder
+from txcls.training.loop import Progress, fit
 
 __all__ = ["Lesson", "class_probabilities", "log_odds", "random_others"]
 
@@ -71,7 +73,6 @@ class Lesson:
             without: rows to leave out, from 0.
             on_step: called with steps done and steps in all.
         """
-        from txcls.training.loop import Progress, fit
 
         def step(progress: Progress) -> None:
             may_pause()
@@ -99,8 +100,6 @@ def class_probabilities(models: Sequence[TextClassifier], text: TokenisedTexts) 
 
 def log_odds(models: Sequence[TextClassifier], text: TokenisedTexts, c: int) -> NDArray[np.float64]:
     """The log odds of class c for one text by each of M models, (M,)."""
-    from txcls.inspection.influence import answer_margin
-
     return np.array([float(answer_margin(predict_logits(model, text)[0].double(), c)) for model in models])
 
 

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from txcls.config import ModelConfig
 from txcls.errors import TraceError, UnknownNameError
 from txcls.predictor import Prediction, Predictor
+from txcls.tap import trace
 from txcls.text.encoder import Encoding, Token
 from txcls.text.given import given_text
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
@@ -99,10 +101,6 @@ def trace_text(classifier: Predictor, text: str) -> TracedText:
     Raises:
         TraceError: the text holds no token to read.
     """
-    import torch
-
-    from txcls.tap import trace
-
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
     with trace() as opened:

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
 from txcls.checkpoint.files import GPT2_FILES as FILES
 from txcls.checkpoint.schema import one_line, read_json, read_text
 from txcls.checkpoint.weights import read_shapes, shapes_only
 from txcls.config import ModelConfig, RunConfig
 from txcls.errors import CheckpointError, ConfigError
+from txcls.model import LanguageModel
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from torch import Tensor
-
-    from txcls.model import LanguageModel
 
 _ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
 _UNSUPPORTED = {"scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": False, "add_cross_attention": True}
@@ -29,7 +31,7 @@ class ImportedDecoder:
     """A language model with its own byte-level BPE tokenizer (`tokenizer.encode(text).ids`,
     `tokenizer.decode(ids)`)."""
 
-    model: "LanguageModel"
+    model: LanguageModel
     tokenizer: "Tokenizer"
 
 
@@ -111,8 +113,6 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
 def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor]") -> "dict[str, Tensor]":
     """The published weights under our names; CheckpointError if they do not fit this config."""
 
-    from txcls.model import LanguageModel
-
     path = folder / "model.safetensors"
     stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
     if "wte.weight" not in stored or stored["wte.weight"].dim() != 2:
@@ -135,12 +135,7 @@ def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor
     return weights
 
 
-def _read_model(folder: Path, config: ModelConfig) -> "LanguageModel":
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    from txcls.model import LanguageModel
-
+def _read_model(folder: Path, config: ModelConfig) -> LanguageModel:
     path = folder / "model.safetensors"
     try:
         stored = load_file(path)

@@ -5,19 +5,20 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.inspection.ablation import How, Means, ablate_each
+from txcls.inspection.attribution import explain
+from txcls.inspection.stories import HeadAtlas, head_chips
+from txcls.inspection.tracing import trace_text
 from txcls.lessons.address import View, view_from_params
 from txcls.lessons.format import Step
 from txcls.lessons.measures import Load
 from txcls.lessons.wording import in_notation, words_in
+from txcls.predictor import Predictor
 from txcls.wording import bounded_percentage
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
 
 Floats = NDArray[np.float64]
 WIDTH = 640
@@ -107,7 +108,7 @@ def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str],
     return top + 26 * len(names) + 4, parts
 
 
-def _answers(classifier: "Predictor", texts: Sequence[str], language: str) -> tuple[int, list[str]]:
+def _answers(classifier: Predictor, texts: Sequence[str], language: str) -> tuple[int, list[str]]:
     height, parts = 0, []
     for number, text in enumerate(texts):
         if len(texts) > 1:
@@ -121,9 +122,7 @@ def _answers(classifier: "Predictor", texts: Sequence[str], language: str) -> tu
     return height, parts
 
 
-def _scores(classifier: "Predictor", text: str, language: str) -> tuple[int, list[str]]:
-    from txcls.inspection.attribution import explain
-
+def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[str]]:
     found = explain(classifier, text, methods=("leave_one_out",))
     scores = found.scores["leave_one_out"]
     order = np.argsort(-np.abs(scores))[:MOST_BARS]
@@ -133,7 +132,7 @@ def _scores(classifier: "Predictor", text: str, language: str) -> tuple[int, lis
     return _bars([found.words[place].text for place in kept], values, written)
 
 
-def _tokens(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
+def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
     """One box for each token, unknown ones with a dashed frame and a question mark."""
     parts, x, y = [], 0.0, 0
     for token in classifier.encoder.encode(text).tokens:
@@ -151,13 +150,11 @@ def _tokens(classifier: "Predictor", text: str) -> tuple[int, list[str]]:
     return y + 36, parts
 
 
-def _map(classifier: "Predictor", text: str, view: View, language: str) -> tuple[int, list[str], str]:
+def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str], str]:
     """The pattern of one head: darker cells have more weight, and large weights are written in.
 
     Also the largest weight of each query, in words.
     """
-    from txcls.inspection.tracing import trace_text
-
     traced = trace_text(classifier, text)
     layer, head = max(view.layer, 0), max(view.head, 0)
     names = [token.text for token in traced.tokens][:MOST_TOKENS]
@@ -184,10 +181,8 @@ def _map(classifier: "Predictor", text: str, view: View, language: str) -> tuple
     return int(104 + size * len(names)), parts, said
 
 
-def _board(classifier: "Predictor", text: str, view: View, language: str) -> tuple[int, list[str]]:
+def _board(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str]]:
     """One cell for each head, with the change in the winner's probability in percentage points."""
-    from txcls.inspection.ablation import How, Means, ablate_each
-
     how: How = "zero" if view.heads == "off" else view.heads
     effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
     parts = []
@@ -204,10 +199,8 @@ def _board(classifier: "Predictor", text: str, view: View, language: str) -> tup
     return 62 * len(effects) + 2, parts
 
 
-def _verdicts(classifier: "Predictor") -> list[tuple[str, str]]:
+def _verdicts(classifier: Predictor) -> list[tuple[str, str]]:
     """Each head and what the atlas says of it; none without an atlas."""
-    from txcls.inspection.stories import HeadAtlas, head_chips
-
     atlas = HeadAtlas.of(classifier)
     return [] if atlas is None else [(name, one["text"]) for name, one in sorted(head_chips(atlas).items())]
 
@@ -228,7 +221,7 @@ def _line(x: float, y: float, said: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="14">{html.escape(_printable(said))}</text>'
 
 
-def _film(classifier: "Predictor", at: int, language: str) -> tuple[int, list[str]]:
+def _film(classifier: Predictor, at: int, language: str) -> tuple[int, list[str]]:
     """Accuracy over the kept states, evenly spaced, with every third step's number below."""
     assert classifier.checkpoint.snapshots is not None
     rows = classifier.checkpoint.snapshots.rows

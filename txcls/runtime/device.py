@@ -3,13 +3,11 @@
 import os
 import platform
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import torch
 
 from txcls.config import ModelConfig
 from txcls.errors import TrainingError
-
-if TYPE_CHECKING:
-    import torch
 
 KERNEL_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 """The environment variable by which oneDNN is told how many compiled kernels it may keep."""
@@ -26,14 +24,12 @@ def bound_kernel_cache() -> None:
     os.environ.setdefault(KERNEL_CACHE, str(KERNELS))
 
 
-def choose_device(name: str | None) -> "torch.device":
+def choose_device(name: str | None) -> torch.device:
     """The device with that name ("cpu", "cuda", …), checked by allocating on it; None prefers CUDA.
 
     Raises:
         TrainingError: it cannot be used here.
     """
-    import torch
-
     if name is None:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -45,14 +41,12 @@ def choose_device(name: str | None) -> "torch.device":
     return device
 
 
-def autocast_dtype(precision: str, *, device: "torch.device", model: ModelConfig) -> "torch.dtype | None":
+def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) -> torch.dtype | None:
     """The dtype to compute in, or None for float32 throughout.
 
     "auto" is bfloat16 where it is faster: on CUDA devices that support it, and on processors with bfloat16 instructions
     for models with d_model of at least 128 (in smaller ones overhead dominates, and casting adds to it).
     """
-    import torch
-
     if precision == "float32":
         return None
     if precision == "bfloat16":

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
+import torch
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -23,8 +25,6 @@ def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> 
 
     An exception from one item is raised here, and items not yet started are cancelled.
     """
-    import torch
-
     n = torch.get_num_threads()
     if n == 1 or len(items) < MIN_ITEMS * n:
         yield from map(compute, items)
@@ -45,8 +45,6 @@ def _pool(n: int) -> ThreadPoolExecutor:
     Torch keeps its number of threads per thread; a thread that has not read it yet inherits whatever was set last in
     the process. So each worker reads it and sets it to one for itself, then this thread restores the old number.
     """
-    import torch
-
     started = threading.Barrier(n + 1)
 
     def begin() -> None:

@@ -4,6 +4,7 @@ Bytes rather than characters, as in GPT-2: the 256 bytes can encode any text, so
 tokens are unknown to the tokenizer: its ids are shifted past theirs, and a typed `<cls>` is five ordinary characters.
 """
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,8 +68,6 @@ class BytePairs:
         Raises:
             ConfigError: `max_vocabulary` has no room for the 256 bytes and the special tokens.
         """
-        import json
-
         from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
         room = min(config.max_vocabulary, MOST_BYTE_PAIRS) - len(SPECIAL_TOKENS)

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -11,10 +11,8 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 from txcls.app.components.register import read
 from txcls.figures import visible
 from txcls.figures.style import SEQUENTIAL
+from txcls.inspection.training_film import TrainingFilm, flips, questions
 from txcls.web.sources import script, style
-
-if TYPE_CHECKING:
-    from txcls.inspection.training_film import TrainingFilm
 
 _film = st.components.v2.component(
     "txcls_training_film",
@@ -31,7 +29,7 @@ MOST = 2**16 - 1
 
 
 def film_data(
-    film: "TrainingFilm",
+    film: TrainingFilm,
     classes: Sequence[str],
     *,
     name: str,
@@ -51,8 +49,6 @@ def film_data(
         at: the state to begin with.
         unsaid: the state that an address without a training step means.
     """
-    from txcls.inspection.training_film import flips, questions
-
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MOST_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S
     sent = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
@@ -95,5 +91,5 @@ def _colours() -> str:
     return _sent(np.array([unlabel_rgb(colour) for colour in sampled]), "u1")
 
 
-def _sent(values: "np.ndarray[Any, Any]", kind: str) -> str:
+def _sent(values: np.ndarray[Any, Any], kind: str) -> str:
     return base64.b64encode(np.rint(values).astype(kind).tobytes()).decode("ascii")

@@ -9,6 +9,7 @@ from typing import Any
 
 from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
+from txcls.data.tables.excel import excel_rows
 from txcls.data.tables.lines import read_text
 from txcls.data.tables.own_table import ENCODINGS, EXCEL, own_suffix
 from txcls.data.tables.stream import TableStream
@@ -61,8 +62,6 @@ def _plain(path: Path, folder: Path) -> tuple[Path, str]:
     """The file as one that is read in pieces, and its format without `.gz`: a workbook as CSV, CSV as UTF-8."""
     suffix = own_suffix(path)
     if suffix in EXCEL:
-        from txcls.data.tables.excel import excel_rows
-
         rows, _ = excel_rows(path)
         width = max(len(cells) for _, cells in rows)
         table = ([_cell(cell) for cell in (*cells, *[None] * (width - len(cells)))] for _, cells in rows)

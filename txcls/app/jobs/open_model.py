@@ -3,13 +3,12 @@
 from typing import Any
 
 from txcls.app.jobs.worker import Job
+from txcls.checkpoint.archive import unpack
+from txcls.predictor import Predictor
 
 
 def run(job: Job) -> dict[str, Any]:
     """The name of the opened model and what it classifies."""
-    from txcls.checkpoint.archive import unpack
-    from txcls.predictor import Predictor
-
     job.tell("checking the archive")
     made = unpack(job.desk / job.spec["file"], job.desk / "own", name=job.spec["as"])
     assert made.path is not None

@@ -4,16 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txcls.app.jobs import files
 from txcls.app.shell.limits import limits
+from txcls.config import DataConfig
+from txcls.data.columns import Guess, guess_columns
+from txcls.data.datasets import open_dataset
+from txcls.data.tables.own_rows import own_rows
+from txcls.data.tables.own_table import OwnTable, read_own_table
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-
-if TYPE_CHECKING:
-    from txcls.data.columns import Guess
-    from txcls.data.tables.own_table import OwnTable
-    from txcls.data.types import LabelledTexts
 
 SAMPLES = ("sample", "who_won")
 """Data sets of the package that can be trained on instead of a table."""
@@ -32,8 +33,8 @@ class Rows:
         columns: the table's text and label column; None for a data set of the package.
     """
 
-    train: "LabelledTexts"
-    test: "LabelledTexts | None"
+    train: LabelledTexts
+    test: LabelledTexts | None
     places: Sequence[int]
     source: str
     notes: tuple[str, ...] = ()
@@ -81,14 +82,12 @@ class KeptRows:
         return [row for row in range(len(self.texts)) if row not in held_out]
 
 
-def read_table(desk: Path, spec: Mapping[str, Any]) -> "OwnTable":
+def read_table(desk: Path, spec: Mapping[str, Any]) -> OwnTable:
     """The table that a job names, if it is not too long.
 
     Raises:
         DataError: it cannot be read, or has more rows than the host allows.
     """
-    from txcls.data.tables.own_table import read_own_table
-
     path = desk / spec["file"]
     name = str(spec["names"][spec["file"]])
     table = read_own_table(path, name=name)
@@ -108,8 +107,6 @@ def labelled_rows(desk: Path, spec: Mapping[str, Any]) -> Rows:
     """
     if "sample" in spec:
         return _sample(spec["sample"])
-    from txcls.data.tables.own_rows import own_rows
-
     table = read_table(desk, spec)
     guess = guessed(table, spec)
     found = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
@@ -118,21 +115,16 @@ def labelled_rows(desk: Path, spec: Mapping[str, Any]) -> Rows:
     return Rows(found.labelled, None, places, table.name, notes, (guess.text_column, guess.label_column))
 
 
-def guessed(table: "OwnTable", spec: Mapping[str, Any]) -> "Guess":
+def guessed(table: OwnTable, spec: Mapping[str, Any]) -> Guess:
     """The columns that the visitor has chosen, or those that look right.
 
     Raises:
         DataError: none do.
     """
-    from txcls.data.columns import guess_columns
-
     return guess_columns(table, text_column=spec.get("text_column"), label_column=spec.get("label_column"))
 
 
 def _sample(name: str) -> Rows:
-    from txcls.config import DataConfig
-    from txcls.data.datasets import open_dataset
-
     if name not in SAMPLES:
         raise DataError(f"no sample {name!r:.40}; there are {', '.join(SAMPLES)}")
     dataset = open_dataset(DataConfig(dataset=name))

@@ -4,16 +4,17 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
 from txcls.app.jobs.worker import Job
+from txcls.data.columns import column_facts
 from txcls.data.survey import DataSurvey, Group, survey
+from txcls.data.tables.labelled import label_name
+from txcls.data.tables.own_table import OwnTable
+from txcls.data.tables.table import TEXT_NAMES
 from txcls.errors import DataError, shown
 from txcls.evaluation.scoring import as_plain_text
-
-if TYPE_CHECKING:
-    from txcls.data.tables.own_table import OwnTable
 
 SHOWN_GROUPS = 200
 """Most groups of rows that the page lists of each kind; the file to download has more."""
@@ -47,16 +48,14 @@ def run(job: Job) -> dict[str, Any]:
     return about | _surveyed(job, table, guess.text_column, guess.label_column)
 
 
-def _columns(table: "OwnTable") -> list[dict[str, Any]]:
-    from txcls.data.columns import column_facts
-
+def _columns(table: OwnTable) -> list[dict[str, Any]]:
     return [
         {"name": name, "filled": facts.filled, "distinct": facts.distinct, "examples": list(facts.examples)}
         for name, facts in column_facts(table).items()
     ]
 
 
-def _preview(table: "OwnTable") -> list[dict[str, Any]]:
+def _preview(table: OwnTable) -> list[dict[str, Any]]:
     names = list(table.columns)[:12]
     return [
         {"row": table.places[row], **{name: shown(_text(table.columns[name][row]), limit=120) for name in names}}
@@ -64,11 +63,8 @@ def _preview(table: "OwnTable") -> list[dict[str, Any]]:
     ]
 
 
-def _text_column(table: "OwnTable") -> str:
+def _text_column(table: OwnTable) -> str:
     """The column that most looks like texts."""
-    from txcls.data.columns import column_facts
-    from txcls.data.tables.table import TEXT_NAMES
-
     facts = column_facts(table)
     usual = {name.strip().lower(): name for name in reversed(facts)}
     named = next((usual[name] for name in TEXT_NAMES if name in usual), None)
@@ -79,9 +75,7 @@ def _text(value: object) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def _surveyed(job: Job, table: "OwnTable", text_column: str, label_column: str) -> dict[str, Any]:
-    from txcls.data.tables.labelled import label_name
-
+def _surveyed(job: Job, table: OwnTable, text_column: str, label_column: str) -> dict[str, Any]:
     texts = [_text(value) for value in table.columns[text_column]]
     labels = [label_name(value) for value in table.columns[label_column]]
     return _of_survey(job, survey(texts, labels), texts, labels, table.places)

@@ -3,16 +3,16 @@
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txcls.app.jobs import files
 from txcls.app.jobs.own_files import KeptRows, Rows, labelled_rows, write_kept
 from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
-
-if TYPE_CHECKING:
-    from txcls.training.auto import OwnPlan, OwnProgress
-    from txcls.training.loop import HistoryRow
+from txcls.training.auto import OwnPlan, OwnProgress, plan_own, train_own
+from txcls.training.auto.recipe import Measured, recipe_for
+from txcls.training.loop import HistoryRow
+from txcls.training.speed import Speed
 
 MOST_POINTS = 2000
 """Points of a curve after which only every second one is written, and so on."""
@@ -55,10 +55,7 @@ def run(job: Job) -> dict[str, Any]:
     return about | _trained(job, plan, _kept_rows(rows, plan, job.spec))
 
 
-def _planned(job: Job, rows: Rows) -> "OwnPlan":
-    from txcls.training.auto import plan_own
-    from txcls.training.speed import Speed
-
+def _planned(job: Job, rows: Rows) -> OwnPlan:
     minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
     speed = None
@@ -82,8 +79,6 @@ def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     Returns the seconds of all ("forecast"), "epochs", "runs", rows to learn from ("training") and rows that do not fit
     into the time ("unused"), "validation", "test", and the measured "speed" for the job that trains.
     """
-    from txcls.training.auto.recipe import Measured, recipe_for
-
     measured = Measured.from_dict(found["measured"])
     recipe = recipe_for(measured, minutes=minutes)
     speed = {"threads": found["threads"], "tokens_per_second": measured.tokens_per_second, "at": found["at"]}
@@ -99,9 +94,7 @@ def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     }
 
 
-def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:
-    from txcls.training.auto import train_own
-
+def _trained(job: Job, plan: OwnPlan, kept: KeptRows) -> dict[str, Any]:
     out = job.desk / "own" / str(job.spec["as"])
     teller = _Teller(job)
     end = time.monotonic() + 60 * plan.minutes  # a busy server is slower than it was when measured
@@ -135,7 +128,7 @@ def _trained(job: Job, plan: "OwnPlan", kept: KeptRows) -> dict[str, Any]:
     }
 
 
-def _kept_rows(rows: Rows, plan: "OwnPlan", spec: Mapping[str, Any]) -> KeptRows:
+def _kept_rows(rows: Rows, plan: OwnPlan, spec: Mapping[str, Any]) -> KeptRows:
     """What is kept of the rows that a plan trains on."""
     classes = rows.train.classes
     given = plan.test if plan.given_test else plan.test.subset([])
@@ -155,7 +148,7 @@ class _Teller:
     def __init__(self, job: Job) -> None:
         self.job, self.points, self.every = job, 0, 1
 
-    def progress(self, now: "OwnProgress") -> None:
+    def progress(self, now: OwnProgress) -> None:
         """Called after each step and at each stage."""
         known = {
             name: getattr(now, name)
@@ -169,7 +162,7 @@ class _Teller:
             if self.points >= MOST_POINTS:
                 self.points, self.every = self.points // 2, 2 * self.every
 
-    def epoch(self, row: "HistoryRow") -> None:
+    def epoch(self, row: HistoryRow) -> None:
         """Called after each validation."""
         values = {"step": row.step, "loss": row.validation_loss, "accuracy": row.validation_accuracy, "best": row.best}
         files.append(self.job.folder / "validations.jsonl", values)

@@ -3,7 +3,7 @@
 import html
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 import streamlit as st
@@ -14,11 +14,9 @@ from txcls.app.shell import answering, compute, head_choice, head_stories, layou
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.figures import minus, number_map, visible
-
-if TYPE_CHECKING:
-    from txcls.inspection.ablation import How
-    from txcls.inspection.stories import HeadAtlas, HeadRecord
-    from txcls.predictor import Predictor
+from txcls.inspection.ablation import How
+from txcls.inspection.stories import HeadAtlas, HeadRecord, sentence
+from txcls.predictor import Predictor
 
 LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
 ORDERS: dict[state.HeadOrder, str] = {
@@ -32,7 +30,7 @@ TESTED = (
     "control, by as many other keys; it is **confirmed** if it brings back at least 0.8 of the accuracy that even "
     "weights lose, the control at most 0.3, and the head itself puts most of its weight there."
 )
-WORTH: dict["How", str] = {"zero": "zero", "mean": "mean", "uniform": "even"}
+WORTH: dict[How, str] = {"zero": "zero", "mean": "mean", "uniform": "even"}
 MOST_LISTED = 12
 """Most heads listed before a button shows the rest."""
 HEADS_OF_A_SLIDE = 3
@@ -62,7 +60,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _without(opened: layout.Page, classifier: "Predictor") -> None:
+def _without(opened: layout.Page, classifier: Predictor) -> None:
     """How to measure an atlas, and which checkpoints have one."""
     if loading.is_own(opened.source):
         st.info(
@@ -84,7 +82,7 @@ def _without(opened: layout.Page, classifier: "Predictor") -> None:
                 layout.link_to(shown, pages.ATLAS, f"{plain(visible(name))} →")
 
 
-def _summary(atlas: "HeadAtlas") -> None:
+def _summary(atlas: HeadAtlas) -> None:
     share = atlas.confirmed_share
     if math.isnan(share):
         st.html('<div class="txcls-answer">No head is worth anything<small>even weights cost no accuracy</small></div>')
@@ -96,7 +94,7 @@ def _summary(atlas: "HeadAtlas") -> None:
     st.markdown(TESTED)
 
 
-def _heads(opened: layout.Page, atlas: "HeadAtlas", first: DeltaGenerator) -> None:
+def _heads(opened: layout.Page, atlas: HeadAtlas, first: DeltaGenerator) -> None:
     """One row for each head: story, verdict, figures, clearest sentence; in lecture mode on slides, from the place
     `first` on.
     """
@@ -143,16 +141,14 @@ def _show_all(key: str) -> None:
     st.session_state[key] = True
 
 
-def _rank(atlas: "HeadAtlas", n: int, order: state.HeadOrder) -> tuple[float, int]:
+def _rank(atlas: HeadAtlas, n: int, order: state.HeadOrder) -> tuple[float, int]:
     record = atlas.heads[n]
     share = -math.inf if math.isnan(record.story.share) else record.story.share
     entropy = float(atlas.table.entropy.ravel()[n])
     return {"worth": -record.worth["uniform"], "story": -share, "entropy": entropy, "number": 0.0}[order], n
 
 
-def _head(opened: layout.Page, atlas: "HeadAtlas", n: int, text: str) -> None:
-    from txcls.inspection.stories import sentence
-
+def _head(opened: layout.Page, atlas: HeadAtlas, n: int, text: str) -> None:
     record = atlas.heads[n]
     story = record.story.story
     layer, head = story.layer, story.head
@@ -178,7 +174,7 @@ def _head(opened: layout.Page, atlas: "HeadAtlas", n: int, text: str) -> None:
             )
 
 
-def _figures(record: "HeadRecord", entropy: float) -> str:
+def _figures(record: HeadRecord, entropy: float) -> str:
     """The figures of a head as a small HTML table."""
     found = record.story
     worth = [f"{name} <b>{_points(record.worth[how])}</b>" for how, name in WORTH.items()]
@@ -204,7 +200,7 @@ def _figures(record: "HeadRecord", entropy: float) -> str:
     return f'<table class="txcls-head-figures">{cells}</table>'
 
 
-def _kinds(opened: layout.Page, atlas: "HeadAtlas") -> None:
+def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
     """Attention of the selected head by kinds of query and key, against what even weights would give."""
     layer, head = opened.view.layer, opened.view.head
     table = atlas.table

@@ -1,7 +1,6 @@
 """What each head attends to: all heads at a glance, one as a map and as arcs, rollout, and the pooling weights."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -31,10 +30,9 @@ from txcls.figures import (
     pooling_bars,
     query_key_bars,
 )
+from txcls.model import LayerNorm
+from txcls.predictor import Predictor
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
 
 CAVEAT_IN_BRIEF = "**Attention is not by itself an explanation.**"
 CAVEAT = (
@@ -76,7 +74,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _draw(opened: layout.Page, classifier: "Predictor", traced: compute.Patterns) -> None:
+def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) -> None:
     view, tokens = opened.view, traced.tokens
     n_layers, n_heads = traced.attention.shape[:2]
     special = np.array([token.is_special for token in tokens])
@@ -352,8 +350,6 @@ def _layer_norm() -> None:
     with st.expander("LayerNorm: what every block does to each token", on_change="rerun") as section:
         if not section.open:
             return
-        from txcls.model import LayerNorm
-
         st.markdown(
             "Each token's D numbers x are normalised to mean 0 and variance 1, then scaled and shifted by two learned "
             "vectors γ and β (`weight` and `bias`). ε avoids a division by zero when all numbers are equal."

@@ -3,21 +3,22 @@
 import random
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from txcls.app import pages
+from txcls.app.components.machine import machine
 from txcls.app.shell import answering, compute, layout, lecture, loading, model_parts, sharing, state, token_html
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.markdown import plain
+from txcls.data.datasets import dataset_info, dataset_names, is_available
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 from txcls.figures.training import of_runs
+from txcls.predictor import Predictor
+from txcls.web.page import unsupported
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
 
 STEPS = {
     "words": "tokens",
@@ -54,7 +55,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _one(opened: layout.Page) -> "Predictor":
+def _one(opened: layout.Page) -> Predictor:
     """The whole model in one picture; the prediction of one checkpoint, beside what it read."""
     with lecture.slide(own_keys=True):
         picture = st.container()
@@ -100,11 +101,8 @@ def _beyond(opened: layout.Page) -> str:
     return "For texts unlike those, a confident answer may be wrong too."
 
 
-def _picture(opened: layout.Page, classifier: "Predictor") -> None:
+def _picture(opened: layout.Page, classifier: Predictor) -> None:
     """The whole model, drawn in the browser, which follows the text box at every key."""
-    from txcls.app.components.machine import machine
-    from txcls.web.page import unsupported
-
     if unsupported(classifier.checkpoint):
         return
     heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
@@ -143,7 +141,7 @@ def _open_part(part: str) -> None:
         st.session_state["_open_page"] = pages.STEPS.path
 
 
-def _two(opened: layout.Page) -> "Predictor":
+def _two(opened: layout.Page) -> Predictor:
     """The predictions of two checkpoints, side by side."""
     if not opened.has_text:
         answering.invite("the predictions of both checkpoints appear here as you type.")
@@ -180,7 +178,7 @@ def _two(opened: layout.Page) -> "Predictor":
     return classifier
 
 
-def _answer(opened: layout.Page, source: sharing.Source, classifier: "Predictor", *, key: str) -> bool:
+def _answer(opened: layout.Page, source: sharing.Source, classifier: Predictor, *, key: str) -> bool:
     """The ranked classes; False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
@@ -211,7 +209,7 @@ def _answer(opened: layout.Page, source: sharing.Source, classifier: "Predictor"
     return True
 
 
-def _read(opened: layout.Page, source: sharing.Source, classifier: "Predictor") -> None:
+def _read(opened: layout.Page, source: sharing.Source, classifier: Predictor) -> None:
     """The text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
     st.html(
@@ -267,10 +265,8 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], 
             st.markdown("\n".join(rows))
 
 
-def _download(source: sharing.Source, classifier: "Predictor") -> None:
+def _download(source: sharing.Source, classifier: Predictor) -> None:
     """The classifier as one file, made once the section is opened."""
-    from txcls.web.page import unsupported
-
     name = plain(classifier.name)
     with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as section:
         if not section.open:
@@ -293,7 +289,7 @@ def _download(source: sharing.Source, classifier: "Predictor") -> None:
         )
 
 
-def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:
+def _test_texts(opened: layout.Page, classifier: Predictor) -> None:
     """Random test texts with true and predicted class, if the data set is on this machine."""
     name = plain(classifier.name)
     with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
@@ -310,10 +306,8 @@ def _test_texts(opened: layout.Page, classifier: "Predictor") -> None:
             st.warning(plain(str(error)))
 
 
-def _how_to_get(classifier: "Predictor") -> str:
+def _how_to_get(classifier: Predictor) -> str:
     """Why there are no test texts, and what to do about it; empty if there are."""
-    from txcls.data.datasets import dataset_info, dataset_names, is_available
-
     dataset = classifier.checkpoint.config.data.dataset
     if dataset not in dataset_names():
         return "This checkpoint was trained on a user's own file, which is not stored with it: there are no test texts."
@@ -331,7 +325,7 @@ def _how_to_get(classifier: "Predictor") -> str:
     )
 
 
-def _drawn(opened: layout.Page, classifier: "Predictor", found: loading.TestTexts) -> None:
+def _drawn(opened: layout.Page, classifier: Predictor, found: loading.TestTexts) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
     seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)

@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -12,14 +12,13 @@ from txcls.app import pages
 from txcls.app.shell import answering, compute, layout, lecture, loading, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
+from txcls.data.datasets import dataset_names, is_available
 from txcls.errors import TxclsError
 from txcls.figures import deletion_lines, minus, overlap_map, visible
 from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages, n_top
+from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
 
 LINKS = (pages.ATTENTION, pages.SWITCHBOARD, pages.LENS, pages.WHAT_IF)
 N_TEXTS = 200
@@ -69,7 +68,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _one_text(opened: layout.Page, classifier: "Predictor") -> None:
+def _one_text(opened: layout.Page, classifier: Predictor) -> None:
     controls = st.container(horizontal=True, gap="medium")
     chosen = {"target": opened.view.target, "baseline": opened.view.baseline}
     for field, title, options in (
@@ -96,7 +95,7 @@ def _one_text(opened: layout.Page, classifier: "Predictor") -> None:
         _deletion(opened, curves, winner=found.explanation.label, blank=_blank(classifier))
 
 
-def _blank(classifier: "Predictor") -> str:
+def _blank(classifier: Predictor) -> str:
     """What stands for a word that is not read."""
     return "unknown word" if classifier.encoder.byte_pairs is None else "mask token"
 
@@ -247,7 +246,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def _many_texts(opened: layout.Page, classifier: "Predictor") -> None:
+def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
     st.subheader("And on average?", anchor=False)
     key = f"averages_{opened.source.name}"
     computed: ExplanationAverages | None = st.session_state.get(key)
@@ -276,10 +275,8 @@ def _many_texts(opened: layout.Page, classifier: "Predictor") -> None:
         st.caption(why_not)
 
 
-def _has_test_texts(opened: layout.Page, classifier: "Predictor") -> tuple[bool, str]:
+def _has_test_texts(opened: layout.Page, classifier: Predictor) -> tuple[bool, str]:
     """Whether there are test texts of the classifier here, and a sentence for where there are none."""
-    from txcls.data.datasets import dataset_names, is_available
-
     if loading.is_own(opened.source):
         return loading.has_kept_rows(opened.source), (
             "It came without its test rows, on which these figures could be computed."

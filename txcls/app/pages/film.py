@@ -1,7 +1,6 @@
 """The states that a model went through in training, as a film of one text: curves, bars, heads and class lens."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -12,11 +11,9 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import answering, compute, layout, lecture, loading, state
 from txcls.app.shell.charts import window
 from txcls.app.shell.markdown import plain
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.figures import percent, visible
-
-if TYPE_CHECKING:
-    from txcls.checkpoint.checkpoint import Checkpoint
-    from txcls.inspection.training_film import TrainingFilm
+from txcls.inspection.training_film import TrainingFilm
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.SWITCHBOARD, pages.LENS)
 COMMAND = "python -m txcls train who_won --snapshots 24"
@@ -50,7 +47,7 @@ def _offer(opened: layout.Page) -> None:
         )
 
 
-def _film(opened: layout.Page, checkpoint: "Checkpoint") -> None:
+def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
     tokens = compute.predict(opened.source, opened.view.text).prediction.tokens
     shown = window(len(tokens), key="film_window")
     film = compute.training_film(opened.source, opened.view.text, first=shown.start, last=shown.stop)
@@ -71,7 +68,7 @@ def _film(opened: layout.Page, checkpoint: "Checkpoint") -> None:
             st.markdown(_table(film, checkpoint.classes))
 
 
-def _about(checkpoint: "Checkpoint", film: "TrainingFilm") -> str:
+def _about(checkpoint: Checkpoint, film: TrainingFilm) -> str:
     last = film.rows[-1].step
     kept = [row.get("step", 0) for row in checkpoint.history if row.get("best")]
     if not kept or kept[-1] == last:
@@ -89,7 +86,7 @@ def _about(checkpoint: "Checkpoint", film: "TrainingFilm") -> str:
     )
 
 
-def _table(film: "TrainingFilm", classes: Sequence[str]) -> str:
+def _table(film: TrainingFilm, classes: Sequence[str]) -> str:
     lines = [
         "| step | training loss | validation loss | validation accuracy | answer | probability |",
         "|---:|---:|---:|---:|---|---:|",

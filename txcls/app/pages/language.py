@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
@@ -26,12 +26,10 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, surprisal_bars, token_bars, visible
+from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal, continue_ids
+from txcls.language.generation import Sampling, TextModel
 from txcls.text.encoder import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
-
-if TYPE_CHECKING:
-    from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
-    from txcls.language.generation import Sampling, TextModel
 
 FloatArray = NDArray[np.float32]
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
@@ -50,7 +48,7 @@ class Chosen:
     """A loaded language model and its cache key."""
 
     source: sharing.Source
-    model: "TextModel"
+    model: TextModel
     names: tuple[str, ...]
     objective: loading.Objective
 
@@ -122,7 +120,7 @@ def _choose(opened: layout.Opened, objective: loading.Objective) -> Chosen | Non
     return chosen
 
 
-def _facts(model: "TextModel", *, with_title: bool) -> str:
+def _facts(model: TextModel, *, with_title: bool) -> str:
     kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "sub-words"}
     parts = [f"<b>{token_html.escape(model.name)}</b>"]
     if with_title and model.title:
@@ -200,7 +198,7 @@ def _blank_chosen(number: int) -> None:
     state.change_view(blank=number)
 
 
-def _truth(ranked: "RankedTokens", name: str, n_tokens: int, *, is_unknown: bool) -> str:
+def _truth(ranked: RankedTokens, name: str, n_tokens: int, *, is_unknown: bool) -> str:
     """The rank of the typed token among the predictions, in words."""
     shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
@@ -213,7 +211,7 @@ def _truth(ranked: "RankedTokens", name: str, n_tokens: int, *, is_unknown: bool
 
 
 def _ranking(
-    ranked: "RankedTokens",
+    ranked: RankedTokens,
     chosen: Chosen,
     *,
     key: str,
@@ -339,7 +337,7 @@ def _upto_chosen(number: int) -> None:
     state.change_view(upto=0 if same else number, added=())
 
 
-def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: "Sampling", *, changed: bool) -> None:
+def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: Sampling, *, changed: bool) -> None:
     full = len(prompt) > chosen.model.model.config.max_length
     row = st.container(horizontal=True, gap="small")
     for n, words in ((1, "Sample next"), (10, "Sample 10")):
@@ -355,9 +353,7 @@ def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: "S
     row.button("Start again", key="start_again", disabled=not changed, on_click=_start_again)
 
 
-def _sample(chosen: Chosen, prompt: tuple[int, ...], n_added: int, n: int, sampling: "Sampling") -> None:
-    from txcls.inspection.language_model import continue_ids
-
+def _sample(chosen: Chosen, prompt: tuple[int, ...], n_added: int, n: int, sampling: Sampling) -> None:
     _add(continue_ids(chosen.model, prompt, n=n, sampling=sampling, drawn=n_added))
 
 
@@ -373,10 +369,8 @@ def _start_again() -> None:
     state.change_view(added=(), upto=0)
 
 
-def _sampling(view: state.View) -> "Sampling":
+def _sampling(view: state.View) -> Sampling:
     """Draw the controls of sampling; returns their values."""
-    from txcls.language.generation import Sampling
-
     st.subheader("How the next token is sampled", anchor=False)
     for field in ("temperature", "top_k", "top_p", "seed"):
         st.session_state[f"{field}_box"] = getattr(view, field)
@@ -424,11 +418,11 @@ def _follow(field: str) -> Any:
     return copy
 
 
-def _filters(sampling: "Sampling") -> bool:
+def _filters(sampling: Sampling) -> bool:
     return sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
 
 
-def _next(expected: "NextTokens", chosen: Chosen, sampling: "Sampling", true: Token | None) -> None:
+def _next(expected: NextTokens, chosen: Chosen, sampling: Sampling, true: Token | None) -> None:
     ranked = expected.ranked
     st.subheader("What comes next?", anchor=False)
     if true is not None:
@@ -460,7 +454,7 @@ def _bar_clicked(ids: Sequence[int]) -> None:
         _add([ids[row]])
 
 
-def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sampling") -> str:
+def _what_filtering_leaves(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
     if sampling.temperature == 0:
         return "At temperature 0 nothing is sampled: the most probable token is always taken."
     if expected.n_kept == n_tokens:
@@ -472,7 +466,7 @@ def _what_filtering_leaves(expected: "NextTokens", n_tokens: int, sampling: "Sam
     )
 
 
-def _surprisal(chosen: Chosen, typed: Sequence[Token], found: "Surprisal") -> None:
+def _surprisal(chosen: Chosen, typed: Sequence[Token], found: Surprisal) -> None:
     st.subheader("How surprising was each token?", anchor=False)
     bits = found.bits
     if found.mean is None or found.perplexity is None:
@@ -503,7 +497,7 @@ class Seen:
     """A text in one model: its tokens, mask and patterns."""
 
     chosen: Chosen
-    sight: "MaskedAttention"
+    sight: MaskedAttention
     names: list[str]
 
 

@@ -1,7 +1,6 @@
 """Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -12,11 +11,9 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
+from txcls.predictor import Predictor
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
 
 N_TEST_TEXTS = 300
 MOST_WORDS = 30
@@ -101,7 +98,7 @@ def _word_clicked(key: str) -> None:
         state.change_view(word=int(clicked[0] if isinstance(clicked, list) else clicked))
 
 
-def _texts(opened: layout.Page, classifier: "Predictor") -> None:
+def _texts(opened: layout.Page, classifier: Predictor) -> None:
     """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
     st.subheader("The text among other texts", anchor=False)
     has_rows = loading.has_kept_rows(opened.source)

@@ -16,7 +16,7 @@ from txcls.app.shell.markdown import plain
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
-from txcls.inspection.positions import arrange_words, fit_shift, shift_map
+from txcls.inspection.positions import arrange_words, fit_shift, position_products, shift_map
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -187,8 +187,6 @@ def _curves(values: Floats, *, bound: float | None) -> None:
 
 def _products(values: Floats, *, learned: bool, used: int | None) -> None:
     """The dot product of every two positions."""
-    from txcls.inspection.positions import position_products
-
     st.subheader("Similarity of two positions", anchor=False)
     of_formula = " It depends only on the distance, hence the stripes, and is largest for a position with itself."
     st.markdown("The dot product of their vectors." + ("" if learned else of_formula))

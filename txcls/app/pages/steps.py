@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -16,12 +16,10 @@ from txcls.app.shell import answering, compute, head_choice, head_stories, layou
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map, visible
+from txcls.inspection.walk import Axis, Question, Step, Walk
+from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
-
-if TYPE_CHECKING:
-    from txcls.inspection.walk import Axis, Question, Step, Walk
-    from txcls.predictor import Predictor
-    from txcls.text.encoder import TextEncoder
+from txcls.text.encoder import TextEncoder
 
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.LENS)
 CHART = "chart_numbers"
@@ -86,14 +84,14 @@ def main() -> None:
     layout.close_page(opened, LINKS, at=at)
 
 
-def _show(opened: layout.Page, classifier: "Predictor", walk: "Walk", place: int) -> None:
+def _show(opened: layout.Page, classifier: Predictor, walk: Walk, place: int) -> None:
     step = walk.steps[place]
     _navigate(opened.view, walk, place)
     with st.container(key="step_body"):
         _step(opened, classifier, walk, step)
 
 
-def _step(opened: layout.Page, classifier: "Predictor", walk: "Walk", step: "Step") -> None:
+def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Step) -> None:
     """What happens in a step, its numbers, formula and code."""
     if not lecture.is_on():
         st.subheader(_heading(opened.view, step), anchor=False)
@@ -120,7 +118,7 @@ def _step(opened: layout.Page, classifier: "Predictor", walk: "Walk", step: "Ste
             _code(step)
 
 
-def _place(view: state.View, walk: "Walk") -> int:
+def _place(view: state.View, walk: Walk) -> int:
     if not view.step:
         return 0
     try:
@@ -130,7 +128,7 @@ def _place(view: state.View, walk: "Walk") -> int:
         return 0
 
 
-def _navigate(view: state.View, walk: "Walk", place: int) -> None:
+def _navigate(view: state.View, walk: Walk, place: int) -> None:
     """Buttons for the previous and the next step, and selectors of step, layer and head; in lecture mode beside the
     heading.
     """
@@ -196,15 +194,15 @@ def _navigate(view: state.View, walk: "Walk", place: int) -> None:
     )
 
 
-def _title(step: "Step") -> str:
+def _title(step: Step) -> str:
     return step.title if step.layer is None else f"Layer {step.layer + 1} · {step.title}"
 
 
-def _heading(view: state.View, step: "Step") -> str:
+def _heading(view: state.View, step: Step) -> str:
     return f"{_title(step)} · head {view.head + 1}" if step.by_head else _title(step)
 
 
-def _go(walk: "Walk", place: int) -> None:
+def _go(walk: Walk, place: int) -> None:
     step = walk.steps[min(max(place, 0), len(walk.steps) - 1)]
     change: dict[str, Any] = {} if step.layer is None else {"layer": step.layer}
     state.change_view(step=step.name, guess=0, **change)
@@ -218,7 +216,7 @@ def _predict_changed() -> None:
     state.change_view(predict=bool(st.session_state["predict_first"]), guess=0)
 
 
-def _code(step: "Step") -> None:
+def _code(step: Step) -> None:
     """The source code of the step."""
     st.markdown("**In the code**")
     for code in step.code:
@@ -228,7 +226,7 @@ def _code(step: "Step") -> None:
         st.caption("Input from: " + ", ".join(plain(title) for title in step.reads))
 
 
-def _shape(step: "Step", walk: "Walk") -> str:
+def _shape(step: Step, walk: Walk) -> str:
     """The step's shape in letters and in numbers, and what the letters mean."""
     sizes = walk.sizes
     if step.values is None or step.rows is None or step.columns is None:
@@ -247,7 +245,7 @@ def _shape(step: "Step", walk: "Walk") -> str:
     )
 
 
-def _is_hidden(opened: layout.Page, step: "Step") -> bool:
+def _is_hidden(opened: layout.Page, step: Step) -> bool:
     """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until the answer."""
     if not opened.view.predict:
         return False
@@ -280,14 +278,14 @@ def _is_hidden(opened: layout.Page, step: "Step") -> bool:
     return False
 
 
-def _guessed(key: str, step: "Step", question: "Question") -> None:
+def _guessed(key: str, step: Step, question: Question) -> None:
     """Keep the answer in the view, and select the cell that the question is about."""
     if question.cell is not None and step.rows is not None and step.columns is not None:
         _choose(step.rows, step.columns, *question.cell)
     state.change_view(guess=int(st.session_state[key]) + 1)
 
 
-def _judge(question: "Question", guess: int) -> None:
+def _judge(question: Question, guess: int) -> None:
     because = plain(question.because)
     if guess == question.answer:
         st.success(f"✓ Right. {because}")
@@ -295,7 +293,7 @@ def _judge(question: "Question", guess: int) -> None:
         st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {because}")
 
 
-def _text(step: "Step", walk: "Walk", encoder: "TextEncoder") -> None:
+def _text(step: Step, walk: Walk, encoder: TextEncoder) -> None:
     """Text, tokens or ids, which are not matrices."""
     prediction, read = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
@@ -312,7 +310,7 @@ def _text(step: "Step", walk: "Walk", encoder: "TextEncoder") -> None:
         st.html(token_html.ids([token.text for token in read], read))
 
 
-def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]:
+def _numbers(opened: layout.Page, step: Step, walk: Walk) -> tuple[int, int]:
     """Draw the heat map; returns the selected cell."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
@@ -360,12 +358,12 @@ def _numbers(opened: layout.Page, step: "Step", walk: "Walk") -> tuple[int, int]
     return row, column
 
 
-def _has_matrix(step: "Step") -> bool:
+def _has_matrix(step: Step) -> bool:
     """Whether a matrix goes into the numbers of a step, not only vectors."""
     return any(min(one.cells().shape) > 1 for one in step.operands)
 
 
-def _bars(opened: layout.Page, step: "Step", axis: "Axis", values: np.ndarray, chosen: int) -> None:
+def _bars(opened: layout.Page, step: Step, axis: Axis, values: np.ndarray, chosen: int) -> None:
     """Draw a vector, one number per class, token or dimension; many classes with the largest numbers first."""
     ranked = axis.what == "class"
     n, most = axis.size, MOST_BARS_OF_A_SLIDE if lecture.is_on() else MOST_BARS
@@ -395,15 +393,15 @@ def _least(cells: np.ndarray) -> float:
     return float(cells[np.isfinite(cells)].min(initial=np.inf))
 
 
-def _column_number(columns: "Axis", column: int) -> int:
+def _column_number(columns: Axis, column: int) -> int:
     return column if columns.what == "dimension" else column + 1
 
 
-def _name(axis: "Axis", n: int) -> str:
+def _name(axis: Axis, n: int) -> str:
     return axis.names[n] if axis.names else str(n)
 
 
-def _chosen(view: state.View, cells: np.ndarray, rows: "Axis", columns: "Axis", focus: int) -> tuple[int, int]:
+def _chosen(view: state.View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
     """The selected cell: what was selected last, else the focus token or the best class, and the largest magnitude."""
     chosen = _cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
@@ -413,12 +411,12 @@ def _chosen(view: state.View, cells: np.ndarray, rows: "Axis", columns: "Axis", 
     return row, column if column < columns.size else int(magnitude[row].argmax())
 
 
-def _choose(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
+def _choose(rows: Axis, columns: Axis, row: int, column: int) -> None:
     """Select a cell; its token stays selected in other steps."""
     _select({_row_key(rows): row, columns.letter: column})
 
 
-def _choose_index(axis: "Axis", n: int) -> None:
+def _choose_index(axis: Axis, n: int) -> None:
     _select({_row_key(axis): n})
 
 
@@ -433,11 +431,11 @@ def _cells(view: state.View) -> dict[str, int]:
     return {found[1]: int(found[2]) for found in parts if found}
 
 
-def _row_key(rows: "Axis") -> str:
+def _row_key(rows: Axis) -> str:
     return "row" if rows.what == "token" else rows.letter
 
 
-def _part(rows: "Axis", row: int) -> int:
+def _part(rows: Axis, row: int) -> int:
     """Index of the first row to draw; long texts get a selector."""
     if rows.size <= MOST_ROWS:
         return 0
@@ -454,7 +452,7 @@ def _part(rows: "Axis", row: int) -> int:
     return part
 
 
-def _arithmetic(step: "Step", row: int, column: int, *, head: int) -> None:
+def _arithmetic(step: Step, row: int, column: int, *, head: int) -> None:
     """The arithmetic of the selected cell, and two boxes to select another."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
@@ -475,7 +473,7 @@ def _arithmetic(step: "Step", row: int, column: int, *, head: int) -> None:
         st.html(f'<div class="txcls-terms">{table}</div>')
 
 
-def _choose_cell(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
+def _choose_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:
     boxes = st.container(horizontal=True, gap="small")
     for place, axis, at in (("Row", rows, row), ("Column", columns, column)):
         if axis.what == "text":
@@ -500,7 +498,7 @@ def _choose_cell(rows: "Axis", columns: "Axis", row: int, column: int) -> None:
             boxes.number_input(f"{place}: {axis.what}", 0, axis.size - 1, key=key, width=180, **change)
 
 
-def _box_changed(key: str, place: str, rows: "Axis", columns: "Axis", row: int, column: int) -> None:
+def _box_changed(key: str, place: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
     now = int(st.session_state[key])
     _choose(rows, columns, *((now, column) if place == "Row" else (row, now)))
 

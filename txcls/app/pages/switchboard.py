@@ -1,7 +1,7 @@
 """Ablation: switch heads, feed-forward blocks and embeddings off, and see how the prediction changes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -11,11 +11,9 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means
+from txcls.predictor import Predictor
+from txcls.text.encoder import Token
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
-    from txcls.text.encoder import Token
 
 LINKS = (pages.STEPS, pages.ATTENTION, pages.ATLAS, pages.EXPLANATION, pages.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
@@ -33,7 +31,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _experiment(opened: layout.Page, classifier: "Predictor", winner: str) -> None:
+def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None:
     means = Means.of(classifier)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         left, right = st.columns([3, 2], gap="large")
@@ -126,7 +124,7 @@ def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
 
 
 def _switches(
-    opened: layout.Page, classifier: "Predictor", *, off: Any, how: Any
+    opened: layout.Page, classifier: Predictor, *, off: Any, how: Any
 ) -> tuple[dict[Place, str], tuple[Change, ...]]:
     """Controls that need no mouse; returns a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
@@ -182,7 +180,7 @@ def _as_switch(part: Place | int) -> str:
     return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
 
 
-def _answer(opened: layout.Page, classifier: "Predictor", changes: tuple[Change, ...], winner: str) -> None:
+def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
     result = compute.ablate(opened.source, opened.view.text, changes)
     after = result.changed[0]
     now = classifier.classes[int(after.argmax())]
@@ -210,7 +208,7 @@ def _answer(opened: layout.Page, classifier: "Predictor", changes: tuple[Change,
     )
 
 
-def _accuracy(classifier: "Predictor", off: Any, *, is_own: bool) -> None:
+def _accuracy(classifier: Predictor, off: Any, *, is_own: bool) -> None:
     st.subheader("Test accuracy without each part", anchor=False)
     found = AccuracyEffects.of(classifier, off=off)
     if found is None:
@@ -256,7 +254,7 @@ def _parts_key(source: sharing.Source) -> str:
     return f"switch_parts_{source.name}"
 
 
-def _tokens_key(source: sharing.Source, tokens: Sequence["Token"]) -> str:
+def _tokens_key(source: sharing.Source, tokens: Sequence[Token]) -> str:
     return f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}"
 
 

@@ -1,21 +1,18 @@
 """From text to ids: cleaning, words and sub-words, byte-pair merges, and the vocabulary."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from txcls.app import pages
 from txcls.app.shell import answering, compute, layout, lecture, token_html
 from txcls.app.shell.markdown import plain
+from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import Encoding, TextEncoder, Token
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.inspection.vocabulary import Tokenizers
 
 LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 LONGEST_CLEANED = 20_000
@@ -72,7 +69,7 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
         st.caption(f"Shown for the first {LONGEST_CLEANED:,} of {len(text):,} characters.")
 
 
-def _tokens(opened: layout.Page, encoder: TextEncoder) -> "Tokenizers":
+def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
     st.subheader("2 · Tokens", anchor=False)
     text = opened.view.text
     own_pairs = encoder.byte_pairs is not None
@@ -153,7 +150,7 @@ def _name(token: Token, encoder: TextEncoder) -> str:
     return token.text if encoder.byte_pairs is None else spell(encoder.vocabulary.token_of(token.id))
 
 
-def _merges(text: str, encoder: TextEncoder, both: "Tokenizers") -> None:
+def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
     st.subheader("How merges build a word from its bytes", anchor=False)
     pairs, steps = both.pairs, encoder.config.cleaning
     st.markdown(
@@ -193,7 +190,7 @@ def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | Non
     return found[0] if found and len(found[0]) <= LONGEST_PART else None
 
 
-def _building(part: str, merges: Sequence[Merge], both: "Tokenizers") -> None:
+def _building(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
     if not merges:
         st.html(token_html.pieces([spell(piece) for piece in part], new=None))
         st.caption(
@@ -235,7 +232,7 @@ def _building(part: str, merges: Sequence[Merge], both: "Tokenizers") -> None:
     )
 
 
-def _counted(merge: Merge, both: "Tokenizers") -> str:
+def _counted(merge: Merge, both: Tokenizers) -> str:
     return f"{both.frequencies[merge.rank - 1]:,}" if both.frequencies else "–"
 
 

@@ -1,7 +1,6 @@
 """A second version of the text beside the first, and a search for the smallest one-word change that flips the class."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -11,11 +10,9 @@ from txcls.app.shell import answering, compute, layout, lecture, state, token_ht
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.markdown import plain
 from txcls.figures import compared_bars, compared_effects, visible
+from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
+from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
-
-if TYPE_CHECKING:
-    from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
-    from txcls.text.encoder import Token
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.EXPLANATION, pages.POSITIONS, pages.NEIGHBOURHOOD)
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
@@ -84,7 +81,7 @@ def _use(changed: str) -> None:
     state.change_view(changed=changed)
 
 
-def _compare(made: "Comparison", classes: Sequence[str]) -> None:
+def _compare(made: Comparison, classes: Sequence[str]) -> None:
     before, after = made.before.ranked[0], made.after.ranked[0]
     if made.before.text == made.after.text:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
@@ -120,7 +117,7 @@ def _compare(made: "Comparison", classes: Sequence[str]) -> None:
         _effects(made)
 
 
-def _aligned_html(made: "Comparison") -> str:
+def _aligned_html(made: Comparison) -> str:
     """The aligned tokens of both texts, one above the other where they differ."""
     old, new = made.before.tokens, made.after.tokens
     counts = {kind: sum(pair.change == kind for pair in made.pairs) for kind in ("changed", "removed", "added")}
@@ -139,11 +136,11 @@ def _aligned_html(made: "Comparison") -> str:
     )
 
 
-def _shown(read: "Sequence[Token]", place: int | None) -> str:
+def _shown(read: Sequence[Token], place: int | None) -> str:
     return "" if place is None else token_html.escape(read[place].text[:40])
 
 
-def _effects(made: "Comparison") -> None:
+def _effects(made: Comparison) -> None:
     before = _along(made.pairs, made.effects_before, "before")
     after = _along(made.pairs, made.effects_after, "after")
     if not (np.isfinite(before).any() or np.isfinite(after).any()):
@@ -167,12 +164,12 @@ def _effects(made: "Comparison") -> None:
     )
 
 
-def _along(pairs: "Sequence[Pair]", effects: np.ndarray, side: str) -> np.ndarray:
+def _along(pairs: Sequence[Pair], effects: np.ndarray, side: str) -> np.ndarray:
     places = [getattr(pair, side) for pair in pairs]
     return np.array([np.nan if place is None else effects[place] for place in places])
 
 
-def _kept(pairs: "Sequence[Pair]", before: np.ndarray, after: np.ndarray) -> list[int]:
+def _kept(pairs: Sequence[Pair], before: np.ndarray, after: np.ndarray) -> list[int]:
     """Indices of the pairs to draw: all if they are few, else the changed and the strongest ones."""
     if len(pairs) <= MOST_PAIRS:
         return list(range(len(pairs)))
@@ -181,7 +178,7 @@ def _kept(pairs: "Sequence[Pair]", before: np.ndarray, after: np.ndarray) -> lis
     return sorted(np.argsort(-strength, kind="stable")[:MOST_PAIRS].tolist())
 
 
-def _name(made: "Comparison", pair: "Pair") -> str:
+def _name(made: Comparison, pair: Pair) -> str:
     old = "" if pair.before is None else made.before.tokens[pair.before].text
     new = "" if pair.after is None else made.after.tokens[pair.after].text
     return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"
@@ -228,12 +225,12 @@ def _set_running(running: bool) -> None:
         st.session_state["flip_found"] = None
 
 
-def _progress(bar: "st.delta_generator.DeltaGenerator", found: "FlipSearch") -> None:
+def _progress(bar: st.delta_generator.DeltaGenerator, found: FlipSearch) -> None:
     share = found.done / found.total if found.total else 1.0
     bar.progress(share, text=f"{found.done:,} of {found.total:,} changes tried")
 
 
-def _flips(found: "FlipSearch", *, choose: bool) -> None:
+def _flips(found: FlipSearch, *, choose: bool) -> None:
     if not found.flips:
         first = "" if found.done == found.total else "first "
         st.markdown(f"None of the {first}{found.done:,} changes of one word flips the class.")

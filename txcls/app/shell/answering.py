@@ -2,7 +2,6 @@
 
 import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -10,10 +9,8 @@ from txcls.app.shell import compute, layout, lecture, loading
 from txcls.app.shell import sentence_builder as report_builder
 from txcls.errors import TxclsError
 from txcls.figures import percent, visible
+from txcls.predictor import Prediction, Predictor
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.predictor import Prediction, Predictor
 
 
 class Waiting:
@@ -33,8 +30,8 @@ class Waiting:
 class Read:
     """The classifier and its prediction for the text; the label is None if the text has no tokens."""
 
-    classifier: "Predictor"
-    prediction: "Prediction"
+    classifier: Predictor
+    prediction: Prediction
 
     @property
     def is_answered(self) -> bool:
@@ -66,7 +63,7 @@ MOSTLY = 0.5
 """From this share of unknown words on, an answer is said to mean nothing."""
 
 
-def draw_answer(page: layout.Page, prediction: "Prediction") -> None:
+def draw_answer(page: layout.Page, prediction: Prediction) -> None:
     """The answer beside the examples, and a warning if it means nothing; in lecture mode both are in the strip."""
     share = prediction.unknown_share
     if not lecture.is_on():
@@ -79,7 +76,7 @@ def draw_answer(page: layout.Page, prediction: "Prediction") -> None:
         page.answer.html(answer_html(prediction))
 
 
-def say_unknown(prediction: "Prediction") -> None:
+def say_unknown(prediction: Prediction) -> None:
     """A warning if most of the text is made of words that the model does not know."""
     share = prediction.unknown_share
     if share >= MOSTLY:
@@ -90,7 +87,7 @@ def say_unknown(prediction: "Prediction") -> None:
         )
 
 
-def load(page: layout.Page) -> "Predictor":
+def load(page: layout.Page) -> Predictor:
     """Load the page's classifier and draw the line about it; if it cannot be loaded, show why and end the run."""
     try:
         classifier = loading.classifier(page.source)
@@ -105,7 +102,7 @@ def load(page: layout.Page) -> "Predictor":
     return classifier
 
 
-def facts(classifier: "Predictor") -> str:
+def facts(classifier: Predictor) -> str:
     """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
     checkpoint = classifier.checkpoint
     parts = [f"<b>{html.escape(classifier.name)}</b>"]
@@ -120,7 +117,7 @@ def facts(classifier: "Predictor") -> str:
     return " · ".join(parts)
 
 
-def answer_html(prediction: "Prediction", *, large: bool = False, before: str = "Prediction") -> str:
+def answer_html(prediction: Prediction, *, large: bool = False, before: str = "Prediction") -> str:
     """The predicted class and its probability, as HTML; a text that seems out of scope is said to be so first.
 
     `before` stands before a small answer.

@@ -3,34 +3,61 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from txcls import inspection
 from txcls.app.shell import loading
 from txcls.app.shell.loading import Objective
 from txcls.app.shell.sharing import Source, my_turn, shared
+from txcls.data.examples import examples_for
+from txcls.data.generated.who_won import first_reports, roles_in
+from txcls.inspection import language_model
+from txcls.inspection.ablation import Ablation, Change, How, Means, Off, PartEffects
+from txcls.inspection.attention import HeadStatistics, QueryKey, attention_rollout, head_statistics
+from txcls.inspection.attribution import (
+    Baseline,
+    DeletionCurves,
+    Explanation,
+    ExplanationAverages,
+    Target,
+    average_explanations,
+    deletion_curves,
+    evaluate_explanation,
+    top_overlaps,
+)
+from txcls.inspection.counterfactuals import Comparison, FlipSearch, compare_texts, search_flips
+from txcls.inspection.language_model import (
+    MaskedAttention,
+    NextTokens,
+    RankedTokens,
+    Surprisal,
+    fill_blank,
+    masked_attention,
+    next_tokens,
+)
+from txcls.inspection.lens import ClassLens, class_lens
+from txcls.inspection.positions import PositionEncoding, ShuffledPredictions, position_encoding, shuffle_words
+from txcls.inspection.positions import sinusoids as encoding
+from txcls.inspection.principal_components import Plane, PooledTexts, TextPlane, TokenPlane, pool_texts
+from txcls.inspection.random_texts import ClassifiedText, classify_random_texts, random_texts
+from txcls.inspection.stories import HeadAtlas
+from txcls.inspection.tracing import trace_text
+from txcls.inspection.training_film import TrainingFilm
+from txcls.inspection.vocabulary import (
+    Tokenizers,
+    VocabularySearch,
+    compare_tokenizers,
+    nearest_tokens,
+    search_vocabulary,
+)
+from txcls.inspection.walk import Walk, walk_through
+from txcls.language.generation import Sampling
+from txcls.lessons import Solved, find_lesson, solve
+from txcls.predictor import Prediction
 from txcls.text.encoder import Token
-
-if TYPE_CHECKING:
-    from txcls.inspection.ablation import Ablation, Change, How, Off, PartEffects
-    from txcls.inspection.attention import HeadStatistics, QueryKey
-    from txcls.inspection.attribution import Baseline, DeletionCurves, Explanation, ExplanationAverages, Target
-    from txcls.inspection.counterfactuals import Comparison, FlipSearch
-    from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
-    from txcls.inspection.lens import ClassLens
-    from txcls.inspection.positions import PositionEncoding, ShuffledPredictions
-    from txcls.inspection.principal_components import Plane, PooledTexts, TextPlane, TokenPlane
-    from txcls.inspection.random_texts import ClassifiedText
-    from txcls.inspection.training_film import TrainingFilm
-    from txcls.inspection.vocabulary import Tokenizers, VocabularySearch
-    from txcls.inspection.walk import Walk
-    from txcls.language.generation import Sampling
-    from txcls.lessons import Solved
-    from txcls.predictor import Prediction
-
 
 # Classify, Tokens, Attention, Positions
 
@@ -39,7 +66,7 @@ if TYPE_CHECKING:
 class Timed:
     """A prediction, and how many milliseconds it took from text to ranked classes."""
 
-    prediction: "Prediction"
+    prediction: Prediction
     milliseconds: float
 
 
@@ -53,10 +80,8 @@ def predict(source: Source, text: str) -> Timed:
 
 
 @shared(heavy=True)
-def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> "list[ClassifiedText]":
+def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> list[ClassifiedText]:
     """Random test texts with their predictions; DataError if they cannot be read or have other classes."""
-    from txcls.inspection.random_texts import classify_random_texts
-
     found = loading.test_texts(source)
     with st.spinner("classifying …"):
         return classify_random_texts(
@@ -76,8 +101,6 @@ class Patterns:
 @shared()
 def patterns(source: Source, text: str) -> Patterns:
     """The attention patterns of all heads on a text; TraceError if the text has no tokens."""
-    from txcls.inspection.tracing import trace_text
-
     traced = trace_text(loading.classifier(source), text)
     return Patterns(traced.tokens, traced.attention, traced.pooling)
 
@@ -87,58 +110,45 @@ class Paths:
     """Summaries of all patterns of a text: `rollout` (T, T), and entropy and distance of each head."""
 
     rollout: NDArray[np.floating]
-    heads: "HeadStatistics"
+    heads: HeadStatistics
 
 
 @shared()
 def paths(source: Source, text: str) -> Paths:
     """Rollout through all layers, and entropy and distance of each head."""
-    from txcls.inspection.attention import attention_rollout, head_statistics
-
     attention = patterns(source, text).attention
     return Paths(attention_rollout(attention), head_statistics(attention))
 
 
 @shared()
-def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> "QueryKey":
+def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> QueryKey:
     """The score of one query and one key in a head, dimension by dimension."""
-    from txcls.inspection.attention import query_key
-    from txcls.inspection.tracing import trace_text
-
     traced = trace_text(loading.classifier(source), text)
-    return query_key(traced, layer=layer, head=head, query=query, key=key)
+    return inspection.attention.query_key(traced, layer=layer, head=head, query=query, key=key)
 
 
 @shared(heavy=True)
-def shuffle(source: Source, text: str, *, n: int) -> "ShuffledPredictions":
+def shuffle(source: Source, text: str, *, n: int) -> ShuffledPredictions:
     """The predictions for n random orders of the text's words; TraceError if the text has no tokens."""
-    from txcls.inspection.positions import shuffle_words
-
     return shuffle_words(loading.classifier(source), text, n=n, seed=0)
 
 
 @shared()
-def positions(source: Source, *, length: int) -> "PositionEncoding":
+def positions(source: Source, *, length: int) -> PositionEncoding:
     """The first `length` positions of the checkpoint's own position encoding."""
-    from txcls.inspection.positions import position_encoding
-
     return position_encoding(loading.classifier(source), length)
 
 
 @shared()
 def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
     """The sinusoidal encoding (length, d_model)."""
-    from txcls.inspection.positions import sinusoids as encoding
-
     values: NDArray[np.float32] = encoding(length, d_model)
     return values
 
 
 @shared(heavy=True)
-def tokenizers(source: Source, *, size: int) -> "Tokenizers":
+def tokenizers(source: Source, *, size: int) -> Tokenizers:
     """The checkpoint's tokenizer beside one of the other kind; `size` is that of a learned sub-word vocabulary."""
-    from txcls.inspection.vocabulary import compare_tokenizers
-
     with st.spinner("learning sub-words …"):
         return compare_tokenizers(loading.classifier(source).encoder, size=size)
 
@@ -146,24 +156,18 @@ def tokenizers(source: Source, *, size: int) -> "Tokenizers":
 @shared()
 def spellings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary in printable form, by id."""
-    from txcls.inspection.vocabulary import spellings
-
-    return spellings(loading.classifier(source).encoder)
+    return inspection.vocabulary.spellings(loading.classifier(source).encoder)
 
 
 @shared()
-def search(source: Source, query: str) -> "VocabularySearch":
+def search(source: Source, query: str) -> VocabularySearch:
     """Entries of the checkpoint's vocabulary that match the query."""
-    from txcls.inspection.vocabulary import search_vocabulary
-
     return search_vocabulary(spellings(source), query)
 
 
 @shared()
 def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
     """The tokens with the nearest embeddings: (id, cosine)."""
-    from txcls.inspection.vocabulary import nearest_tokens
-
     return nearest_tokens(loading.classifier(source), index)
 
 
@@ -181,10 +185,6 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
     For `who_won` a sentence of its test split, which is generated; for others one of the app's examples. Empty without
     an atlas.
     """
-    from txcls.data.examples import examples_for
-    from txcls.data.generated.who_won import first_reports, roles_in
-    from txcls.inspection.stories import HeadAtlas, clearest_texts
-
     ready = loading.classifier(source)
     atlas = HeadAtlas.of(ready)
     if atlas is None:
@@ -195,55 +195,47 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
         texts, roles = [one.text for one in found], [roles_in(one) for one in found]
     else:
         texts = [one.text for one in examples_for(dataset)]
-    places = clearest_texts(ready, [one.story.story for one in atlas.heads], texts, roles=roles)
+    places = inspection.stories.clearest_texts(ready, [one.story.story for one in atlas.heads], texts, roles=roles)
     return tuple(texts[place] for place in places)
 
 
 @shared(heavy=True)
-def ablate_each(source: Source, text: str, *, heads: "How", off: "Off") -> "PartEffects":
+def ablate_each(source: Source, text: str, *, heads: How, off: Off) -> PartEffects:
     """How much each head and feed-forward block alone moves the winner; TraceError if the text has no tokens."""
-    from txcls.inspection.ablation import Means, ablate_each
-
     ready = loading.classifier(source)
-    return ablate_each(ready, text, heads=heads, off=off, means=Means.of(ready))
+    return inspection.ablation.ablate_each(ready, text, heads=heads, off=off, means=Means.of(ready))
 
 
 @shared()
-def ablate(source: Source, text: str, changes: "tuple[Change, ...]") -> "Ablation":
+def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
     """The text's class probabilities with all these changes at once, as the only row of `changed`."""
-    from txcls.inspection.ablation import Means, ablate
-
     ready = loading.classifier(source)
-    return ablate(ready, text, [changes], means=Means.of(ready))
+    return inspection.ablation.ablate(ready, text, [changes], means=Means.of(ready))
 
 
 @dataclass(frozen=True)
 class Explained:
     """Attributions of a text's words, and the overlaps of their strongest words."""
 
-    explanation: "Explanation"
+    explanation: Explanation
     overlaps: NDArray[np.float64]
 
 
 @shared(heavy=True)
-def explain(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> Explained:
+def explain(source: Source, text: str, *, target: Target, baseline: Baseline) -> Explained:
     """All attribution methods on a text; TraceError if the text has no tokens."""
-    from txcls.inspection.attribution import explain, top_overlaps
-
-    explanation = explain(loading.classifier(source), text, target=target, baseline=baseline)
+    explanation = inspection.attribution.explain(loading.classifier(source), text, target=target, baseline=baseline)
     return Explained(explanation, top_overlaps(explanation.scores))
 
 
 @shared(heavy=True)
-def deletion(source: Source, text: str, *, target: "Target", baseline: "Baseline") -> "DeletionCurves":
+def deletion(source: Source, text: str, *, target: Target, baseline: Baseline) -> DeletionCurves:
     """The deletion curves of `explain`'s scores. Apart from these, since a long text's words need not wait for them."""
-    from txcls.inspection.attribution import deletion_curves
-
     found = explain(source, text, target=target, baseline=baseline)
     return deletion_curves(loading.classifier(source), text, found.explanation.scores)
 
 
-def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> "ExplanationAverages":
+def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> ExplanationAverages:
     """The methods evaluated on n random test texts, the same ones as `txcls evaluate --explanations`.
 
     Args:
@@ -253,10 +245,7 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
     """
 
     @shared(heavy=True)
-    def average_on_test_texts(source: Source, n: int) -> "ExplanationAverages":
-        from txcls.inspection.attribution import average_explanations, evaluate_explanation
-        from txcls.inspection.random_texts import random_texts
-
+    def average_on_test_texts(source: Source, n: int) -> ExplanationAverages:
         ready = loading.classifier(source)
         texts = random_texts(loading.test_texts(source).rows.texts, n=n)
         figures = []
@@ -270,62 +259,50 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
 
 
 @shared()
-def lens(source: Source, text: str) -> "ClassLens":
+def lens(source: Source, text: str) -> ClassLens:
     """The class head applied to every state; TraceError if the text has no tokens."""
-    from txcls.inspection.lens import class_lens
-
     return class_lens(loading.classifier(source), text)
 
 
 @shared(heavy=True)
-def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> "Solved":
+def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> Solved:
     """A lesson's step with everything measured; `version` and `sources` tell changed files from earlier ones."""
-    from txcls.lessons import find_lesson, solve
-
     lesson = find_lesson(name, language)
     return solve(lesson.steps[at], lambda asked: loading.classifier(loading.source(asked)), language=lesson.language)
 
 
 @shared(heavy=True)
-def training_film(source: Source, text: str, *, first: int, last: int) -> "TrainingFilm":
+def training_film(source: Source, text: str, *, first: int, last: int) -> TrainingFilm:
     """A text in all states along the training, with the attention among its tokens from `first` to before `last`.
 
     TraceError if the checkpoint has no such states, or the text no tokens.
     """
-    from txcls.inspection.training_film import training_film
-
-    return training_film(loading.classifier(source), text, shown=slice(first, last))
+    return inspection.training_film.training_film(loading.classifier(source), text, shown=slice(first, last))
 
 
 # Step by step, What if, Neighbourhood
 
 
-def _size_of_walk(made: "Walk") -> int:
+def _size_of_walk(made: Walk) -> int:
     """Bytes of its arrays; its steps hold functions, which cannot be pickled."""
     arrays = [*made.traced.values.values(), *(step.values for step in made.steps if step.values is not None)]
     return sum(one.nbytes for one in arrays) + 100_000
 
 
 @shared(size=_size_of_walk)
-def walk(source: Source, text: str) -> "Walk":
+def walk(source: Source, text: str) -> Walk:
     """The forward pass of a text, step by step; TraceError if the text has no tokens."""
-    from txcls.inspection.walk import walk_through
-
     return walk_through(loading.classifier(source), text)
 
 
 @shared(heavy=True)
-def compare(source: Source, before: str, after: str) -> "Comparison":
+def compare(source: Source, before: str, after: str) -> Comparison:
     """Two versions of a text compared; TraceError if one has no tokens."""
-    from txcls.inspection.counterfactuals import compare_texts
-
     return compare_texts(loading.classifier(source), before, after)
 
 
-def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
+def flips(source: Source, text: str) -> Iterator[FlipSearch]:
     """The search for the smallest change that flips the class, batch by batch; not cached."""
-    from txcls.inspection.counterfactuals import search_flips
-
     search = search_flips(loading.classifier(source), text)
     while True:
         with my_turn():
@@ -336,35 +313,27 @@ def flips(source: Source, text: str) -> "Iterator[FlipSearch]":
 
 
 @shared(heavy=True)
-def vocabulary_plane(source: Source) -> "Plane":
+def vocabulary_plane(source: Source) -> Plane:
     """The first two principal components of the checkpoint's token embeddings."""
-    from txcls.inspection.principal_components import vocabulary_plane
-
-    return vocabulary_plane(loading.classifier(source))
+    return inspection.principal_components.vocabulary_plane(loading.classifier(source))
 
 
 @shared(heavy=True)
-def token_plane(source: Source, text: str) -> "TokenPlane":
+def token_plane(source: Source, text: str) -> TokenPlane:
     """The vocabulary and the text's tokens in that plane; TraceError if the text has no tokens."""
-    from txcls.inspection.principal_components import token_plane
-
-    return token_plane(loading.classifier(source), text, plane=vocabulary_plane(source))
+    return inspection.principal_components.token_plane(loading.classifier(source), text, plane=vocabulary_plane(source))
 
 
 @shared(heavy=True)
-def pooled(source: Source, texts: tuple[str, ...]) -> "PooledTexts":
+def pooled(source: Source, texts: tuple[str, ...]) -> PooledTexts:
     """The pooled vectors and predicted classes of texts."""
-    from txcls.inspection.principal_components import pool_texts
-
     return pool_texts(loading.classifier(source), texts)
 
 
 @shared(heavy=True)
-def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> "TextPlane":
+def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> TextPlane:
     """A text among others in the plane of their principal components; TraceError if it has no tokens."""
-    from txcls.inspection.principal_components import text_plane
-
-    return text_plane(loading.classifier(source), text, pooled(source, texts))
+    return inspection.principal_components.text_plane(loading.classifier(source), text, pooled(source, texts))
 
 
 @shared()
@@ -383,32 +352,24 @@ Ids = tuple[int, ...]
 
 
 @shared()
-def fill(source: Source, ids: Ids, place: int) -> "RankedTokens":
+def fill(source: Source, ids: Ids, place: int) -> RankedTokens:
     """The masked-token model's predictions for a masked position."""
-    from txcls.inspection.language_model import fill_blank
-
     return fill_blank(loading.language(source, "masked").model, ids, place)
 
 
 @shared()
-def expect(source: Source, ids: Ids, sampling: "Sampling", truth: int | None) -> "NextTokens":
+def expect(source: Source, ids: Ids, sampling: Sampling, truth: int | None) -> NextTokens:
     """The ranked next tokens, those that sampling may draw, and the rank of the true one."""
-    from txcls.inspection.language_model import next_tokens
-
     return next_tokens(loading.language(source, "causal").model, ids, sampling=sampling, truth=truth)
 
 
 @shared()
-def surprisal(source: Source, ids: Ids) -> "Surprisal":
+def surprisal(source: Source, ids: Ids) -> Surprisal:
     """The surprisal of each token under the causal model."""
-    from txcls.inspection import language_model
-
     return language_model.surprisal(loading.language(source, "causal").model, ids)
 
 
 @shared()
-def sight(source: Source, objective: Objective, ids: Ids) -> "MaskedAttention":
+def sight(source: Source, objective: Objective, ids: Ids) -> MaskedAttention:
     """The attention mask and the attention patterns of all heads."""
-    from txcls.inspection.language_model import masked_attention
-
     return masked_attention(loading.language(source, objective).model, ids)

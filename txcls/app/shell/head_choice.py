@@ -1,18 +1,16 @@
 """Which layer and head a page shows: the one that it opens on, and the controls that select another."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from txcls.app.shell import head_stories, layout, lecture, state
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
+from txcls.predictor import Predictor
 
 
-def open_on_head(page: layout.Page, classifier: "Predictor") -> layout.Page:
+def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
     """The page with a head that its checkpoint has: the one that the address names, else the one worth most."""
     model = classifier.checkpoint.config.model
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)

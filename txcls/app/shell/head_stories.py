@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -11,10 +10,10 @@ from numpy.typing import NDArray
 from txcls.app import pages
 from txcls.app.shell import lecture, loading, state
 from txcls.data.examples import REPORTS
-
-if TYPE_CHECKING:
-    from txcls.inspection.stories import HeadAtlas, HeadRecord
-    from txcls.predictor import Predictor
+from txcls.inspection.ablation import AccuracyEffects
+from txcls.inspection.stories import MARKS, HeadAtlas, HeadRecord, chip, verdict_words
+from txcls.inspection.stories.measured import IDLE
+from txcls.predictor import Predictor
 
 HEADS_MATTER = "who_won"
 """The checkpoint in which heads decide."""
@@ -24,20 +23,16 @@ MOST_CHIPS, MOST_CHIPS_OF_A_SLIDE = 8, 3
 Floats = NDArray[np.floating]
 
 
-def atlas_of(classifier: "Predictor") -> "HeadAtlas | None":
+def atlas_of(classifier: Predictor) -> HeadAtlas | None:
     """The checkpoint's atlas, None if it has none."""
-    from txcls.inspection.stories import HeadAtlas
-
     return HeadAtlas.of(classifier)
 
 
-def worth_of_heads(classifier: "Predictor") -> Floats:
+def worth_of_heads(classifier: Predictor) -> Floats:
     """What each head is worth, (L, H): the accuracy lost when its weights are made even, by the checkpoint's atlas.
 
     Without an atlas the accuracy lost without the head; zeros if that was not measured either.
     """
-    from txcls.inspection.ablation import AccuracyEffects
-
     config = classifier.checkpoint.config.model
     if (atlas := atlas_of(classifier)) is not None:
         worth = [one.worth["uniform"] for one in atlas.heads]
@@ -47,10 +42,8 @@ def worth_of_heads(classifier: "Predictor") -> Floats:
     return np.zeros((config.n_layers, config.n_heads))
 
 
-def chip_html(record: "HeadRecord", *, named: bool = False) -> str:
+def chip_html(record: HeadRecord, *, named: bool = False) -> str:
     """A head's story, verdict and worth in one line, as HTML; `named` puts layer and head before it."""
-    from txcls.inspection.stories import MARKS, chip
-
     story = record.story.story
     name = f"<b>{story.layer + 1}.{story.head + 1}</b> " if named else ""
     verdict = record.story.verdict
@@ -59,16 +52,14 @@ def chip_html(record: "HeadRecord", *, named: bool = False) -> str:
     return f'<span class="txcls-story {kind}">{name}{mark} {html.escape(chip(record))}</span>'
 
 
-def verdict_html(record: "HeadRecord") -> str:
+def verdict_html(record: HeadRecord) -> str:
     """The verdict alone, as HTML."""
-    from txcls.inspection.stories import MARKS, verdict_words
-
     verdict = record.story.verdict
     words = f'<span aria-hidden="true">{MARKS[verdict]}</span> {html.escape(verdict_words(record.story))}'
     return f'<span class="txcls-story {verdict.replace(" ", "-")}">{words}</span>'
 
 
-def draw_chip(classifier: "Predictor", layer: int, head: int) -> None:
+def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
     """The chip of one head, and the offer of another model if it is idle; nothing if nothing was measured."""
     if (atlas := atlas_of(classifier)) is not None:
         record = atlas.heads[layer * classifier.checkpoint.config.model.n_heads + head]
@@ -76,7 +67,7 @@ def draw_chip(classifier: "Predictor", layer: int, head: int) -> None:
     offer_where_heads_matter(classifier, [(layer, head)])
 
 
-def draw_chips(classifier: "Predictor") -> None:
+def draw_chips(classifier: Predictor) -> None:
     """The chips of all heads, or of those that are worth most."""
     atlas = atlas_of(classifier)
     if atlas is None:
@@ -90,7 +81,7 @@ def draw_chips(classifier: "Predictor") -> None:
 
 
 def offer_where_heads_matter(
-    classifier: "Predictor", shown: Sequence[tuple[int, int]], *, there: pages.PageInfo = pages.ATTENTION
+    classifier: Predictor, shown: Sequence[tuple[int, int]], *, there: pages.PageInfo = pages.ATTENTION
 ) -> None:
     """If one of the shown heads is idle, a link to the model in which heads decide, if it is among the checkpoints.
 
@@ -117,11 +108,8 @@ def offer_where_heads_matter(
     )
 
 
-def idle_heads(classifier: "Predictor", shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def idle_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Those that were measured, and cost next to no accuracy when their weights are even (or they are off)."""
-    from txcls.inspection.ablation import AccuracyEffects
-    from txcls.inspection.stories.measured import IDLE
-
     if atlas_of(classifier) is None and AccuracyEffects.of(classifier) is None:
         return []
     worth = worth_of_heads(classifier)

@@ -4,21 +4,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import streamlit as st
+import torch
 
 from txcls.app.shell import own
 from txcls.app.shell.sharing import Source, is_kept, shared
+from txcls.checkpoint.archive import pack
 from txcls.checkpoint.checkpoint import find_checkpoint
 from txcls.checkpoint.files import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
+from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
 from txcls.data.examples import Example, examples_for
-
-if TYPE_CHECKING:
-    from txcls.data.datasets import Dataset, LabelledTexts
-    from txcls.language.generation import TextModel
-    from txcls.predictor import Predictor
+from txcls.data.types import DatasetInfo
+from txcls.inspection.language_model import token_names
+from txcls.language.generation import TextModel
+from txcls.predictor import Predictor
+from txcls.web.page import packed, single_page
 
 _listed: tuple[float, Path, Listing] | None = None
 
@@ -74,7 +77,7 @@ def source(name: str) -> Source:
     return Source(name, fingerprint(folder), folder)
 
 
-def _size_of_classifier(loaded: "Predictor") -> int:
+def _size_of_classifier(loaded: Predictor) -> int:
     snapshots = loaded.checkpoint.snapshots
     stored = 0 if snapshots is None else 2 * len(snapshots) * loaded.n_parameters
     return stored + _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
@@ -90,10 +93,8 @@ def _size_of_model(n_parameters: int, n_tokens: int) -> int:
 
 
 @shared(size=_size_of_classifier)
-def classifier(source: Source) -> "Predictor":
+def classifier(source: Source) -> Predictor:
     """Load a classifier."""
-    from txcls.predictor import Predictor
-
     loaded = Predictor.load(source.folder)
     loaded.predict(["warm up"])  # the first prediction of a process is slow
     return loaded
@@ -102,24 +103,18 @@ def classifier(source: Source) -> "Predictor":
 @shared(heavy=True, size=len)
 def exported_page(source: Source) -> bytes:
     """The classifier as a page that needs no server; CheckpointError if it has settings that a page lacks."""
-    from txcls.web.page import single_page
-
     return single_page(source.folder)
 
 
 @shared(heavy=True, size=len)
 def archive(source: Source) -> bytes:
     """The classifier as a zip file; CheckpointError if one of its files is missing."""
-    from txcls.checkpoint.archive import pack
-
     return pack(source.folder)
 
 
 @shared(heavy=True, size=len)
 def packed_classifier(source: Source) -> bytes:
     """The classifier for the browser (`txcls.web.page.packed`); CheckpointError if a page cannot have it."""
-    from txcls.web.page import packed
-
     return packed(source.folder)
 
 
@@ -138,25 +133,20 @@ def _loads(source: Source) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]
 class Language:
     """A loaded language model, and its V tokens in printable form."""
 
-    model: "TextModel"
+    model: TextModel
     names: tuple[str, ...]
 
 
 @shared(size=_size_of_language)
 def language(source: Source, objective: Objective) -> Language:
     """Load a language model; CheckpointError if it is damaged."""
-    from txcls.inspection.language_model import token_names
-    from txcls.language.generation import TextModel
-
     loaded = TextModel.load(source.folder, objective=objective)
     if loaded.start:
         _warm_up(loaded)
     return Language(loaded, token_names(loaded))
 
 
-def _warm_up(model: "TextModel") -> None:
-    import torch
-
+def _warm_up(model: TextModel) -> None:
     with torch.inference_mode():  # the first forward pass of a process is slow
         model.model(torch.tensor([[token.id for token in model.start]]))
 
@@ -167,8 +157,8 @@ class TestTexts:
 
     __test__ = False  # the name is not pytest's
 
-    dataset: "Dataset"
-    rows: "LabelledTexts"
+    dataset: Dataset
+    rows: LabelledTexts
     outside: Sequence[str]
 
 
@@ -194,8 +184,6 @@ def _size_of_texts(found: TestTexts) -> int:
 @shared(size=_size_of_texts)
 def test_texts(source: Source) -> TestTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
-    from txcls.data.datasets import open_dataset
-
     if rows := own.kept(source.name):
         return _own_test_texts(source, rows)
     with st.spinner("reading the test texts …"):
@@ -206,9 +194,6 @@ def test_texts(source: Source) -> TestTexts:
 
 def _own_test_texts(source: Source, rows: dict[str, Any]) -> TestTexts:
     """The test rows that were held out when a visitor trained the checkpoint."""
-    from txcls.data.datasets import Dataset, LabelledTexts
-    from txcls.data.types import DatasetInfo
-
     classes = classifier(source).classes
     labels = [classes.index(label) for label in rows["labels"]]
     held_out = LabelledTexts(rows["texts"], labels, classes)

@@ -1,21 +1,19 @@
 """What a model is made of: a table of its parameters, and formulas with the source code that computes them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from txcls.app.shell.markdown import plain
+from txcls.inspection.parameters import part_sizes
+from txcls.inspection.walk import source_of
+from txcls.model import Encoder
 from txcls.wording import percentage
 
-if TYPE_CHECKING:
-    from txcls.model import Encoder
 
-
-def parameters(model: "Encoder", name: str) -> None:
+def parameters(model: Encoder, name: str) -> None:
     """An expander with a table of the model's parameters."""
-    from txcls.inspection.parameters import part_sizes
-
     with st.expander(
         f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"
     ) as opened:
@@ -35,8 +33,6 @@ def parameters(model: "Encoder", name: str) -> None:
 
 def code(thing: type | Callable[..., Any], *, formula: str) -> None:
     """A formula and the source code that computes it."""
-    from txcls.inspection.walk import source_of
-
     found = source_of(thing)
     st.latex(formula)
     st.code(found.code, language="python")

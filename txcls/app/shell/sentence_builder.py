@@ -1,6 +1,6 @@
 """Sentences of `who_won` built from select boxes, and words that its model knows in place of those that it does not."""
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -23,9 +23,7 @@ from txcls.data.generated.who_won import (
     report,
 )
 from txcls.figures import visible
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
+from txcls.predictor import Predictor
 
 SHOWS = {
     "active": "A beat B",
@@ -126,7 +124,7 @@ def _or_nothing(words: str) -> str:
     return words or "nothing"
 
 
-def offer_known_words(place: DeltaGenerator, classifier: "Predictor", text: str, text_box: str) -> None:
+def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
     """For each word of the text that the model does not know a menu of words that it does."""
     unknown = [token for token in classifier.encoder.encode(text).tokens if token.is_unknown]
     if not unknown:
@@ -148,7 +146,7 @@ def offer_known_words(place: DeltaGenerator, classifier: "Predictor", text: str,
         row.markdown(f"and {len(unknown) - MOST_UNKNOWN} more")
 
 
-def known_words(classifier: "Predictor") -> list[str]:
+def known_words(classifier: Predictor) -> list[str]:
     """The words of the model's vocabulary, but for the teams, in alphabetical order."""
     teams = {team.lower() for team in TEAMS}
     tokens = classifier.encoder.vocabulary.tokens

@@ -1,11 +1,9 @@
 """What all sessions share: one cache of what was loaded and computed, and a queue of heavy computations.
 
 Keys are the function and its arguments, such as the checkpoint and the text. Heavy computations of different sessions
-take turns, and are cancelled when their visitor leaves or types on (`turns`, `txcls.runtime.pause`). Torch is imported
-by the first computation, so that a page can draw its outline before.
+take turns, and are cancelled when their visitor leaves or types on (`turns`, `txcls.runtime.pause`).
 """
 
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -62,18 +60,6 @@ def turns() -> Turns:
 
 
 _has_turn: ContextVar[bool] = ContextVar("txcls_has_turn", default=False)
-_importing = threading.Lock()
-
-
-def import_what_computes() -> None:
-    """Import torch and what uses it under a lock: no other thread may see a half-imported module."""
-    with _importing:
-        import txcls.inspection
-        import txcls.inspection.stories
-        import txcls.language.generation
-        import txcls.model
-        import txcls.predictor
-        import txcls.web.page  # noqa: F401
 
 
 def shared(
@@ -106,7 +92,6 @@ def is_kept(function: Callable[..., Any], *args: Any) -> bool:
 @contextmanager
 def my_turn() -> Iterator[None]:
     """Run a block that is not cached, such as one on a visitor's own rows, when it is this computation's turn."""
-    import_what_computes()
     with _my_turn():
         yield
 

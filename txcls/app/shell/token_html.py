@@ -2,14 +2,11 @@
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from txcls.figures import percent, visible
+from txcls.inspection.random_texts import ClassifiedText
 from txcls.text.cleaning import CleaningStep
 from txcls.text.encoder import Token
-
-if TYPE_CHECKING:
-    from txcls.inspection.random_texts import ClassifiedText
 
 LONGEST_TAIL = 600
 """Characters shown of the part that was cut off; the rest is counted."""
@@ -153,7 +150,7 @@ def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
     )
 
 
-def drawn_texts(drawn: "Sequence[ClassifiedText]") -> str:
+def drawn_texts(drawn: Sequence[ClassifiedText]) -> str:
     """Texts with their true and predicted class, each marked right or wrong."""
     parts = []
     for one in drawn:

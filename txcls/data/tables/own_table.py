@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from txcls.data.limits import MAX_COLUMNS, MAX_ROWS
+from txcls.data.tables.excel import excel_rows
 from txcls.data.tables.lines import csv_rows, json_items, json_lines, open_text, read_text, refuse_unreachable
 from txcls.data.tables.parquet import Row, parquet_rows
 from txcls.data.tables.table import SUFFIXES, is_json, is_usual_name, json_objects, refuse_columns, sniff_delimiter
@@ -69,8 +70,6 @@ def read_own_table(path: Path, *, name: str | None = None) -> OwnTable:
     if is_json(suffix):
         return _of_json(shown_name, path)
     if suffix in EXCEL:
-        from txcls.data.tables.excel import excel_rows
-
         cells, notes = excel_rows(path)
         return _of_cells(shown_name, cells, "row", path, notes)
     text, notes = _decoded(path)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import load_checkpoint
@@ -116,8 +117,6 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> F
 
     The mean of the last layer's states, each dimension standardised and each vector scaled to the norm 2.
     """
-    import torch
-
     try:
         loaded = load_checkpoint(encoder)
     except CheckpointError:

@@ -1,14 +1,15 @@
 """Measurements of the answer: class, probability, when it is settled, accuracy, and whether a text is out of scope."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
+from txcls.inspection.ablation import AccuracyEffects, Change, How, Means, ablate
+from txcls.inspection.lens import class_lens
+from txcls.inspection.positions import shuffle_words
+from txcls.lessons.address import SWITCH
 from txcls.lessons.measures.base import HowOff, Measured, MeasureError, Result
-
-if TYPE_CHECKING:
-    from txcls.inspection.ablation import Change, How
-    from txcls.predictor import Predictor
+from txcls.predictor import Predictor
 
 
 class PredictedClass(Measured):
@@ -18,7 +19,7 @@ class PredictedClass(Measured):
     switched: list[str] = Field(default_factory=list)
     how: HowOff = "zero"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """The class."""
         probabilities = _probabilities(classifier, text, self.switched, self.how)
         return max(probabilities, key=probabilities.__getitem__)
@@ -32,7 +33,7 @@ class Probability(Measured):
     switched: list[str] = Field(default_factory=list)
     how: HowOff = "zero"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Per cent."""
         probabilities = _probabilities(classifier, text, self.switched, self.how)
         if self.of is not None and self.of not in probabilities:
@@ -45,10 +46,8 @@ class OrderKept(Measured):
 
     measure: Literal["order_kept"]
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Per cent."""
-        from txcls.inspection.positions import shuffle_words
-
         return 100 * shuffle_words(classifier, text).label_kept
 
 
@@ -57,10 +56,8 @@ class FormedIn(Measured):
 
     measure: Literal["lens_settled"]
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """A state's number."""
-        from txcls.inspection.lens import class_lens
-
         answers = class_lens(classifier, text).probabilities.argmax(axis=1)
         others = [number for number, answer in enumerate(answers) if answer != answers[-1]]
         return float(others[-1] + 1 if others else 0)
@@ -73,7 +70,7 @@ class Accuracy(Measured):
     measure: Literal["accuracy"]
     without: Literal["nothing", "heads", "order"] = "nothing"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Per cent."""
         recorded = classifier.checkpoint.metrics.get("test", {})
         if self.without == "nothing":
@@ -81,8 +78,6 @@ class Accuracy(Measured):
         elif self.without == "order":
             found = recorded.get("order", {}).get("words_shuffled")
         else:
-            from txcls.inspection.ablation import AccuracyEffects
-
             effects = AccuracyEffects.of(classifier)
             found = None if effects is None else effects.all_heads
         if found is None:
@@ -95,7 +90,7 @@ class OutOfScope(Measured):
 
     measure: Literal["out_of_scope"]
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Yes or no."""
         outside = classifier.predict([text])[0].out_of_scope
         if outside is None:
@@ -103,15 +98,13 @@ class OutOfScope(Measured):
         return "yes" if outside else "no"
 
 
-def _probabilities(classifier: "Predictor", text: str, switched: list[str], how: "How") -> dict[str, float]:
+def _probabilities(classifier: Predictor, text: str, switched: list[str], how: How) -> dict[str, float]:
     """Class to probability, with parts switched off."""
     if not switched:
         ranked = classifier.predict([text])[0].ranked
         if not ranked:
             raise MeasureError(f"{classifier.name} reads no word in this text")
         return {one.label: one.probability for one in ranked}
-    from txcls.inspection.ablation import Means, ablate
-
     try:
         changed = ablate(classifier, text, [[_change(one, how) for one in switched]], means=Means.of(classifier))
     except (ValueError, IndexError) as error:
@@ -119,11 +112,8 @@ def _probabilities(classifier: "Predictor", text: str, switched: list[str], how:
     return dict(zip(classifier.classes, (float(one) for one in changed.changed[0]), strict=True))
 
 
-def _change(part: str, how: "How") -> "Change":
+def _change(part: str, how: How) -> Change:
     """A part as in an address: "2.1", "1.ff", "t3" or "positions"."""
-    from txcls.inspection.ablation import Change
-    from txcls.lessons.address import SWITCH
-
     if not SWITCH.fullmatch(part):
         raise MeasureError(f"{part!r} is no part of a model; wanted such as 2.1, 1.ff, t3 or positions")
     off: Any = how if how in ("zero", "mean") else "zero"

@@ -1,13 +1,12 @@
 """Measurements of words by attribution methods, and words in groups."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from txcls.inspection.attribution import explain
 from txcls.lessons.measures.base import At, Measured, MeasureError, Result, within
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
+from txcls.predictor import Predictor
 
 Method = Literal["attention", "rollout", "pooling", "gradient", "integrated", "leave_one_out"]
 
@@ -18,7 +17,7 @@ class LargestAttribution(Measured):
     measure: Literal["largest_attribution"]
     method: Method = "leave_one_out"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """A token."""
         words, scores = _scores(classifier, text, self.method)
         return words[max(range(len(words)), key=scores.__getitem__)]
@@ -31,7 +30,7 @@ class Attribution(Measured):
     word: At
     method: Method = "leave_one_out"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """A logit difference, or a weight."""
         _, scores = _scores(classifier, text, self.method)
         return scores[within(self.word, len(scores)) - 1]
@@ -45,7 +44,7 @@ class Ranking(Measured):
     words: list[str] = Field(min_length=2, max_length=12)
     """Which words, each as the model reads it."""
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """The words."""
         words, scores = _scores(classifier, text, self.method)
         for word in self.words:
@@ -62,7 +61,7 @@ class Grouping(Measured):
     words: list[str] = Field(min_length=2, max_length=12)
     """Which words; for `sign` each as the model reads it."""
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Two lists."""
         if self.by == "sign":
             words, scores = _scores(classifier, text, "leave_one_out")
@@ -78,9 +77,7 @@ class Grouping(Measured):
                 for wanted in (True, False)]  # fmt: skip
 
 
-def _scores(classifier: "Predictor", text: str, method: str) -> tuple[list[str], list[float]]:
-    from txcls.inspection.attribution import explain
-
+def _scores(classifier: Predictor, text: str, method: str) -> tuple[list[str], list[float]]:
     try:
         found = explain(classifier, text, methods=(method,))
     except ValueError as error:

@@ -1,15 +1,12 @@
 """What every measurement has in common: another checkpoint or text, a place in the model, errors."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from txcls.errors import TxclsError
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
-
+from txcls.predictor import Predictor
 
 Load = Callable[[str], "Predictor"]
 """Gives the classifier of a name."""
@@ -37,7 +34,7 @@ class Measured(BaseModel):
         """
         return self.measured(load(self.checkpoint or checkpoint), self.text or text)
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """The value for a classifier and a text."""
         raise NotImplementedError
 
@@ -52,7 +49,7 @@ class OfHead(Measured):
     layer: At
     head: At
 
-    def place(self, classifier: "Predictor") -> tuple[int, int]:
+    def place(self, classifier: Predictor) -> tuple[int, int]:
         """Layer and head, from 0; MeasureError if the model has no such head."""
         config = classifier.checkpoint.config.model
         if self.layer > config.n_layers or self.head > config.n_heads:

@@ -1,14 +1,13 @@
 """Measurements of the training film: the states of the model that were kept during its training."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from txcls.checkpoint.snapshots import SnapshotRow
+from txcls.inspection.training_film import flips, training_film
 from txcls.lessons.measures.base import Measured, MeasureError, Result
-
-if TYPE_CHECKING:
-    from txcls.checkpoint.snapshots import SnapshotRow
-    from txcls.predictor import Predictor
+from txcls.predictor import Predictor
 
 
 class FilmStep(Measured):
@@ -17,7 +16,7 @@ class FilmStep(Measured):
     measure: Literal["film_step"]
     accuracy: float = Field(ge=0, le=100)
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Optimiser steps."""
         rows = _snapshots(classifier)
         reached = [row.step for row in rows if 100 * row.validation_accuracy >= self.accuracy]
@@ -32,7 +31,7 @@ class FilmAccuracy(Measured):
     measure: Literal["film_accuracy"]
     step: int = Field(ge=0)
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Per cent."""
         rows = {row.step: row for row in _snapshots(classifier)}
         if self.step not in rows:
@@ -46,10 +45,8 @@ class FilmClass(Measured):
     measure: Literal["film_class"]
     step: int = Field(ge=0)
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """A class."""
-        from txcls.inspection.training_film import training_film
-
         film = training_film(classifier, text, shown=slice(0, 1))
         steps = [row.step for row in film.rows]
         if self.step not in steps:
@@ -62,16 +59,14 @@ class Settled(Measured):
 
     measure: Literal["film_settled"]
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Optimiser steps."""
-        from txcls.inspection.training_film import flips, training_film
-
         film = training_film(classifier, text, shown=slice(0, 1))
         turned = flips(film.answers)
         return float(film.rows[turned[-1] if turned else 0].step)
 
 
-def _snapshots(classifier: "Predictor") -> "tuple[SnapshotRow, ...]":
+def _snapshots(classifier: Predictor) -> tuple[SnapshotRow, ...]:
     if classifier.checkpoint.snapshots is None:
         raise MeasureError(f"{classifier.name} was trained without keeping states, so it has no training film")
     return classifier.checkpoint.snapshots.rows

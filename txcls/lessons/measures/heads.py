@@ -1,13 +1,14 @@
 """Measurements of heads: where they attend, and what changes without them."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import numpy as np
+
+from txcls.inspection.ablation import How, Means, ablate_each
+from txcls.inspection.tracing import trace_text
 from txcls.lessons.measures.answers import PredictedClass
 from txcls.lessons.measures.base import At, HowOff, Measured, MeasureError, OfHead, Result, within
-
-if TYPE_CHECKING:
-    from txcls.inspection.ablation import How
-    from txcls.predictor import Predictor
+from txcls.predictor import Predictor
 
 
 class MostAttended(OfHead):
@@ -20,12 +21,8 @@ class MostAttended(OfHead):
     query: At | None = None
     words_only: bool = False
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """A token."""
-        import numpy as np
-
-        from txcls.inspection.tracing import trace_text
-
         traced, (layer, head) = trace_text(classifier, text), self.place(classifier)
         pattern = traced.attention[layer, head].astype(np.float64)  # T T
         row = pattern.mean(axis=0) if self.query is None else pattern[within(self.query, len(pattern)) - 1]
@@ -41,10 +38,8 @@ class AttentionWeight(OfHead):
     query: At
     key: At
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Per cent."""
-        from txcls.inspection.tracing import trace_text
-
         traced, (layer, head) = trace_text(classifier, text), self.place(classifier)
         n = len(traced.tokens)
         return 100 * float(traced.attention[layer, head, within(self.query, n) - 1, within(self.key, n) - 1])
@@ -56,7 +51,7 @@ class HeadEffect(OfHead):
     measure: Literal["head_effect"]
     how: HowOff = "zero"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Percentage points; negative if the probability falls."""
         layer, head = self.place(classifier)
         return 100 * float(_effects(classifier, text, self.how)[layer][head])
@@ -68,10 +63,8 @@ class StrongestHead(Measured):
     measure: Literal["strongest_head"]
     how: HowOff = "zero"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """One head as "layer.head"."""
-        import numpy as np
-
         effects = np.array(_effects(classifier, text, self.how))
         layer, head = np.unravel_index(int(effects.argmin()), effects.shape)
         return [f"{layer + 1}.{head + 1}"]
@@ -83,7 +76,7 @@ class HeadsThatFlip(Measured):
     measure: Literal["heads_that_flip"]
     how: HowOff = "zero"
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Heads as "layer.head"."""
         config = classifier.checkpoint.config.model
         names = [f"{layer + 1}.{head + 1}" for layer in range(config.n_layers) for head in range(config.n_heads)]
@@ -95,9 +88,7 @@ class HeadsThatFlip(Measured):
         return [name for name in names if after[name] != before]
 
 
-def _effects(classifier: "Predictor", text: str, how: "How") -> list[list[float]]:
-    from txcls.inspection.ablation import Means, ablate_each
-
+def _effects(classifier: Predictor, text: str, how: How) -> list[list[float]]:
     try:
         found = ablate_each(classifier, text, heads=how, means=Means.of(classifier))
     except ValueError as error:

@@ -1,11 +1,9 @@
 """Measurements of how a text is read: its tokens and unknown words."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from txcls.lessons.measures.base import At, Measured, Result, within
-
-if TYPE_CHECKING:
-    from txcls.predictor import Predictor
+from txcls.predictor import Predictor
 
 
 class NumberOfTokens(Measured):
@@ -13,7 +11,7 @@ class NumberOfTokens(Measured):
 
     measure: Literal["tokens"]
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """A count."""
         return float(sum(not one.is_special for one in classifier.encoder.encode(text).tokens))
 
@@ -24,7 +22,7 @@ class TokenText(Measured):
     measure: Literal["token"]
     number: At
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """Its text after cleaning."""
         words = [one.text for one in classifier.encoder.encode(text).tokens if not one.is_special]
         return words[within(self.number, len(words)) - 1]
@@ -35,6 +33,6 @@ class UnknownWords(Measured):
 
     measure: Literal["unknown"]
 
-    def measured(self, classifier: "Predictor", text: str) -> Result:
+    def measured(self, classifier: Predictor, text: str) -> Result:
         """A count."""
         return float(sum(one.is_unknown for one in classifier.encoder.encode(text).tokens))

@@ -4,18 +4,34 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from txcls.app.jobs.own_files import KeptRows, read_table
+from txcls.app.jobs.own_files import KeptRows, guessed, read_table
 from txcls.app.shell import loading, own, sharing
 from txcls.app.shell.limits import limits
 from txcls.app.shell.sharing import Source, shared
+from txcls.data.datasets import dataset_names, is_available, open_dataset
+from txcls.data.own_split import text_key
+from txcls.data.splits import training_and_validation
+from txcls.data.tables.own_table import OwnTable
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-
-if TYPE_CHECKING:
-    from txcls.data.tables.own_table import OwnTable
-    from txcls.data.types import LabelledTexts
-    from txcls.evaluation.report import Answers, PeerAnswers, Report, SuspectRow
+from txcls.evaluation.on_file import rows_of_file
+from txcls.evaluation.report import (
+    Answers,
+    PeerAnswers,
+    Report,
+    SuspectRow,
+    ask_peer,
+    chosen_rows,
+    corrected_table_csv,
+    held_out_probabilities,
+    report_on,
+    some_rows,
+    stored_report,
+    suspect_rows,
+)
+from txcls.evaluation.scoring import as_plain_text
 
 MOST_ROWS = 1_000
 """Rows that the page answers at most, a random choice where there are more."""
@@ -30,27 +46,22 @@ OWN_TABLE = "table"
 OnRows = Callable[[int, int], object]
 
 
-def _size_of_report(found: "Report") -> int:
+def _size_of_report(found: Report) -> int:
     answers = found.answers
     texts = 0 if answers is None else sum(4 * len(text) + 80 for text in answers.rows.texts)
     return texts + (0 if answers is None else answers.probabilities.nbytes) + 200_000
 
 
-def stored(source: Source) -> "Report":
+def stored(source: Source) -> Report:
     """What the checkpoint's own files hold."""
-    sharing.import_what_computes()
-    from txcls.evaluation.report import stored_report
-
     return stored_report(loading.classifier(source).checkpoint)
 
 
-def on_test_rows(source: Source, *, on_rows: OnRows) -> "Report":
+def on_test_rows(source: Source, *, on_rows: OnRows) -> Report:
     """Answers to the test rows on this machine, at most `MOST_ROWS` of them; DataError if there are none."""
 
     @shared(heavy=True, size=_size_of_report)
-    def report_on_test_rows(source: Source, most: int) -> "Report":
-        from txcls.evaluation.report import report_on, some_rows
-
+    def report_on_test_rows(source: Source, most: int) -> Report:
         rows = loading.test_texts(source).rows
         few = some_rows(rows, most=most)
         what = f"{len(few):,} test rows"
@@ -67,8 +78,6 @@ def _most(source: Source) -> int:
 
 def places(source: Source) -> list[int]:
     """Of each row of `on_test_rows` its number in the visitor's file; empty where that is not known."""
-    from txcls.evaluation.report import chosen_rows
-
     known = own.kept(source.name).get("places", ())
     return [known[row] for row in chosen_rows(len(known), most=_most(source))]
 
@@ -83,7 +92,7 @@ class TableReport:
         n_learned: how many of the answered rows the classifier learned from, as far as that is known.
     """
 
-    report: "Report"
+    report: Report
     notes: tuple[str, ...]
     n_learned: int
 
@@ -95,9 +104,6 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
         DataError: it cannot be read, has too many rows, or none whose label the classifier knows.
     """
     with sharing.my_turn():
-        from txcls.evaluation.on_file import rows_of_file
-        from txcls.evaluation.report import report_on, some_rows
-
         ready = loading.classifier(source)
         ending = (
             "".join(Path(name.lower()).suffixes[-2:]) if name.lower().endswith(".gz") else Path(name.lower()).suffix
@@ -116,10 +122,8 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
         return TableReport(report, found.notes, _n_learned(source, few))
 
 
-def _n_learned(source: Source, rows: "LabelledTexts") -> int:
+def _n_learned(source: Source, rows: LabelledTexts) -> int:
     """How many of the rows have a text that a visitor's own classifier learned from."""
-    from txcls.data.own_split import text_key
-
     kept = own.kept_rows(source.name)
     known = set() if kept is None else {text_key(kept.texts[row]) for row in kept.learned}
     return sum(text_key(text) in known for text in rows.texts)
@@ -127,8 +131,6 @@ def _n_learned(source: Source, rows: "LabelledTexts") -> int:
 
 def why_no_rows(source: Source) -> str:
     """Why there are no test rows here, and what is therefore not shown; "" if there are."""
-    from txcls.data.datasets import dataset_names, is_available
-
     dataset = loading.summary(source.name).dataset
     if loading.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
@@ -140,11 +142,8 @@ def why_no_rows(source: Source) -> str:
     )
 
 
-def training_rows(source: Source) -> "LabelledTexts":
+def training_rows(source: Source) -> LabelledTexts:
     """The training rows of the checkpoint's data set, validation rows left out; DataError if they are not here."""
-    from txcls.data.datasets import open_dataset
-    from txcls.data.splits import training_and_validation
-
     if (kept := own.kept_rows(source.name)) is not None:
         return _labelled(source, kept, kept.learned)
     if loading.summary(source.name).dataset == OWN_TABLE:
@@ -153,10 +152,8 @@ def training_rows(source: Source) -> "LabelledTexts":
     return training_and_validation(open_dataset(config), config)[0]
 
 
-def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> "LabelledTexts":
+def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> LabelledTexts:
     """Kept rows in the classifier's classes."""
-    from txcls.data.types import LabelledTexts
-
     classes = loading.classifier(source).classes
     index = {name: number for number, name in enumerate(classes)}
     known = [row for row in rows if kept.labels[row] in index]
@@ -164,24 +161,20 @@ def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> "LabelledT
 
 
 @shared(heavy=True, size=lambda found: 8 * len(found.predicted) + 10_000)
-def peer(source: Source) -> "PeerAnswers":
+def peer(source: Source) -> PeerAnswers:
     """The linear peer on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
-    from txcls.evaluation.report import ask_peer
-
     answers = on_test_rows(source, on_rows=lambda done, total: None).answers
     assert answers is not None
     return ask_peer(answers, training_rows(source), most=MOST_TRAINING_ROWS)
 
 
-def suspects(answers: "Answers", *, has_learned: bool, on_fold: OnRows) -> "list[SuspectRow]":
+def suspects(answers: Answers, *, has_learned: bool, on_fold: OnRows) -> list[SuspectRow]:
     """The rows whose label looks wrong; the classifier is not asked if it has learned from these rows.
 
     Raises:
         DataError: there are too few rows, or only one class.
     """
     with sharing.my_turn():
-        from txcls.evaluation.report import held_out_probabilities, suspect_rows
-
         own = None if has_learned else answers.probabilities
         return suspect_rows(answers.rows, held_out_probabilities(answers.rows, own, on_fold=on_fold))
 
@@ -198,8 +191,8 @@ class LabelCheck:
         spec: names the visitor's table and its columns; no file for a data set of the package.
     """
 
-    suspects: "list[SuspectRow]"
-    rows: "LabelledTexts"
+    suspects: list[SuspectRow]
+    rows: LabelledTexts
     places: Sequence[int]
     total: int
     spec: Mapping[str, Any]
@@ -222,8 +215,6 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     if kept is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     with sharing.my_turn():
-        from txcls.evaluation.report import chosen_rows, held_out_probabilities, suspect_rows
-
         classes = set(loading.classifier(source).classes)
         known = [row for row, label in enumerate(kept.labels) if label in classes]
         looked_at = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
@@ -233,12 +224,12 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     return LabelCheck(found, rows, places, len(kept.texts), kept.spec)
 
 
-def _size_of_table(table: "OwnTable") -> int:
+def _size_of_table(table: OwnTable) -> int:
     return sum(60 + len(str(value)) for values in table.columns.values() for value in values)
 
 
 @shared(size=_size_of_table)
-def _own_table(path: Path, desk: Path, name: str) -> "OwnTable":
+def _own_table(path: Path, desk: Path, name: str) -> OwnTable:
     """A table on a visitor's desk, kept while its labels are corrected one after another."""
     file = path.relative_to(desk).as_posix()
     return read_table(desk, {"file": file, "names": {file: name}})
@@ -258,10 +249,6 @@ def corrected_table(
     Raises:
         DataError: the table is no longer here, or cannot be read any more.
     """
-    from txcls.app.jobs.own_files import guessed
-    from txcls.evaluation.report import corrected_table_csv
-    from txcls.evaluation.scoring import as_plain_text
-
     file = str(spec["file"])
     table = _own_table(desk / file, desk, str(spec["names"][file]))
     column = guessed(table, spec).label_column

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import compute, loading, sharing
 from txcls.app.shell.sharing import Source, shared
-
-if TYPE_CHECKING:
-    from txcls.inspection.principal_components import PooledTexts
-    from txcls.inspection.retraining import Lesson
-    from txcls.model import TextClassifier
+from txcls.evaluation.report import some_rows
+from txcls.inspection.influence import influential_rows, row_effects
+from txcls.inspection.principal_components import PooledTexts, pool_texts
+from txcls.inspection.retraining import Lesson, class_probabilities, random_others
+from txcls.model import TextClassifier
 
 N_TRAININGS = 3
 """Trainings whose answers are averaged."""
@@ -46,8 +45,6 @@ class _TrainingTexts:
 
 @shared(heavy=True, size=lambda found: sum(4 * len(text) + 160 for text in found.texts))
 def _some_training_texts(source: Source) -> _TrainingTexts:
-    from txcls.evaluation.report import some_rows
-
     rows = compute_report.training_rows(source)
     few, encoder = some_rows(rows, most=MOST_ROWS), loading.classifier(source).encoder
     kept = [n for n, text in enumerate(few.texts) if encoder.encode(text).has_words]
@@ -56,9 +53,7 @@ def _some_training_texts(source: Source) -> _TrainingTexts:
 
 
 @shared(heavy=True, size=lambda found: found.vectors.nbytes + 100 * len(found.labels))
-def _pooled_training_texts(source: Source) -> "PooledTexts":
-    from txcls.inspection.principal_components import pool_texts
-
+def _pooled_training_texts(source: Source) -> PooledTexts:
     return pool_texts(loading.classifier(source), _some_training_texts(source).texts)
 
 
@@ -81,8 +76,8 @@ def nearest(source: Source, text: str, *, n: int = N_ROWS) -> tuple[list[NearRow
 class Taught:
     """The sample set, and models trained on all its rows with different seeds."""
 
-    lesson: "Lesson"
-    models: "tuple[TextClassifier, ...]"
+    lesson: Lesson
+    models: tuple[TextClassifier, ...]
 
 
 def _size_of_taught(found: Taught) -> int:
@@ -94,8 +89,6 @@ def taught(*, on_share: OnStep) -> Taught:
 
     @shared(heavy=True, size=_size_of_taught)
     def models_of_the_sample(n: int) -> Taught:
-        from txcls.inspection.retraining import Lesson
-
         lesson = Lesson.of_sample()
         return Taught(lesson, _learned(lesson, (), on_share=on_share))
 
@@ -107,7 +100,7 @@ def is_taught() -> bool:
     return ("models_of_the_sample", (N_TRAININGS,), ()) in sharing.kept()
 
 
-def _learned(lesson: "Lesson", without: tuple[int, ...], *, on_share: OnStep) -> "tuple[TextClassifier, ...]":
+def _learned(lesson: Lesson, without: tuple[int, ...], *, on_share: OnStep) -> tuple[TextClassifier, ...]:
     shown = 0.0
 
     def step(seed: int, done: int, total: int) -> None:
@@ -148,9 +141,6 @@ class TaughtAnswer:
 @shared(heavy=True)
 def taught_answer(text: str) -> TaughtAnswer:
     """What the models of the sample set answer, and which of their training rows carry it."""
-    from txcls.inspection.influence import influential_rows, row_effects
-    from txcls.inspection.retraining import class_probabilities, random_others
-
     found = taught(on_share=lambda share: None)
     lesson = found.lesson
     asked = lesson.read(text)
@@ -176,8 +166,6 @@ def answer_without(text: str, without: tuple[int, ...], *, on_share: OnStep) -> 
 
     @shared(heavy=True)
     def taught_without(text: str, without: tuple[int, ...]) -> NDArray[np.float64]:
-        from txcls.inspection.retraining import class_probabilities
-
         lesson = taught(on_share=lambda share: None).lesson
         found: NDArray[np.float64] = class_probabilities(
             _learned(lesson, without, on_share=on_share), lesson.read(text)

@@ -1,28 +1,25 @@
 """The part of the Report page about training rows: the nearest, and on small data those that taught an answer."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from txcls.app.pages.report import compute_influence
 from txcls.app.pages.report import rows as report_rows
+from txcls.app.pages.report.compute_influence import TaughtAnswer
 from txcls.app.shell import answering, compute, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import influence_bars, minus, visible
+from txcls.inspection.influence import InfluenceCheck
+from txcls.predictor import Predictor
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.app.pages.report.compute_influence import TaughtAnswer
-    from txcls.predictor import Predictor
 
 ASKED = "When does the last train to the coast leave tonight?"
 """The text that the small models are asked first."""
 _READY, _AGAIN = "report_taught", "report_again"
 
 
-def draw(opened: layout.Page, classifier: "Predictor") -> None:
+def draw(opened: layout.Page, classifier: Predictor) -> None:
     """Both parts."""
     if not lecture.is_on():
         _nearest(opened, classifier)
@@ -30,7 +27,7 @@ def draw(opened: layout.Page, classifier: "Predictor") -> None:
         _taught()
 
 
-def _nearest(opened: layout.Page, classifier: "Predictor") -> None:
+def _nearest(opened: layout.Page, classifier: Predictor) -> None:
     st.subheader("Training rows nearest to a text", anchor=False)
     key = f"{layout.TEXT_BOX}_{opened.info.name}"
     st.text_area("Text", key=key, height=84, on_change=state.follow("text", key), placeholder="Type or paste a text …")
@@ -65,8 +62,6 @@ def _nearest(opened: layout.Page, classifier: "Predictor") -> None:
 
 
 def _taught() -> None:
-    from txcls.inspection.influence import InfluenceCheck
-
     st.subheader("What taught it this?", anchor=False)
     st.markdown(
         "On small data it can be tested which training rows an answer rests on: leave them out, train again, and look. "
@@ -98,8 +93,6 @@ def _begin() -> None:
 
 
 def _say_check(check: "object") -> None:
-    from txcls.inspection.influence import InfluenceCheck
-
     assert isinstance(check, InfluenceCheck)
     verdict = (
         "So the rows named carry answers, more than others of their class do."
@@ -119,7 +112,7 @@ def _say_check(check: "object") -> None:
     )
 
 
-def _answer(found: "TaughtAnswer", text: str) -> None:
+def _answer(found: TaughtAnswer, text: str) -> None:
     label = found.classes[found.answer]
     st.markdown(
         f"The answer is **{plain(label)}**, {percentage(found.probabilities[found.answer])}"
@@ -140,7 +133,7 @@ def _answer(found: "TaughtAnswer", text: str) -> None:
         return
     bar = st.empty()
 
-    def show(part: int) -> "compute_influence.OnStep":
+    def show(part: int) -> compute_influence.OnStep:
         return lambda share: bar.progress(min((part + share) / 2, 1.0), "training again; any click cancels")
 
     without = compute_influence.answer_without(text, found.named, on_share=show(0))

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,16 +12,15 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import rows as report_rows
+from txcls.app.pages.report.compute import LabelCheck, TableReport
 from txcls.app.pages.train import forecast
 from txcls.app.shell import layout, loading, own, state, waiting
 from txcls.app.shell.markdown import plain
+from txcls.data.types import LabelledTexts
 from txcls.errors import TxclsError
+from txcls.evaluation.report import Answers, SuspectRow, corrected_csv
+from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
-
-if TYPE_CHECKING:
-    from txcls.app.pages.report.compute import LabelCheck, TableReport
-    from txcls.data.types import LabelledTexts
-    from txcls.evaluation.report import Answers, SuspectRow
 
 MOST_SHOWN = 500
 """Rows that can be corrected on the page."""
@@ -37,12 +36,12 @@ _TRAIN = "_report_train"
 class _Doubted:
     """Doubted rows of `rows`, and the number of each of `rows` in the visitor's file, where there is one."""
 
-    suspects: "Sequence[SuspectRow]"
-    rows: "LabelledTexts"
+    suspects: Sequence[SuspectRow]
+    rows: LabelledTexts
     places: Sequence[int] = ()
 
 
-def draw(opened: layout.Page, answers: "Answers", of_table: "TableReport | None") -> None:
+def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> None:
     """Of a visitor's own classifier all rows of the table that it was made of; else the rows that were answered."""
     st.subheader("Rows whose label looks wrong", anchor=False)
     if of_table is None and loading.has_kept_rows(opened.source):
@@ -79,7 +78,7 @@ def _of_own_rows(opened: layout.Page) -> None:
         _download_rows(found.rows, changed)
 
 
-def _take_away(found: "LabelCheck", changed: Mapping[int, str]) -> None:
+def _take_away(found: LabelCheck, changed: Mapping[int, str]) -> None:
     """The whole table with the corrections: to download, and to train on again."""
     desk = own.desk()
     if not changed or desk is None:
@@ -140,7 +139,7 @@ def train_chosen() -> None:
 # Rows that were answered
 
 
-def _of_answers(opened: layout.Page, answers: "Answers", *, of_table: bool, n_learned: int) -> None:
+def _of_answers(opened: layout.Page, answers: Answers, *, of_table: bool, n_learned: int) -> None:
     key = f"report_suspects_{opened.source.name}_{opened.source.state}_{of_table}"
     found: tuple[Any, list[SuspectRow]] | None = st.session_state.get(key)
     if found is None or found[0] is not answers.rows:
@@ -161,11 +160,8 @@ def _of_answers(opened: layout.Page, answers: "Answers", *, of_table: bool, n_le
         _download_rows(answers.rows, changed)
 
 
-def _download_rows(rows: "LabelledTexts", changed: Mapping[int, str]) -> None:
+def _download_rows(rows: LabelledTexts, changed: Mapping[int, str]) -> None:
     """Text and label of all rows, with the corrections."""
-    from txcls.evaluation.report import corrected_csv
-    from txcls.evaluation.scoring import as_plain_text
-
     dropped = sum(not name for name in changed.values())
     st.download_button(
         f"Download all {len(rows):,} rows with {len(changed) - dropped} corrected and {dropped} dropped",

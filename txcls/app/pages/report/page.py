@@ -1,7 +1,7 @@
 """How good a classifier is: figures, confusions, confidence, mistakes, doubtful labels, the linear peer."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -18,18 +18,18 @@ from txcls.app.pages.report import (
 from txcls.app.pages.report import (
     rows as report_rows,
 )
+from txcls.app.pages.report.compute import TableReport
 from txcls.app.shell import answering, layout, lecture, uploads
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
+from txcls.checkpoint.card import group_name
+from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError, TxclsError
+from txcls.evaluation.report import Report, cluster_order, worst_pairs
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
 from txcls.figures.training import of_runs
 from txcls.wording import percentage
-
-if TYPE_CHECKING:
-    from txcls.app.pages.report.compute import TableReport
-    from txcls.evaluation.report import Report
 
 LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
 TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
@@ -83,7 +83,7 @@ def _table_key(opened: layout.Page) -> str:
     return f"report_table_{opened.source.name}_{opened.source.state}"
 
 
-def _own_table(opened: layout.Page) -> "TableReport | None":
+def _own_table(opened: layout.Page) -> TableReport | None:
     """The report on the table that this visitor has uploaded; None without one. Draws what uploads it."""
     key = _table_key(opened)
     found: TableReport | None = st.session_state.get(key)
@@ -124,7 +124,7 @@ def _upload(opened: layout.Page, key: str) -> None:
     st.rerun()
 
 
-def _warn_of_learned(opened: layout.Page, found: "TableReport") -> None:
+def _warn_of_learned(opened: layout.Page, found: TableReport) -> None:
     """Figures on rows that were learned say nothing of others."""
     n = len(found.report.answers or ())
     st.warning(
@@ -133,7 +133,7 @@ def _warn_of_learned(opened: layout.Page, found: "TableReport") -> None:
     )
 
 
-def _of_test_rows(opened: layout.Page) -> "Report | None":
+def _of_test_rows(opened: layout.Page) -> Report | None:
     if why := compute_report.why_no_rows(opened.source):
         if not lecture.is_on():
             st.info(why)
@@ -154,7 +154,7 @@ def _of_test_rows(opened: layout.Page) -> "Report | None":
 # Figures
 
 
-def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
+def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
     if not report.figures:
         st.info("Nothing was measured when this classifier was trained, and there are no rows to measure it on.")
         return
@@ -170,8 +170,6 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         columns.metric(name, value, help=meaning, width="content")
     comparison = metrics.get("comparison")
     if comparison:
-        from txcls.checkpoint.comparison import Comparison
-
         found = Comparison.from_dict(comparison)
         lines = ["| on the test rows | accuracy | macro-F1 |", "|---|---|---|"]
         lines += [f"| {name} | {accuracy} | {f1} |" for name, accuracy, f1 in found.table]
@@ -179,7 +177,7 @@ def _headline(report: "Report", metrics: Mapping[str, Any]) -> None:
         st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals. {found.settings}")
 
 
-def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
+def _curves(opened: layout.Page, report: Report, runs: int) -> None:
     st.subheader("Learning curves", anchor=False)
     kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = kept.get("validation_accuracy")
@@ -194,9 +192,7 @@ def _curves(opened: layout.Page, report: "Report", runs: int) -> None:
         st.caption(of_runs(runs))
 
 
-def _confusion(opened: layout.Page, report: "Report") -> None:
-    from txcls.evaluation.report import cluster_order, worst_pairs
-
+def _confusion(opened: layout.Page, report: Report) -> None:
     counts = report.confusion
     if counts is None:
         return
@@ -242,7 +238,7 @@ def _confusion(opened: layout.Page, report: "Report") -> None:
         report_rows.table("The worst pairs", head, lines, key="pairs", percent=("share of both",))
 
 
-def _per_class(report: "Report") -> None:
+def _per_class(report: Report) -> None:
     if lecture.is_on():
         return
     st.subheader("Class by class", anchor=False)
@@ -256,7 +252,7 @@ def _per_class(report: "Report") -> None:
     st.caption("Lowest F1 first; a click on a heading sorts by that column.")
 
 
-def _reliability(opened: layout.Page, report: "Report") -> None:
+def _reliability(opened: layout.Page, report: Report) -> None:
     bins = [one for one in report.figures["reliability"] if one["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
     largest = max(bins, key=lambda one: one["n"])
@@ -273,9 +269,7 @@ def _reliability(opened: layout.Page, report: "Report") -> None:
     )
 
 
-def _groups(opened: layout.Page, report: "Report") -> None:
-    from txcls.checkpoint.card import group_name
-
+def _groups(opened: layout.Page, report: Report) -> None:
     figures = report.figures
     parts = []
     for field, what, form, title in (

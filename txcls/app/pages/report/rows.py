@@ -1,7 +1,7 @@
 """The parts of the Report page that list rows: mistakes and the linear peer."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,10 +11,10 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
+from txcls.evaluation.report import Answers, PeerAnswers, Report, RowAnswer
+from txcls.evaluation.report.labels import table_csv
+from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
-
-if TYPE_CHECKING:
-    from txcls.evaluation.report import Answers, PeerAnswers, Report, RowAnswer
 
 MOST_SHOWN = 500
 """Rows that a table on the page holds at most; the download has all."""
@@ -49,9 +49,6 @@ def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame,
 def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) -> None:
     if lecture.is_on():
         return
-    from txcls.evaluation.report.labels import table_csv
-    from txcls.evaluation.scoring import as_plain_text
-
     st.download_button(
         "Download as CSV",
         table_csv(head, lines, plain=as_plain_text).encode("utf-8", "backslashreplace"),
@@ -72,7 +69,7 @@ def tall(texts: Sequence[str], *, most: int) -> tuple[int, int]:
 
 
 def rows_table(
-    rows: "Sequence[RowAnswer]",
+    rows: Sequence[RowAnswer],
     *,
     key: str,
     more: tuple[str, Sequence[str]] | None = None,
@@ -132,7 +129,7 @@ def open_chosen() -> None:
         st.switch_page(pages.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
 
 
-def draw(opened: layout.Page, report: "Report", *, of_table: bool) -> None:
+def draw(opened: layout.Page, report: Report, *, of_table: bool) -> None:
     """Both parts; `of_table` if the rows are of a table that was uploaded to be measured on."""
     answers = report.answers
     assert answers is not None
@@ -142,7 +139,7 @@ def draw(opened: layout.Page, report: "Report", *, of_table: bool) -> None:
         _peer(opened)
 
 
-def _mistakes(answers: "Answers", rows_are: str, places: Sequence[int]) -> None:
+def _mistakes(answers: Answers, rows_are: str, places: Sequence[int]) -> None:
     st.subheader("The most confident mistakes", anchor=False)
     mistakes = answers.mistakes()
     if not mistakes:
@@ -175,7 +172,7 @@ def _peer(opened: layout.Page) -> None:
     _peer_found(found, compute_report.places(opened.source))
 
 
-def _peer_found(found: "PeerAnswers", places: Sequence[int]) -> None:
+def _peer_found(found: PeerAnswers, places: Sequence[int]) -> None:
     part = ""
     if found.n_training < found.n_available:
         part = f" It learned from {found.n_training:,} of the {found.n_available:,} training rows."

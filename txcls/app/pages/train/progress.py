@@ -13,8 +13,10 @@ from txcls.app.jobs.running import JobState
 from txcls.app.shell import layout, loading, own, state, table_html, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
+from txcls.checkpoint.comparison import Comparison
 from txcls.errors import TxclsError
 from txcls.figures import comparison_intervals, live_curves
+from txcls.web.page import unsupported
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)
@@ -111,8 +113,6 @@ def _about_curves(points: list[dict[str, Any]], validations: list[dict[str, Any]
 
 def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
     """How the classifier does beside the baselines, and where to look into it."""
-    from txcls.checkpoint.comparison import Comparison
-
     comparison = Comparison.from_dict(found["comparison"])
     if found["stopped_early"]:
         why = "as you asked" if found["asked_to_stop"] else "since its time was used up on this busy server"
@@ -156,8 +156,6 @@ def _measured(one: Any) -> list[str]:
 
 def mine(opened: layout.Opened) -> None:
     """The visitor's own classifiers: links into the pages, and downloads."""
-    from txcls.web.page import unsupported
-
     for name in loading.own_names():
         bare, known = name.removeprefix(own.PREFIX), loading.summary(name)
         score = "" if known.accuracy is None else f" · {percentage(known.accuracy)} right on its test rows"
