@@ -14,7 +14,7 @@ import typer.main
 
 import txcls
 from tests.test_imports import imported_names
-from txcls.cli import app
+from txcls.cli import command_line
 from txcls.config import preset_names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,7 +43,7 @@ def readme() -> str:
 
 
 def test_readme_documents_every_command(readme):
-    names = list(commands(typer.main.get_command(app)))
+    names = list(commands(typer.main.get_command(command_line())))
     assert {"txcls train", "txcls data fetch"} <= set(names)
     assert not [name for name in names if not re.search(rf"\b{name}\b", readme)]
 

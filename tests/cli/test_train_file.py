@@ -12,7 +12,7 @@ from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.training import speed
 from txcls.training.run_folder import state_file
 
-from .test_cli import Ran, run, said_on_ctrl_c, started, txcls  # noqa: F401  # run is a fixture
+from .test_commands import Ran, run, said_on_ctrl_c, started, txcls  # noqa: F401  # run is a fixture
 
 UP, DOWN = ["good", "fine", "nice", "lovely"], ["bad", "awful", "poor", "dreadful"]
 MESSAGES = [

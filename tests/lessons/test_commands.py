@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from txcls.cli import app
+from txcls.cli import command_line
 from txcls.lessons import LessonError, make_code
 
 
 def run(*args: str) -> str:
-    result = CliRunner().invoke(app, list(args), catch_exceptions=False)
+    result = CliRunner().invoke(command_line(), list(args), catch_exceptions=False)
     assert result.exit_code == 0
     return result.output
 

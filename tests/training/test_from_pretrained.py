@@ -49,7 +49,7 @@ def test_one_option_is_enough_on_the_command_line(
 ) -> None:
     split = ["--set", "data.validation_fraction=0.1"]  # as other's, or it would have read rows to validate on
     arguments = ["train", "sample", "--init", "other", *split, "--max-steps", "2", "--out", str(tmp_path / "made")]
-    assert cli.app(arguments, standalone_mode=False) in (None, 0)
+    assert cli.command_line()(arguments, standalone_mode=False) in (None, 0)
     made = load_checkpoint(tmp_path / "made")
     assert (made.config.model.d_model, made.config.text.tokenizer) == (24, "bpe")
     assert made.config.train == load_preset("sample").train
@@ -126,7 +126,7 @@ def test_texts_of_ones_own_need_a_file_and_the_model_to_start_from(tmp_path: Pat
     rows = (f"{'good' if n % 2 else 'bad'} film number {n},{'yes' if n % 2 else 'no'}\n" for n in range(60))
     (tmp_path / "mine.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
     arguments = ["train", "own", "--data", str(tmp_path / "mine.csv"), "--init", "other", "--max-steps", "40"]
-    assert cli.app([*arguments, "--out", str(tmp_path / "mine")], standalone_mode=False) in (None, 0)
+    assert cli.command_line()([*arguments, "--out", str(tmp_path / "mine")], standalone_mode=False) in (None, 0)
     made = load_checkpoint(tmp_path / "mine")
     assert made.classes == ("no", "yes") and made.encoder.vocabulary == other.encoder.vocabulary
     assert len(made.history) > load_preset("own").train.epochs, "few rows are read more often"

@@ -4,40 +4,74 @@ data, lesson.
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
 
-Each command calls the library and prints; errors become one line and exit code 2. Slow libraries are imported inside
-the commands that need them, so that `--help` answers at once.
+Each command calls the library and prints; errors become one line and exit code 2. A command's module is imported when
+the command is called, so that `--help` answers at once.
 """
 
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 import typer
 
-from txcls.cli import data, export, lesson
-from txcls.cli.evaluate import calibrate, evaluate
-from txcls.cli.inspect import inspect, sizes
-from txcls.cli.language import generate, import_weights
 from txcls.cli.output import note, process_number
-from txcls.cli.predict import predict
-from txcls.cli.report import report
-from txcls.cli.train import pretrain, train
 from txcls.errors import StoppedError, TxclsError, one_line
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "command_line", "main"]
 
-app = typer.Typer(
-    name="txcls",
-    help="Train, evaluate, use and inspect a Transformer text classifier written from scratch.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-for command in (train, pretrain, evaluate, calibrate, report, predict, inspect, sizes, generate):
-    app.command()(command)
-app.command("import")(import_weights)
-app.add_typer(data.app, name="data")
-app.add_typer(export.app, name="export")
-app.add_typer(lesson.app, name="lesson")
+COMMANDS = {
+    "train": ("train", "Train on a file of your own, or a preset; the result is saved as a checkpoint folder."),
+    "pretrain": ("train", "Train a model on unlabelled training texts, for `train --init` and `generate`."),
+    "evaluate": (
+        "evaluate",
+        "Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own.",
+    ),
+    "calibrate": (
+        "evaluate",
+        "Fit a checkpoint's calibration anew on its data set's validation rows; the ranking of classes is unchanged.",
+    ),
+    "report": (
+        "report",
+        "How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear peer.",
+    ),
+    "predict": ("predict", "Classify texts, or the rows of a file of any size."),
+    "inspect": ("inspect", "Print name and shape of every tensor from token ids to probabilities, for one text."),
+    "sizes": (
+        "inspect",
+        "Count the parameters of a preset or checkpoint part by part; a preset's model is never allocated.",
+    ),
+    "generate": ("language", "Continue a text with a causal language model, token by token."),
+    "import": (
+        "language",
+        "Check that a published GPT-2 can be read, downloading it by name if needed, and print its size.",
+    ),
+    "data": ("data", "List, download and show data sets."),
+    "export": ("export", "Make a page of a model that needs no server."),
+    "lesson": ("lesson", "Write, check and print lessons."),
+}
+"""Each command's module in this package, and the first sentence of its help."""
+_FUNCTIONS = {"import": "import_weights"}
+
+
+def command_line(*names: str) -> typer.Typer:
+    """The command line with these commands imported (without names: all), and of the others only name and help."""
+    app = typer.Typer(
+        name="txcls",
+        help="Train, evaluate, use and inspect a Transformer text classifier written from scratch.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for name, (module, summary) in COMMANDS.items():
+        if names and name not in names:
+            app.command(name, help=summary)(lambda: None)
+            continue
+        commands = import_module(f"txcls.cli.{module}")
+        if hasattr(commands, "app"):
+            app.add_typer(commands.app, name=name)
+        else:
+            app.command(name)(getattr(commands, _FUNCTIONS.get(name, name)))
+    return app
 
 
 STOPPED = "stopped by Ctrl-C before it was finished; nothing unfinished was kept"
@@ -49,7 +83,8 @@ def main() -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a lone surrogate in a text must not crash printing
     try:
-        code = app(prog_name="txcls", standalone_mode=False)
+        named = next((name for name in sys.argv[1:2] if name in COMMANDS), "none")
+        code = command_line(named)(prog_name="txcls", standalone_mode=False)
     except TxclsError as error:
         _fail(str(error), in_all_processes=isinstance(error, StoppedError))
     except typer.TyperException as error:  # wrong usage

@@ -1,18 +1,24 @@
 """`txcls data list`, `txcls data fetch` and `txcls data show`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+from rich.text import Text
 
 from txcls.cli.options import JsonOption, LabelColumnOption, TextColumnOption
 from txcls.cli.output import console, note, print_json
-from txcls.errors import shown
-
-if TYPE_CHECKING:
-    from txcls.config import DataConfig
-    from txcls.data.types import Dataset
-    from txcls.errors import DataError
+from txcls.config import DataConfig
+from txcls.data.columns import guess_columns
+from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
+from txcls.data.download import fetch as download
+from txcls.data.given import given_dataset
+from txcls.data.tables.own_rows import own_rows
+from txcls.data.tables.own_table import read_own_table
+from txcls.data.types import Dataset
+from txcls.errors import DataError, shown
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
 
@@ -20,8 +26,6 @@ app = typer.Typer(help="List, download and show data sets.", no_args_is_help=Tru
 @app.command("list")
 def list_sets(as_json: JsonOption = False) -> None:
     """List the known data sets, and whether they are on this machine."""
-    from txcls.data.datasets import dataset_info, dataset_names, is_available
-
     infos = [dataset_info(name) for name in dataset_names()]
     if as_json:
         for info in infos:
@@ -29,8 +33,6 @@ def list_sets(as_json: JsonOption = False) -> None:
                 {"name": info.name, "title": info.title, "homepage": info.homepage, "here": is_available(info.name)}
             )
         return
-    from rich.table import Table
-
     table = Table("name", "contents", "on this machine", "terms")
     for info in infos:
         table.add_row(info.name, info.title, "yes" if is_available(info.name) else "no", info.terms)
@@ -40,10 +42,6 @@ def list_sets(as_json: JsonOption = False) -> None:
 @app.command()
 def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `data list` shows.")]) -> None:
     """Download a data set from its publisher into the cache and verify its checksums."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-    from txcls.data.download import fetch as download
-
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -71,10 +69,6 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show rows per class and example texts of a data set, or of the first rows of your own file."""
-    from txcls.config import DataConfig
-    from txcls.data.datasets import dataset_names, open_dataset
-    from txcls.errors import DataError
-
     known = name_or_path in dataset_names()
     config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
     try:
@@ -97,9 +91,6 @@ def show(
                 }
             )
         return
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table("class", *(f"{split} rows" for split in splits), "example", title=Text(shown(dataset.info.title)))
     first = next(iter(splits.values()))
     for index, label in enumerate(first.classes):
@@ -112,18 +103,12 @@ def show(
             console().print(Text(shown(line, limit=500)))
 
 
-def _own_table(path: Path, config: "DataConfig", strict: "DataError") -> "Dataset":
+def _own_table(path: Path, config: DataConfig, strict: DataError) -> Dataset:
     """A file that is no flawless table, read as `train FILE` reads it; what was done about its flaws is said.
 
     Raises:
         DataError: `strict`, if it cannot be read that way either; or its columns cannot be found.
     """
-    from txcls.data.columns import guess_columns
-    from txcls.data.given import given_dataset
-    from txcls.data.tables.own_rows import own_rows
-    from txcls.data.tables.own_table import read_own_table
-    from txcls.errors import DataError
-
     try:
         table = read_own_table(path)
     except DataError:

@@ -4,20 +4,31 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
+from txcls.checkpoint.card import ORDER, group_name, most_confused
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
 from txcls.cli.output import console, note, print_json, print_table
+from txcls.cli.train_own import comparison_table
+from txcls.data.datasets import open_dataset
+from txcls.data.tables.own_table import is_own_table
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
-
-if TYPE_CHECKING:
-    from txcls.checkpoint.checkpoint import Checkpoint
-    from txcls.data.types import LabelledTexts
-    from txcls.evaluation.evaluate import Evaluation
-    from txcls.inspection.stories import HeadAtlas
-    from txcls.predictor import Predictor
+from txcls.evaluation import evaluate as measuring
+from txcls.evaluation.evaluate import Evaluation, with_comparison
+from txcls.evaluation.on_file import rows_of_file
+from txcls.evaluation.peer import compare_with_linear
+from txcls.inspection.ablation import measure_heads, with_heads
+from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
+from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
+from txcls.predictor import Predictor
 
 MOST_CLASSES_SHOWN = 20
 """Up to so many classes all of them are printed; of more, the worst."""
@@ -47,9 +58,6 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own."""
-    from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
-    from txcls.evaluation import evaluate as measuring
-
     if heads or linear or explanations is not None:
         if split != "test":
             raise DataError(f"got --split {split}; --heads, --linear and --explanations are measured on test rows")
@@ -74,12 +82,8 @@ def evaluate(
         _print_evaluation(figures)
 
 
-def _own_rows(loaded: "Checkpoint", *, split: str, data: Path | None) -> "LabelledTexts | None":
+def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledTexts | None:
     """The rows of a file of one's own; None where `data` is a folder or in the published format."""
-    from txcls.data.datasets import open_dataset
-    from txcls.data.tables.own_table import is_own_table
-    from txcls.evaluation.on_file import rows_of_file
-
     if data is None or split != "test" or not (data.is_file() and is_own_table(data.name)):
         return None
     if loaded.config.data.dataset != "table":
@@ -102,13 +106,9 @@ def _own_rows(loaded: "Checkpoint", *, split: str, data: Path | None) -> "Labell
 
 
 def _evaluated(
-    loaded: "Checkpoint", own: "LabelledTexts | None", *, split: str, data: Path | None, device: str | None
-) -> "Evaluation":
+    loaded: Checkpoint, own: LabelledTexts | None, *, split: str, data: Path | None, device: str | None
+) -> Evaluation:
     """The figures on these rows, or else on those of a split, with a bar on standard error."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from txcls.evaluation import evaluate as measuring
-
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn())
     with Progress(*columns, console=console(error=True), transient=True) as bar:
         task = bar.add_task("reading", total=None, rows="")
@@ -123,9 +123,6 @@ def _evaluated(
 
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
     """Fit a checkpoint's calibration anew on its data set's validation rows; the ranking of classes is unchanged."""
-    from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
-    from txcls.evaluation import evaluate as measuring
-
     loaded = load_checkpoint(checkpoint)
     fitted = measuring.calibrate(loaded, data_path=data, device=device)
     save_checkpoint(fitted)
@@ -138,12 +135,6 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
 
 
 def _print_evaluation(figures: Mapping[str, Any]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from txcls.checkpoint.card import ORDER, group_name, most_confused
-    from txcls.checkpoint.schema import MEASURED_SPLITS
-
     out = console()
 
     def show(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -193,8 +184,6 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
 
 def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
     """The main figures, before any table."""
-    from rich.text import Text
-
     out = console()
     out.print(Text(shown(title), style="bold"))
     out.print(
@@ -210,13 +199,6 @@ def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
 
 def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device: str | None, as_json: bool) -> None:
     """`--linear`: the usual baseline on the same test rows."""
-    from rich.text import Text
-
-    from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
-    from txcls.cli.train_own import comparison_table
-    from txcls.evaluation.evaluate import with_comparison
-    from txcls.evaluation.peer import compare_with_linear
-
     loaded = load_checkpoint(checkpoint)
     found = compare_with_linear(loaded, data_path=data, device=device, on_stage=note)
     if write:
@@ -239,9 +221,6 @@ def _evaluate_parts(
     as_json: bool,
 ) -> None:
     """`--heads` and `--explanations`: the averages over test texts that the app shows."""
-    from txcls.checkpoint.checkpoint import save_checkpoint
-    from txcls.predictor import Predictor
-
     classifier = Predictor.load(checkpoint)
     measured = classifier.checkpoint
     if heads:
@@ -252,14 +231,7 @@ def _evaluate_parts(
         save_checkpoint(measured)
 
 
-def _evaluate_heads(
-    classifier: "Predictor", measured: "Checkpoint", *, data: Path | None, as_json: bool
-) -> "Checkpoint":
-    from rich.table import Table
-
-    from txcls.inspection.ablation import measure_heads, with_heads
-    from txcls.inspection.stories import measure_atlas, with_atlas
-
+def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
     means, effects = measure_heads(classifier, data_path=data, on_stage=note)
     atlas = measure_atlas(classifier, effects, data_path=data, on_stage=note)
     measured = with_atlas(with_heads(measured, means, effects), atlas)
@@ -280,9 +252,7 @@ def _evaluate_heads(
     return measured
 
 
-def _print_stories(atlas: "HeadAtlas") -> None:
-    from rich.table import Table
-
+def _print_stories(atlas: HeadAtlas) -> None:
     out = console()
     title = f"stories of heads, measured on {atlas.n_told:,} test texts"
     table = Table("head", "worth", "story", "attention", "brought back", "by the control", "verdict", title=title)
@@ -304,13 +274,8 @@ def _print_stories(atlas: "HeadAtlas") -> None:
 
 
 def _evaluate_explanations(
-    classifier: "Predictor", measured: "Checkpoint", *, n: int, data: Path | None, as_json: bool
-) -> "Checkpoint":
-    from rich.progress import Progress
-    from rich.table import Table
-
-    from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
-
+    classifier: Predictor, measured: Checkpoint, *, n: int, data: Path | None, as_json: bool
+) -> Checkpoint:
     with Progress(console=console(error=True)) as bar:
         task = bar.add_task("scoring words", total=n)
         averages = measure_explanations(

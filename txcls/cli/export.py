@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 from txcls.cli.output import note
+from txcls.lessons import given_lesson
+from txcls.web.lesson import export_lesson
+from txcls.web.page import export_page
 
 app = typer.Typer(no_args_is_help=True, help="Make a page of a model that needs no server.")
 
@@ -33,8 +36,6 @@ def page(
     single_file: SingleFileOption = False,
 ) -> None:
     """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
-    from txcls.web.page import export_page
-
     _say(export_page(checkpoints, out, single_file=single_file), single_file=single_file)
 
 
@@ -48,9 +49,6 @@ def lesson(
     ] = "en",
 ) -> None:
     """Write a lesson as a page that needs no server: the same steps and questions, the models in the browser."""
-    from txcls.lessons import given_lesson
-    from txcls.web.lesson import export_lesson
-
     _say(export_lesson(given_lesson(lesson, language), out, single_file=single_file), single_file=single_file)
 
 

@@ -3,10 +3,20 @@
 from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
+from txcls.checkpoint.checkpoint import find_checkpoint, load_checkpoint
+from txcls.checkpoint.weights import build_without_memory
 from txcls.cli.options import CheckpointArgument, JsonOption, SettingsOption
-from txcls.cli.output import console, print_json, print_prediction
+from txcls.cli.output import console, print_json
+from txcls.cli.predict import print_prediction
+from txcls.config import load_preset, preset_names
 from txcls.errors import CheckpointError, ConfigError, shown
+from txcls.inspection.parameters import part_sizes
+from txcls.inspection.tracing import trace_text
+from txcls.language.gpt2 import load_gpt2
+from txcls.predictor import Predictor
 
 
 def inspect(
@@ -15,18 +25,12 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """Print name and shape of every tensor from token ids to probabilities, for one text."""
-    from txcls.inspection.tracing import trace_text
-    from txcls.predictor import Predictor
-
     classifier = Predictor.load(checkpoint)
     traced = trace_text(classifier, text)
     if as_json:
         for stage in traced.stages:
             print_json({"name": stage.name, "axes": stage.letters, "shape": list(stage.shape), "note": stage.note})
         return
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table("step", "axes", "shape", "contents", title=f"{classifier.name}: {len(traced.tokens)} tokens")
     for stage in traced.stages:
         table.add_row(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note)
@@ -51,12 +55,6 @@ def sizes(
     as_json: JsonOption = False,
 ) -> None:
     """Count the parameters of a preset or checkpoint part by part; a preset's model is never allocated."""
-    from txcls.checkpoint.checkpoint import find_checkpoint, load_checkpoint
-    from txcls.checkpoint.weights import build_without_memory
-    from txcls.config import load_preset, preset_names
-    from txcls.inspection.parameters import part_sizes
-    from txcls.language.gpt2 import load_gpt2
-
     if name in preset_names() or name.endswith(".toml"):
         config = load_preset(name).with_settings(settings or ())
         size = vocabulary or config.text.max_vocabulary
@@ -82,8 +80,6 @@ def sizes(
             print_json({"part": part.name, "shapes": shapes, "times": part.times, "parameters": part.total})
         print_json({"part": "all", "parameters": total})
         return
-    from rich.table import Table
-
     table = Table("part", "shape", title=of)
     for column in ("times", "parameters", "share"):
         table.add_column(column, justify="right")

@@ -8,6 +8,9 @@ import typer
 from txcls.cli.options import JsonOption
 from txcls.cli.output import note, print_json
 from txcls.errors import DataError
+from txcls.language.generation import Sampling, TextModel
+from txcls.language.generation import generate as continued
+from txcls.language.gpt2 import fetch_gpt2, load_gpt2
 
 
 def generate(
@@ -29,9 +32,6 @@ def generate(
     as_json: JsonOption = False,
 ) -> None:
     """Continue a text with a causal language model, token by token."""
-    from txcls.language.generation import Sampling, TextModel
-    from txcls.language.generation import generate as continued
-
     text_model = TextModel.load(checkpoint)
     try:
         sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
@@ -50,8 +50,6 @@ def import_weights(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder with a published GPT-2, or its hub name.")],
 ) -> None:
     """Check that a published GPT-2 can be read, downloading it by name if needed, and print its size."""
-    from txcls.language.gpt2 import fetch_gpt2, load_gpt2
-
     folder = fetch_gpt2(source)
     model = load_gpt2(folder).model
     config = model.config

@@ -2,15 +2,19 @@
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
-from txcls.cli.output import note
-
-if TYPE_CHECKING:
-    from txcls.lessons import Lesson, Solved
-    from txcls.predictor import Predictor
+from txcls.checkpoint.listing import list_checkpoints
+from txcls.cli.output import console, note
+from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, given_lesson, languages_of, lesson_names, read_code
+from txcls.lessons.measures import measures
+from txcls.lessons.reading import NAMING, SHIPPED, LessonError, is_offered, write_template
+from txcls.lessons.worksheet import write_worksheet
+from txcls.predictor import Predictor
 
 app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
 LessonArgument = Annotated[
@@ -25,29 +29,18 @@ def _commands() -> None:
 
 
 @cache
-def _load(name: str) -> "Predictor":
-    from txcls.predictor import Predictor
-
+def _load(name: str) -> Predictor:
     return Predictor.load(name)
 
 
-def _checked(lesson: "Lesson") -> "list[Solved]":
+def _checked(lesson: Lesson) -> list[Solved]:
     """Check a lesson; returns its steps with everything measured."""
-    from txcls.checkpoint.listing import list_checkpoints
-    from txcls.lessons import check_lesson
-
     return check_lesson(lesson, _load, checkpoints=[one.name for one in list_checkpoints().classifiers])
 
 
 @app.command()
 def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
     """Check a lesson: its fields, its states, and every answer and claim against the models; prints what is right."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from txcls.cli.output import console
-    from txcls.lessons import given_lesson
-
     found = given_lesson(lesson, language)
     solved = _checked(found)
     table = Table("step", "title", "question", "the right answer, as measured")
@@ -60,10 +53,8 @@ def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
     _say_how_to_open(found)
 
 
-def _say_how_to_open(lesson: "Lesson") -> None:
+def _say_how_to_open(lesson: Lesson) -> None:
     """For a lesson of one's own: how the app shows it."""
-    from txcls.lessons.reading import NAMING, SHIPPED, is_offered
-
     file = Path(lesson.source)
     if file.parent == SHIPPED:
         return
@@ -82,8 +73,6 @@ def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, such as mine.en.yaml.")],
 ) -> None:
     """Write a lesson to begin with: three steps with comments, which pass `lesson check` as they are."""
-    from txcls.lessons.reading import LessonError, write_template
-
     if file.suffix not in (".yaml", ".yml"):
         raise LessonError(f"{file}: wanted a name that ends in .yaml")
     write_template(file)
@@ -93,11 +82,6 @@ def new(
 @app.command("list")
 def list_lessons() -> None:
     """List the lessons: those shipped, and those in the folder that TXCLS_LESSONS names."""
-    from rich.table import Table
-
-    from txcls.cli.output import console
-    from txcls.lessons import find_lesson, languages_of, lesson_names
-
     table = Table("name", "title", "minutes", "steps", "languages")
     for name in lesson_names():
         one = find_lesson(name)
@@ -108,12 +92,6 @@ def list_lessons() -> None:
 @app.command("measures")
 def list_measures() -> None:
     """List what a lesson's answers, facts and claims can measure."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from txcls.cli.output import console
-    from txcls.lessons.measures import measures
-
     table = Table("measure", "fields", "what it is")
     for name, fields, what in measures():
         table.add_row(name, escape(fields), what)
@@ -130,9 +108,6 @@ def worksheet(
     language: LanguageOption = "en",
 ) -> None:
     """Write a lesson as a page to print: questions with room for answers, pictures, and the answers on a last page."""
-    from txcls.lessons import given_lesson
-    from txcls.lessons.worksheet import write_worksheet
-
     found = given_lesson(lesson, language)
     _checked(found)
     target = out or Path(f"{found.name}.{found.language}.html")
@@ -145,11 +120,6 @@ def code(
     codes: Annotated[list[str], typer.Argument(metavar="CODE", help="Codes as shown at the end of a lesson.")],
 ) -> None:
     """Say which questions a code's owner answered; its checksum finds typing errors and proves nothing."""
-    from rich.table import Table
-
-    from txcls.cli.output import console
-    from txcls.lessons import read_code
-
     table = Table("lesson", "right", "wrong", "not answered", "by question")
     for one in codes:
         found = read_code(one)

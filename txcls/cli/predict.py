@@ -2,16 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
-from txcls.cli.output import console, note, prediction_object, print_json, print_prediction
-from txcls.errors import DataError
-
-if TYPE_CHECKING:
-    from txcls.config import Precision
+from txcls.cli.output import console, note, print_json
+from txcls.config import Precision
+from txcls.data.tables.stream import TableStream
+from txcls.errors import DataError, shown
+from txcls.evaluation.scoring import Scored, score_file
+from txcls.predictor import Prediction, Predictor
 
 
 def predict(
@@ -95,8 +98,6 @@ def predict(
 
 def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:
     """Print the predictions for typed texts, or for the lines of standard input."""
-    from txcls.predictor import Predictor
-
     if not texts:
         if sys.stdin.isatty():
             raise DataError("no text given; add it in quotes, pipe lines in, or name a file with --input")
@@ -118,15 +119,12 @@ def _predict_file(
     output: Path,
     *,
     text_column: str | None,
-    precision: "Precision",
+    precision: Precision,
     top_k: int,
     spreadsheet_safe: bool,
     resume: bool,
 ) -> None:
     """Write the rows of a file with label and probability added."""
-    from txcls.evaluation.scoring import Scored, score_file
-    from txcls.predictor import Predictor
-
     with _rows_progress() as bar:
         task = bar.add_task(f"checking {path.name}", total=None)
 
@@ -149,9 +147,6 @@ def _predict_file(
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
-    from txcls.data.tables.stream import TableStream
-    from txcls.predictor import Predictor
-
     classifier, table = Predictor.load(checkpoint), TableStream(path)
     with _rows_progress() as bar:
         survey = table.survey(text_column=text_column)
@@ -164,7 +159,41 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: 
 
 def _rows_progress() -> Any:
     """A progress bar with rows done and time left, on standard error."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console(error=True), speed_estimate_period=120)
+
+
+def prediction_object(prediction: Prediction) -> dict[str, Any]:
+    """A prediction as `--json` prints it."""
+    return {
+        "text": prediction.text,
+        "label": prediction.label,
+        "ranked": [{"label": one.label, "probability": one.probability} for one in prediction.ranked],
+        "tokens": [token.text for token in prediction.tokens],
+        "unknown": [token.text for token in prediction.unknown],
+        "truncated": prediction.truncated_at is not None,
+        **({} if prediction.out_of_scope is None else {"out_of_scope": prediction.out_of_scope}),
+    }
+
+
+def print_prediction(prediction: Prediction) -> None:
+    """A prediction as ranked bars."""
+    out = console()
+    out.print(Text(shown(prediction.text), style="bold"))
+    if prediction.label is None:
+        out.print("  no word to classify")
+        return
+    labels = [shown(one.label) for one in prediction.ranked]
+    width = max(map(len, labels))
+    for label, one in zip(labels, prediction.ranked, strict=True):
+        bar = "█" * round(one.probability * 40)
+        out.print(Text(f"  {label:<{width}}  {one.probability:>6.1%}  {bar}"))
+    if prediction.other > 0:
+        out.print(Text(f"  {'other':<{width}}  {prediction.other:>6.1%}"))
+    if prediction.out_of_scope:
+        out.print("  probably out of scope: unlike the training texts of every class")
+    if prediction.unknown:
+        words = ", ".join(dict.fromkeys(shown(token.text) for token in prediction.unknown))
+        out.print(Text("  unknown words: " + words))
+    if prediction.truncated_at is not None:
+        out.print(f"  truncated at character {prediction.truncated_at:,}; the rest was not read")

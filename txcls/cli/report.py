@@ -1,18 +1,36 @@
 """`txcls report`."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from txcls.cli.options import CheckpointArgument, DataOption, JsonOption
 from txcls.cli.output import console, note, print_json
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.tables.own_table import is_own_table
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
-
-if TYPE_CHECKING:
-    from txcls.data.types import LabelledTexts
-    from txcls.evaluation.report import PeerAnswers, Report, SuspectRow
-    from txcls.predictor import Predictor
+from txcls.evaluation.evaluate import in_classes_of
+from txcls.evaluation.on_file import rows_of_file
+from txcls.evaluation.report import (
+    PeerAnswers,
+    Report,
+    SuspectRow,
+    ask_peer,
+    held_out_probabilities,
+    report_on,
+    some_rows,
+    stored_report,
+    suspect_rows,
+    worst_pairs,
+)
+from txcls.predictor import Predictor
+from txcls.web.report import report_html
 
 LISTED = 10
 """Rows of each list on the terminal."""
@@ -34,9 +52,6 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear peer."""
-    from txcls.evaluation.report import report_on, some_rows, stored_report
-    from txcls.predictor import Predictor
-
     classifier = Predictor.load(checkpoint)
     if out is not None and out.is_dir():
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
@@ -63,13 +78,8 @@ def report(
         _write(out, found, peer, suspects)
 
 
-def _rows(classifier: "Predictor", data: Path | None) -> "LabelledTexts":
+def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
     """The rows of a table of one's own, or the test rows of the checkpoint's data set."""
-    from txcls.data.datasets import open_dataset
-    from txcls.data.tables.own_table import is_own_table
-    from txcls.evaluation.evaluate import in_classes_of
-    from txcls.evaluation.on_file import rows_of_file
-
     if data is not None and data.is_file() and is_own_table(data.name):
         found = rows_of_file(classifier.checkpoint, data)
         for sentence in found.notes:
@@ -80,12 +90,8 @@ def _rows(classifier: "Predictor", data: Path | None) -> "LabelledTexts":
 
 
 def _more(
-    classifier: "Predictor", found: "Report", data: Path | None, *, linear: bool, labels: bool
-) -> "tuple[PeerAnswers | None, list[SuspectRow] | None]":
-    from txcls.data.datasets import open_dataset
-    from txcls.data.splits import training_and_validation
-    from txcls.evaluation.report import ask_peer, held_out_probabilities, suspect_rows
-
+    classifier: Predictor, found: Report, data: Path | None, *, linear: bool, labels: bool
+) -> tuple[PeerAnswers | None, list[SuspectRow] | None]:
     answers = found.answers
     assert answers is not None
     peer, suspects = None, None
@@ -106,9 +112,7 @@ def _more(
     return peer, suspects
 
 
-def _show(found: "Report", peer: "PeerAnswers | None", suspects: "list[SuspectRow] | None", *, as_json: bool) -> None:
-    from dataclasses import asdict
-
+def _show(found: Report, peer: PeerAnswers | None, suspects: list[SuspectRow] | None, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
@@ -121,10 +125,6 @@ def _show(found: "Report", peer: "PeerAnswers | None", suspects: "list[SuspectRo
             }
         )
         return
-    from rich.text import Text
-
-    from txcls.evaluation.report import worst_pairs
-
     out = console()
     out.print(Text(f"{found.name}: {shown(found.rows_are)}", style="bold"))
     if found.figures:
@@ -154,9 +154,6 @@ def _show(found: "Report", peer: "PeerAnswers | None", suspects: "list[SuspectRo
 
 
 def _table(title: str, head: tuple[str, ...], lines: "list[tuple[str, str, str, str]]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     if not lines:
         return
     table = Table(*head, title=title)
@@ -165,9 +162,7 @@ def _table(title: str, head: tuple[str, ...], lines: "list[tuple[str, str, str, 
     console().print(table)
 
 
-def _write(out: Path, found: "Report", peer: "PeerAnswers | None", suspects: "list[SuspectRow] | None") -> None:
-    from txcls.web.report import report_html
-
+def _write(out: Path, found: Report, peer: PeerAnswers | None, suspects: list[SuspectRow] | None) -> None:
     try:
         out.write_text(report_html(found, peer=peer, suspects=suspects), encoding="utf-8", errors="backslashreplace")
     except OSError as error:

@@ -5,10 +5,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from txcls import training
+from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.files import checkpoint_root
 from txcls.cli.options import (
     DataOption,
     DeviceOption,
@@ -19,10 +22,12 @@ from txcls.cli.options import (
     TextColumnOption,
 )
 from txcls.cli.output import note_once
+from txcls.cli.train_own import hint_at_own_file, refuse_mixed, train_file
+from txcls.config import RunConfig, load_preset, preset_names
+from txcls.data.tables.own_table import is_own_table
 from txcls.errors import DataError, TrainingError, shown
-
-if TYPE_CHECKING:
-    from txcls.config import RunConfig
+from txcls.training.display import TrainingDisplay
+from txcls.training.distributed import launcher
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")
@@ -76,8 +81,6 @@ def train(
     a linear SVM. With a preset, the weights that did best on validation rows are kept. To use several processes or
     GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
     """
-    from txcls.cli.train_own import hint_at_own_file, refuse_mixed, train_file
-
     own = Path(preset) if _is_file_of_ones_own(preset) else None
     refuse_mixed(
         {
@@ -107,9 +110,6 @@ def train(
             overwrite=overwrite,
         )
         return
-    from txcls import training
-    from txcls.checkpoint.checkpoint import load_checkpoint
-
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]
     config, folder = _config_and_folder(preset, changes, seed, out, overwrite=overwrite)
     if config.data.dataset == "table" and data is not None:
@@ -156,8 +156,6 @@ def pretrain(
 
     To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls pretrain …`.
     """
-    from txcls import training
-
     config, folder = _config_and_folder(preset, settings, seed, out, overwrite=overwrite)
     with _training_run(device) as shared:
         checkpoint = training.pretrain(
@@ -176,9 +174,6 @@ def pretrain(
 
 def _is_file_of_ones_own(name: str) -> bool:
     """Whether the argument of `train` is a table and not a preset."""
-    from txcls.config import preset_names
-    from txcls.data.tables.own_table import is_own_table
-
     if name in preset_names() or name.endswith(".toml"):
         return False
     return is_own_table(name) or Path(name).is_file()
@@ -186,15 +181,12 @@ def _is_file_of_ones_own(name: str) -> bool:
 
 def _config_and_folder(
     preset: str, settings: list[str] | None, seed: int | None, out: Path | None, *, overwrite: bool
-) -> tuple["RunConfig", Path]:
+) -> tuple[RunConfig, Path]:
     """The configuration that the command line describes, and the checkpoint folder to write.
 
     Raises:
         TrainingError: the folder exists, and `overwrite` is not set.
     """
-    from txcls.checkpoint.files import checkpoint_root
-    from txcls.config import load_preset
-
     config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
     folder = out or checkpoint_root() / config.name
     if folder.exists() and not overwrite:
@@ -207,10 +199,6 @@ def _config_and_folder(
 @contextmanager
 def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
     """Join the other processes of a torchrun run; yields the arguments that `train` and `pretrain` share."""
-    from txcls import training
-    from txcls.training.display import TrainingDisplay
-    from txcls.training.distributed import launcher
-
     with training.joined(device) as processes, TrainingDisplay(shown=processes.rank == 0) as display:
         yield {
             # As typed, for the model card; without this machine's path to Python.

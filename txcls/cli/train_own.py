@@ -5,18 +5,25 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
-from txcls.cli.output import console, note
-from txcls.errors import ConfigError, TrainingError, TxclsError, shown
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from txcls.checkpoint.checkpoint import Checkpoint
-    from txcls.checkpoint.comparison import Comparison
-    from txcls.data.columns import Guess
-    from txcls.data.types import LabelledTexts
-    from txcls.training.auto import OwnPlan, OwnResult
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.comparison import Comparison
+from txcls.checkpoint.files import checkpoint_root
+from txcls.cli.output import console, note
+from txcls.data.columns import Guess, guess_columns
+from txcls.data.tables.own_rows import own_rows, read_own_rows
+from txcls.data.tables.own_table import is_own_table, read_own_table
+from txcls.data.types import LabelledTexts
+from txcls.errors import ConfigError, TrainingError, TxclsError, shown
+from txcls.training.auto import OwnPlan, OwnResult, plan_own, resumed_plan, train_own
+from txcls.training.auto.display import OwnDisplay
+from txcls.training.auto.plan import checkpoint_name
+from txcls.training.run_folder import refuse_saved_state
 
 OWN_ONLY = ("test", "minutes", "text_column", "label_column")
 """Options that only training on a file has."""
@@ -39,11 +46,6 @@ def train_file(
 ) -> None:
     """Guess, choose, train, compare, save, and say all of it."""
     with _stops_while("reading; nothing was written"):
-        from txcls.checkpoint.files import checkpoint_root
-        from txcls.training.auto import resumed_plan, train_own
-        from txcls.training.auto.display import OwnDisplay
-        from txcls.training.auto.plan import checkpoint_name
-
         folder = out or checkpoint_root() / checkpoint_name(file.name)
         _refuse_existing(folder, resume=resume, overwrite=overwrite)
         columns = text_column, label_column
@@ -74,11 +76,8 @@ def _planned(
     minutes: float | None,
     seed: int | None,
     init: str | None,
-) -> "OwnPlan":
+) -> OwnPlan:
     """What is guessed and chosen, said as it is known."""
-    from txcls.checkpoint.checkpoint import load_checkpoint
-    from txcls.training.auto import plan_own
-
     start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
     rows, guess = _read(file, text_column=columns[0], label_column=columns[1])
     tests = None if test is None else _read_test(test, guess)
@@ -100,16 +99,10 @@ def _refuse_existing(folder: Path, *, resume: bool, overwrite: bool) -> None:
         raise TrainingError(
             f"{folder} already exists; choose another folder with --out DIR, or replace it with --overwrite"
         )
-    from txcls.training.run_folder import refuse_saved_state
-
     refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading, not after
 
 
-def _read(file: Path, *, text_column: str | None, label_column: str | None) -> "tuple[LabelledTexts, Guess]":
-    from txcls.data.columns import guess_columns
-    from txcls.data.tables.own_rows import own_rows
-    from txcls.data.tables.own_table import read_own_table
-
+def _read(file: Path, *, text_column: str | None, label_column: str | None) -> tuple[LabelledTexts, Guess]:
     table = read_own_table(file)
     guess = guess_columns(table, text_column=text_column, label_column=label_column)
     found = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
@@ -119,10 +112,8 @@ def _read(file: Path, *, text_column: str | None, label_column: str | None) -> "
     return found.labelled, guess
 
 
-def _read_test(file: Path, guess: "Guess") -> "LabelledTexts":
+def _read_test(file: Path, guess: Guess) -> LabelledTexts:
     """The rows of the test file: its columns of the same names where it has them, else guessed."""
-    from txcls.data.tables.own_rows import read_own_rows
-
     rows, sentences = read_own_rows(file, text_column=guess.text_column, label_column=guess.label_column)
     for sentence in sentences:
         note(f"{file.name}: {sentence}")
@@ -139,9 +130,7 @@ def _stops_while(doing: str) -> Iterator[None]:
         sys.exit(130)
 
 
-def _print_result(result: "OwnResult", folder: Path) -> None:
-    from rich.text import Text
-
+def _print_result(result: OwnResult, folder: Path) -> None:
     out = console()
     out.print(comparison_table(result.comparison))
     out.print(Text(shown(result.comparison.verdict, limit=500)))
@@ -158,17 +147,13 @@ def _print_result(result: "OwnResult", folder: Path) -> None:
 
 def _open_command(folder: Path) -> str:
     """The command that opens the app on a checkpoint, wherever it lies."""
-    from txcls.checkpoint.files import checkpoint_root
-
     root = folder.resolve().parent
     where = "" if root == checkpoint_root().resolve() else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
     return f"{where}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or choose it there"
 
 
-def comparison_table(comparison: "Comparison") -> Any:
+def comparison_table(comparison: Comparison) -> Any:
     """A table with a row for each: majority guess, linear SVM, Transformer, and the difference of the last two."""
-    from rich.table import Table
-
     table = Table(title=f"{comparison.n:,} test rows, with 95 % intervals")
     table.add_column("")
     for heading in ("accuracy", "macro-F1"):
@@ -202,8 +187,6 @@ def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:
 
 def hint_at_own_file(error: TxclsError, data: Path) -> TxclsError:
     """The error of a preset that could not read this file, with the command that trains on it."""
-    from txcls.data.tables.own_table import is_own_table
-
     if not is_own_table(data.name):
         return error
     return type(error)(f"{error}. To train on your own file: `python -m txcls train {shlex.quote(str(data))}`")

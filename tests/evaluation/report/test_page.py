@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from txcls.cli import app
+from txcls.cli import command_line
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.report import SuspectRow, ask_peer, report_on
 from txcls.predictor import Predictor
@@ -41,7 +41,9 @@ def table(tmp_path: Path) -> Path:
 def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, table: Path) -> None:
     make_checkpoint(tmp_path / "tiny")
     out = tmp_path / "report.html"
-    done = CliRunner().invoke(app, ["report", str(tmp_path / "tiny"), "--data", str(table), "--out", str(out)])
+    done = CliRunner().invoke(
+        command_line(), ["report", str(tmp_path / "tiny"), "--data", str(table), "--out", str(out)]
+    )
     assert done.exit_code == 0, done.output
     assert "32 rows of mine.csv" in done.output and "accuracy" in done.output
     assert "Report on tiny" in out.read_text("utf-8")
@@ -49,6 +51,8 @@ def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, tabl
 
 def test_fewer_rows_are_drawn_at_random_and_said_so(tmp_path: Path, table: Path) -> None:
     make_checkpoint(tmp_path / "tiny")
-    done = CliRunner().invoke(app, ["report", str(tmp_path / "tiny"), "--data", str(table), "--rows", "12", "--json"])
+    done = CliRunner().invoke(
+        command_line(), ["report", str(tmp_path / "tiny"), "--data", str(table), "--rows", "12", "--json"]
+    )
     assert done.exit_code == 0, done.output
     assert '"rows": "12 of 32 rows of mine.csv, at random"' in done.output and '"doubtful"' in done.output
