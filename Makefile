@@ -3,6 +3,7 @@
 # make test-all   the slow ones too: every page's accessibility, killed processes, crowds, shipped cards measured again
 # make test-lowest   what needs neither browser nor proxy, with the lowest versions allowed
 # make lint   the linters and the type checker alone
+# make docs   write docs/command-line.md anew
 # make format rewrite the code's layout        make clean    remove what these leave behind
 # make attack whether the app and the command line hold when attacked (15 minutes)
 # make fuzz   inputs by the thousand
@@ -23,7 +24,7 @@ PYTEST ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format bench attack fuzz clean
+.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs bench attack fuzz clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -116,6 +117,9 @@ test-lowest: .venv-lowest/.installed
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/.installed-dev
+	$(BIN)/python -m docs.command_line
 
 bench: .venv/.installed-dev
 	@for file in benchmarks/*.py; do \

@@ -11,7 +11,7 @@ Names are loaded on first use, so that `import txcls` stays quick and torch is i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from txcls import figures, inspection

@@ -51,5 +51,5 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(monkeypatch: pyt
 def test_every_setting_is_documented() -> None:
     root = Path(__file__).parents[3]
     for name in (*limits.NAMES.values(), "TXCLS_JOBS"):
-        for document in ("README.md", "SECURITY.md"):
+        for document in ("docs/hosting.md", "SECURITY.md"):
             assert f"`{name}`" in (root / document).read_text("utf-8"), f"{name} in {document}"
