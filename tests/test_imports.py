@@ -129,7 +129,6 @@ def test_inference_never_imports_training():
         "txcls.cli.train",
         "txcls.cli.train_own",
         "txcls.app.jobs.train_model",
-        "txcls.inspection.retraining",
     }
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from txcls.figures import confusion_map, group_bars, influence_bars, reliability_diagram
+from txcls.figures import confusion_map, group_bars, reliability_diagram
 
 
 def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes() -> None:
@@ -25,7 +25,7 @@ def test_classes_whose_names_are_cut_alike_stay_apart() -> None:
 def test_markup_in_class_names_is_escaped() -> None:
     figure = confusion_map(("<b>x</b>", "y"), np.eye(2, dtype=int))
     assert "<b>" not in figure.data[0].x[0]
-    assert "<i>" not in influence_bars(("<i>a</i>", "b"), [0.5, 0.5], {"less": [0.4, 0.6]}).data[0].y[0]
+    assert "<b>" not in group_bars(("<b>x</b>",), (0.5,), (10,), what="tokens").data[0].customdata[0][0]
 
 
 def test_the_reliability_diagram_leaves_out_empty_bins() -> None:
@@ -45,9 +45,3 @@ def test_groups_have_their_name_above_their_bar_and_their_accuracy_beside_it() -
     assert [one.text for one in figure.layout.annotations] == ["short", "long"]
     above = [one.y for one in figure.layout.annotations]
     assert all(name < bar for name, bar in zip(above, bars.y, strict=True)), "rows are counted from the top"
-
-
-def test_each_way_of_training_has_its_bars() -> None:
-    figure = influence_bars(("a", "b"), [0.9, 0.1], {"without these": [0.4, 0.6], "without others": [0.8, 0.2]})
-    assert [one.name for one in figure.data] == ["all rows", "without these", "without others"]
-    assert [list(one.x) for one in figure.data] == [[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]

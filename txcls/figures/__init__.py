@@ -21,7 +21,7 @@ from txcls.figures.per_head import FEED_FORWARD, head_effects_map, head_values_m
 from txcls.figures.positions import position_curves, position_heatmap, position_products_map
 from txcls.figures.prediction import probability_bars, shuffle_bars
 from txcls.figures.principal_components import text_scatter, token_scatter
-from txcls.figures.report import confusion_map, group_bars, influence_bars, reliability_diagram
+from txcls.figures.report import confusion_map, group_bars, reliability_diagram
 from txcls.figures.style import label, minus, percent, visible
 from txcls.figures.survey import class_counts, comparison_intervals, length_histogram, live_curves
 from txcls.figures.training import training_curves
@@ -44,7 +44,6 @@ __all__ = [
     "group_bars",
     "head_effects_map",
     "head_values_map",
-    "influence_bars",
     "label",
     "length_histogram",
     "lens_lines",

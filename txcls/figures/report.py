@@ -11,7 +11,6 @@ from txcls.figures.prediction import class_figure
 from txcls.figures.style import (
     BAR,
     FONT_SIZE,
-    FRAME,
     OKABE_ITO,
     PROBABILITY,
     categories,
@@ -151,34 +150,4 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
         customdata=list(zip(shown, rows, strict=True)),
         hovertemplate="%{customdata[0]}<br>%{x:.1%} of %{customdata[1]:,} rows<extra></extra>",
     )
-    return figure
-
-
-def influence_bars(names: Sequence[str], before: Sequence[float], after: Mapping[str, Sequence[float]]) -> go.Figure:
-    """Class probabilities of a text after training on all rows and without some, means over trainings.
-
-    Args:
-        names: of the classes.
-        before: mean probability of each with all rows.
-        after: the same without some rows, by what was left out.
-    """
-    shown = categories(names, width=20)
-    figure = new_figure(
-        height=150 + (34 + 14 * len(after)) * len(names),
-        x=PROBABILITY,
-        y={"type": "category", "autorange": "reversed", "tickfont": {"size": 14}},
-        barmode="group",
-        bargap=0.25,
-        **legend_above(traceorder="normal"),
-    )
-    colours = (BAR, FRAME, OKABE_ITO[7])
-    for (name, values), colour in zip({"all rows": before, **after}.items(), colours, strict=False):
-        figure.add_bar(
-            x=list(values),
-            y=shown,
-            orientation="h",
-            name=name,
-            marker={"color": colour, "line_width": 0},
-            hovertemplate=f"%{{y}}: %{{x:.1%}}<br>{label(name, width=60)}<extra></extra>",
-        )
     return figure

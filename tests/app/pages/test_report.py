@@ -12,14 +12,13 @@ from tests.app.shell.test_charts import described
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
-from txcls.app.pages.report import compute_influence
+from txcls.app.pages.report import nearest_rows
 from txcls.app.shell import loading
 from txcls.data import datasets
 from txcls.data.datasets import Dataset
 from txcls.data.types import DatasetInfo, LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.report import answer_rows
-from txcls.inspection import retraining
 
 ROWS = LabelledTexts(
     [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
@@ -119,21 +118,8 @@ def test_a_table_of_other_classes_is_refused_in_a_sentence() -> None:
 
 
 def test_nearest_training_rows_begin_with_the_text_itself(rows_here: None) -> None:
-    found, among, total = compute_influence.nearest(loading.source(PLAIN), ROWS.texts[3])
-    assert (among, total) == (40, 40)
-    assert found[0].cosine == pytest.approx(1, abs=1e-3)
-    assert found[0].text in (ROWS.texts[3], *ROWS.texts[3::8])  # numbers are unknown words to it
-
-
-def test_training_again_shows_both_bars_and_the_control(rows_here: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute_influence, "N_TRAININGS", 1)
-    monkeypatch.setattr(retraining, "SETTINGS", (*retraining.SETTINGS[:-1], "train.epochs=1"))
-    app = open_page("report", checkpoint=PLAIN)
-    app.button(key="report_teach").click().run(timeout=120)
-    assert not app.exception
-    app.button(key="report_train_again").click().run(timeout=120)
-    assert not app.exception
-    drawn = chart(app, "chart_taught")
-    described(drawn)
-    names = [one["name"] for one in drawn.figure["data"]]
-    assert names == ["all rows", "without these 20 rows", "without 20 random others of the class"]
+    nearest = nearest_rows.nearest_training_rows(loading.source(PLAIN), ROWS.texts[3])
+    assert (nearest.n_compared, nearest.total) == (40, 40)
+    text, _, cosine = nearest.rows[0]
+    assert cosine == pytest.approx(1, abs=1e-3)
+    assert text in (ROWS.texts[3], *ROWS.texts[3::8])  # numbers are unknown words to it

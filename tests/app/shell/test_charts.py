@@ -258,13 +258,6 @@ def groups(figure: Figure) -> Iterator[str]:
         yield f"{shown(name)} {100 * accuracy:.1f} % of {rows:,} rows"
 
 
-def taught(figure: Figure) -> Iterator[str]:
-    answer = int(numbers(figure["data"][0]["x"]).argmax())
-    yield shown(figure["data"][0]["y"][answer])
-    for one in figure["data"]:
-        yield f"{100 * numbers(one['x'])[answer]:.1f} %"
-
-
 def pattern(figure: Figure) -> Iterator[str]:
     yield from ("layer 2 of", "head 1 of", f"{len(cells(figure)[1])} tokens")
 
@@ -328,7 +321,6 @@ WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
     "chart_shift": shift,
     "chart_shuffles": shuffles,
     "chart_surprisal": surprisal,
-    "chart_taught": taught,
     "chart_texts": texts,
     "chart_training": training,
     "chart_versus": one_head,

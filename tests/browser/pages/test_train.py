@@ -107,7 +107,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     page.get_by_role("button", name="Fit the linear model").click()
     expect(page.get_by_text("rows the Transformer reaches")).to_be_visible()
     page.get_by_role("button", name="Find the nearest training rows").click()
-    expect(page.get_by_text("The cosine of pooled vectors")).to_be_visible()
+    expect(page.get_by_text("Cosine similarity of pooled vectors")).to_be_visible()
     page.get_by_role("button", name="Look for wrong labels").click()
     looked_at = page.get_by_text("of 82 labels look wrong").or_(page.get_by_text("82 labels were looked at"))
     expect(looked_at.first).to_be_visible()

@@ -6,18 +6,10 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.pages.report import (
-    compute as compute_report,
-)
-from txcls.app.pages.report import (
-    influence as report_influence,
-)
-from txcls.app.pages.report import (
-    labels as report_labels,
-)
-from txcls.app.pages.report import (
-    rows as report_rows,
-)
+from txcls.app.pages.report import compute as compute_report
+from txcls.app.pages.report import labels as report_labels
+from txcls.app.pages.report import nearest_rows
+from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import TableReport
 from txcls.app.shell import answering, layout, lecture, uploads
 from txcls.app.shell.charts import chart
@@ -70,7 +62,8 @@ def main() -> None:
         report_rows.draw(opened, measured, of_table=of_table is not None)
         if not lecture.is_on():
             report_labels.draw(opened, measured.answers, of_table)
-    report_influence.draw(opened, classifier)
+    if not lecture.is_on():
+        nearest_rows.draw(opened, classifier)
     layout.close_page(opened, LINKS)
     report_rows.open_chosen()
     report_labels.train_chosen()
