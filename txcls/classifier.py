@@ -72,7 +72,7 @@ class Classifier(Predictor):
             traced.attention[0, 1]           # (T, T): layer 0, head 1
             traced                           # lists all names and shapes
 
-        `txcls.figures.attention_map(traced.attention[0, 1], [token.text for token in traced.tokens])` draws one head,
+        `txcls.figures.attention_map(traced.attention[0, 1], [token.label for token in traced.tokens])` draws one head,
         `txcls.figures.attention_grid(traced.attention)` all of them.
 
         Raises:

@@ -54,7 +54,7 @@ globalThis.make = ({description, weights, tables}) => {
 };
 globalThis.encode = (encoder, texts) => texts.map((codes) => {
   const {tokens, truncatedAt} = encoder.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
-  return [tokens.map((token) => [token.id, token.start, token.end, token.text]), truncatedAt];
+  return [tokens.map((token) => [token.id, token.start, token.end, token.text, token.label]), truncatedAt];
 });
 globalThis.makeEncoder = (description, tables) => new TextEncoder(description, tables);
 const sent = ({data}) => btoa(Array.from(new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
@@ -124,7 +124,7 @@ def units(text: str) -> list[int]:
 def in_units(encoder: TextEncoder, text: str) -> list[Any]:
     """What Python reads of a text, with offsets as JavaScript counts them."""
     place, encoding = units(text), encoder.encode(text)
-    tokens = [[token.id, place[token.start], place[token.end], token.text] for token in encoding.tokens]
+    tokens = [[token.id, place[token.start], place[token.end], token.text, token.label] for token in encoding.tokens]
     return [tokens, None if encoding.truncated_at is None else place[encoding.truncated_at]]
 
 

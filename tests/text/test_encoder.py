@@ -1,5 +1,6 @@
 import json
 import time
+import unicodedata
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from txcls.config import TextConfig
 from txcls.data.published.ag_news import read_rows
 from txcls.errors import CheckpointError
 from txcls.text import encoder as encoder_module
-from txcls.text.encoder import TextEncoder, unknown_share
+from txcls.text.encoder import CharacterPart, TextEncoder, Token, unknown_share
+from txcls.text.subwords import _bytes
 from txcls.text.vocabulary import CLS, UNK
 
 CORPUS = ["the cat sat on the mat .", "a dog bit the cat", "it 's raining cats and dogs , end ."] * 3
@@ -34,6 +36,12 @@ ENCODERS = [
     for cleaning in (STEPS, (), ("punctuation", "whitespace"))
 ]
 encoders = st.sampled_from(ENCODERS)
+BYTES_MERGED = TextEncoder.fit(
+    ["éè ñé 日本日日 🎉🎈🎉 жеж", "è🎉日 本ж"] * 3,
+    TextConfig.model_validate({"tokenizer": "bpe", "max_vocabulary": 290, "cleaning": ()}),
+    max_length=200,
+)
+"""Sub-words among which are parts of characters, and pieces of several characters that end within one."""
 
 
 @given(encoders, texts)
@@ -69,6 +77,51 @@ def test_tokens_say_where_they_were_typed() -> None:
     ]  # fmt: skip
     assert [token.text for token in tokens if token.is_unknown] == ["&", "zzz"]
     assert {token.id for token in tokens if token.is_unknown} == {UNK}
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+@given(typed=texts)
+def test_texts_typed_with_separate_accents_have_the_same_ids(tokenizer: str, typed: str) -> None:
+    encoder = fit(tokenizer, max_length=200)
+    composed, decomposed = (unicodedata.normalize(form, typed) for form in ("NFC", "NFD"))
+    assert encoder.encode(decomposed).ids == encoder.encode(composed).ids == encoder.encode_ids([typed])[0].tolist()
+
+
+def test_a_token_of_a_decomposed_text_covers_its_accents() -> None:
+    typed = "a cafe\u0301 cat"
+    tokens = fit("word", max_length=20).encode(typed).tokens
+    assert [(token.text, typed[token.start : token.end]) for token in tokens][1:] == [
+        ("caf\u00e9", "cafe\u0301"),
+        ("cat", "cat"),
+    ]
+
+
+def test_tokens_of_one_character_are_labelled_with_their_part() -> None:
+    tokens = fit("bpe", max_length=20).encode("日 cat é").tokens
+    labels = [token.label for token in tokens]
+    assert labels[:4] == ["␣", "日 1/3", "日 2/3", "日 3/3"] and labels[-3:] == ["␣", "é 1/2", "é 2/2"]
+    assert tokens[-2].parts_in_words == "part 1 of 2 of é"
+    assert {token.text for token in tokens[1:4]} == {"日"}
+
+
+def test_a_token_of_a_whole_and_of_a_part_is_labelled_with_both() -> None:
+    token = Token(
+        "abc", 7, 0, 3, is_unknown=False, is_special=False, parts=(CharacterPart(0, 2, 2), CharacterPart(2, 1, 3))
+    )
+    assert token.label == "a 2/2 b c 1/3"
+    assert token.parts_in_words == "part 2 of 2 of a, part 1 of 3 of c"
+
+
+@given(texts | st.text(st.sampled_from("éèñ日本🎉🎈 aж"), max_size=30))
+def test_tokens_have_parts_where_their_bytes_are_no_text(typed: str) -> None:
+    for token in BYTES_MERGED.encode(typed).tokens:
+        spelled = bytes(_bytes()[character] for character in BYTES_MERGED.vocabulary.token_of(token.id))
+        try:
+            spelled.decode()
+        except UnicodeDecodeError:
+            assert token.parts
+        else:
+            assert not token.parts
 
 
 def test_what_was_not_read_is_marked_from_its_first_character() -> None:

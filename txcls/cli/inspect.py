@@ -34,7 +34,7 @@ def inspect(
     table = Table("step", "axes", "shape", "contents", title=f"{classifier.name}: {len(traced.tokens)} tokens")
     for stage in traced.stages:
         table.add_row(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note)
-    tokens = " ".join(shown(token.text) for token in traced.tokens)
+    tokens = " ".join(shown(token.label) for token in traced.tokens)
     console().print(Text(tokens), soft_wrap=True)
     console().print(table)
     print_prediction(traced.prediction)

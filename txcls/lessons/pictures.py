@@ -129,14 +129,14 @@ def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[
     kept = sorted(int(place) for place in order)
     values = [float(scores[place]) for place in kept]
     written = [in_notation(f"{one:+.2f}".replace("-", "−"), language) for one in values]
-    return _bars([found.words[place].text for place in kept], values, written)
+    return _bars([found.words[place].label for place in kept], values, written)
 
 
 def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
     """One box for each token, unknown ones with a dashed frame and a question mark."""
     parts, x, y = [], 0.0, 0
     for token in classifier.encoder.encode(text).tokens:
-        said = token.text + ("?" if token.is_unknown else "")
+        said = token.label + ("?" if token.is_unknown else "")
         width = 9.0 * min(len(said), LONGEST) + 14
         if x + width > WIDTH:
             x, y = 0.0, y + 36
@@ -157,7 +157,7 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
     """
     traced = trace_text(classifier, text)
     layer, head = max(view.layer, 0), max(view.head, 0)
-    names = [token.text for token in traced.tokens][:MOST_TOKENS]
+    names = [token.label for token in traced.tokens][:MOST_TOKENS]
     pattern = traced.attention[layer, head][: len(names), : len(names)]
     size = min(46.0, (WIDTH - 120) / max(len(names), 1))
     parts = []

@@ -19,13 +19,27 @@ from txcls.text.words import tokenize_words, words
 FORMAT_VERSION = 1
 WINDOW = 32_768
 """Longest text in characters that is tokenized whole; of longer ones, a prefix with enough tokens is."""
+SPACE = " "
+"""Text of a token that is only the space before a word."""
 MARGIN = 8_192
 """Tokens this close to a prefix's end are discarded: in the whole text they might be cleaned or split differently."""
 
 
 @dataclass(frozen=True, slots=True)
+class CharacterPart:
+    """The character `text[at]` of a token's text, of whose bytes the token holds only part `number` of `of`, from 1."""
+
+    at: int
+    number: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
-    """One token: `text` after cleaning, and its offsets `start:end` in the original text (0:0 if special)."""
+    """One token: `text` after cleaning, and its offsets `start:end` in the original text (0:0 if special).
+
+    `parts` are the characters of `text` whose bytes are spread over several tokens: none, or the first, the last.
+    """
 
     text: str
     id: int
@@ -33,6 +47,23 @@ class Token:
     end: int
     is_unknown: bool
     is_special: bool
+    parts: tuple[CharacterPart, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The text for display: `é 1/2` for the first of two tokens of é, ␣ for a space."""
+        if self.text == SPACE:
+            return "␣"
+        pieces, done = [], 0
+        for part in self.parts:
+            pieces += [self.text[done : part.at], f"{self.text[part.at]} {part.number}/{part.of}"]
+            done = part.at + 1
+        return " ".join(piece for piece in (*pieces, self.text[done:]) if piece)
+
+    @property
+    def parts_in_words(self) -> str:
+        """`part 1 of 2 of é`; empty if every character is whole."""
+        return ", ".join(f"part {part.number} of {part.of} of {self.text[part.at]}" for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +123,28 @@ def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
         else:
             found.append([token])
     return found
+
+
+def _parts(places: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[int, list[CharacterPart]]:
+    """The split characters of tokens by the tokens' places: where one ends after the beginning of the next, both hold
+    bytes of the character between.
+
+    Args:
+        places: start and end of each token in the cleaned text.
+        is_space: whether a token is only the space before a word, which has the offsets of the word's first character
+            where a text begins.
+    """
+    holders: dict[int, list[int]] = {}
+    for token in range(1, len(places)):
+        first, last = places[token][0], places[token - 1][1]
+        if first < last and not is_space[token - 1]:
+            holders.setdefault(first, [token - 1]).append(token)
+    parts: dict[int, list[CharacterPart]] = {}
+    for character, tokens in holders.items():
+        for number, token in enumerate(tokens, start=1):
+            part = CharacterPart(character - places[token][0], number, len(tokens))
+            parts.setdefault(token, []).append(part)
+    return parts
 
 
 class _Tokenizer(Protocol):
@@ -162,6 +215,7 @@ class TextEncoder:
         self.max_length = max_length
         self.class_token = class_token
         self._room = max_length - class_token
+        self._space = tokenizer.space if isinstance(tokenizer, BytePairs) else None
         if self._room < 1:
             raise ValueError(f"max_length: {max_length} leaves no room for a token")
 
@@ -226,14 +280,19 @@ class TextEncoder:
     def _encode_prefix(self, prefix: str, trusted: int) -> tuple[list[Token], int | None]:
         """Tokens that end before `trusted`, at most as many as there is room for, and the offset of the next one."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
+        pieces = self._tokenizer.tokenize(cleaned.text)
+        is_space = [index == self._space for _, _, index in pieces]
+        parts = _parts([(first, last) for first, last, _ in pieces], is_space)
         tokens: list[Token] = []
-        for first, last, index in self._tokenizer.tokenize(cleaned.text):
+        for place, (first, last, index) in enumerate(pieces):
             start, end = cleaned.starts[first], cleaned.ends[last - 1]
             if end > trusted:
                 break
             if len(tokens) == self._room:
                 return tokens, start
-            tokens.append(Token(cleaned.text[first:last], index, start, end, is_unknown=index == UNK, is_special=False))
+            text = SPACE if is_space[place] else cleaned.text[first:last]
+            of_token = tuple(parts.get(place, ()))
+            tokens.append(Token(text, index, start, end, is_unknown=index == UNK, is_special=False, parts=of_token))
         return tokens, None
 
     def encode_ids(self, texts: Iterable[str]) -> list[npt.NDArray[np.int32]]:

@@ -18,6 +18,8 @@ from txcls.runtime.pause import may_pause
 from txcls.text.vocabulary import MOST_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
+_SPACE = "Ġ"
+"""A space in GPT-2's alphabet of bytes."""
 _AT_ONCE = 4096
 
 Pair = tuple[str, str]
@@ -58,6 +60,7 @@ class BytePairs:
         for pair in self._merges:
             if not {*pair, "".join(pair)} <= ids.keys():
                 raise ValueError(f"merges: {pair} does not join two tokens into a third")
+        self.space = self.vocabulary.id_of(_SPACE)  # the token that is only the space before a word
         self._tokenizer = Tokenizer(models.BPE(vocab=ids, merges=self._merges))
         self._tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
 

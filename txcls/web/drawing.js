@@ -50,7 +50,7 @@ function drawTokens() {
     if (weights) span.style.setProperty("--weight", String(weights[place] / largest));
     span.classList.toggle("unknown", token.isUnknown);
     span.classList.toggle("query", place === view.query);
-    span.title = `${visible(token.text)}${token.isUnknown ? ` (${tr("unknown to the model")})` : ""}`
+    span.title = `${visible(token.label)}${token.isUnknown ? ` (${tr("unknown to the model")})` : ""}`
       + (weights ? `: ${decimal(weights[place], 3)}` : "");
     return span;
   }
@@ -59,7 +59,7 @@ function drawTokens() {
   const said = [];
   if (view.query !== null) {
     said.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to stop.",
-      {word: visible(tokens[view.query].text), head: name(view.head)}));
+      {word: visible(tokens[view.query].label), head: name(view.head)}));
   } else if (pooling) {
     said.push(tr("{n} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it attends to.",
       {n: words.length}));
@@ -128,7 +128,7 @@ export function drawHeads() {
 export function drawMap() {
   const {pass, classifier} = shown;
   if (!pass?.trace) return;
-  const names = pass.encoding.tokens.map((token) => token.text), n = names.length;
+  const names = pass.encoding.tokens.map((token) => token.label), n = names.length;
   const count = Math.min(n, map.room());
   shown.first = Math.min(shown.first, n - count);
   if (view.query !== null && (view.query < shown.first || view.query >= shown.first + count)) {
@@ -156,7 +156,7 @@ export function drawMap() {
 /** A sentence about the chosen cell, or the largest weights of the chosen row, or of the map. */
 function drawReadout() {
   const {pass} = shown, {tokens} = pass.encoding, n = tokens.length;
-  const bold = (place) => element("b", {text: tr("“{word}”", {word: shortened(tokens[place].text, 24)})});
+  const bold = (place) => element("b", {text: tr("“{word}”", {word: shortened(tokens[place].label, 24)})});
   const parts = [];
   if (view.query !== null) {
     const weights = row(view.query);

@@ -5,8 +5,8 @@ import {Patterns} from "./regex.js";
 import {BytePairs} from "./subwords.js";
 import {Words} from "./words.js";
 
-/** One token: `text` after cleaning, and its place in the text as typed, in UTF-16 units (0 to 0 if special).
- * @typedef {{text: string, id: number, start: number, end: number, isUnknown: boolean, isSpecial: boolean}} Token */
+/** One token: `text` after cleaning, `label` for display, and its place in the text as typed, in UTF-16 units (0 to 0 if
+ * special). @typedef {{text: string, label: string, id: number, start: number, end: number, isUnknown: boolean, isSpecial: boolean}} Token */
 /** A text and its tokens; `truncatedAt` is the place where reading stopped, null if all of it was read.
  * @typedef {{text: string, tokens: Token[], truncatedAt: number | null, hasWords: boolean}} Encoding */
 
@@ -27,6 +27,8 @@ export class TextEncoder {
     this.tokens = tokens;
     this.maxLength = max_length;
     this.classToken = class_token;
+    /** The id of the token that is only the space before a word. */
+    this.space = kind === "bpe" ? tokens.indexOf("Ġ") : -1;
     this.room = max_length - (class_token ? 1 : 0);
   }
 
@@ -47,7 +49,7 @@ export class TextEncoder {
     const hasWords = tokens.length > 0;
     if (this.classToken) {
       const text = this.tokens[CLASS_TOKEN];
-      tokens.unshift({text, id: CLASS_TOKEN, start: 0, end: 0, isUnknown: false, isSpecial: true});
+      tokens.unshift({text, label: text, id: CLASS_TOKEN, start: 0, end: 0, isUnknown: false, isSpecial: true});
     }
     return {text, tokens, truncatedAt: following, hasWords};
   }
@@ -58,15 +60,52 @@ export class TextEncoder {
     const cleaned = this.cleaning.clean(prefix);
     /** @type {Token[]} */
     const tokens = [];
-    for (const {start: first, end: last, id} of this.tokenizer.tokenize(cleaned.text)) {
+    const pieces = this.tokenizer.tokenize(cleaned.text), parts = partsOf(pieces, this.space);
+    for (const [place, {start: first, end: last, id}] of pieces.entries()) {
       const start = cleaned.starts[first], end = cleaned.ends[last - 1];
       if (end > trusted) break;
       if (tokens.length === this.room) return [tokens, start];
-      const text = cleaned.text.slice(first, last);
-      tokens.push({text, id, start, end, isUnknown: id === UNKNOWN, isSpecial: false});
+      const text = id === this.space ? " " : cleaned.text.slice(first, last);
+      const label = id === this.space ? "␣" : labelOf(text, parts.get(place) ?? []);
+      tokens.push({text, label, id, start, end, isUnknown: id === UNKNOWN, isSpecial: false});
     }
     return [tokens, null];
   }
+}
+
+/** The characters whose bytes are spread over several tokens, by the places of these tokens: where one ends after the
+ * beginning of the next, both hold bytes of the character between.
+ * @param {import("./words.js").Piece[]} pieces @param {number} space id of the token that is only a space
+ * @returns {Map<number, {at: number, number: number, of: number}[]>} `at` is the place in the token's text */
+function partsOf(pieces, space) {
+  /** @type {Map<number, number[]>} */
+  const holders = new Map();
+  for (let token = 1; token < pieces.length; token++) {
+    const {start} = pieces[token], before = pieces[token - 1];
+    if (start >= before.end || before.id === space) continue;
+    if (!holders.has(start)) holders.set(start, [token - 1]);
+    holders.get(start)?.push(token);
+  }
+  const parts = new Map();
+  for (const [character, tokens] of holders) {
+    tokens.forEach((token, i) => {
+      const part = {at: character - pieces[token].start, number: i + 1, of: tokens.length};
+      parts.set(token, [...(parts.get(token) ?? []), part]);
+    });
+  }
+  return parts;
+}
+
+/** A token's text for display: "é 1/2" for the first of two tokens of é. */
+function labelOf(text, parts) {
+  const pieces = [];
+  let done = 0;
+  for (const {at, number, of} of parts) {
+    const character = String.fromCodePoint(text.codePointAt(at));
+    pieces.push(text.slice(done, at), `${character} ${number}/${of}`);
+    done = at + character.length;
+  }
+  return [...pieces, text.slice(done)].filter(Boolean).join(" ");
 }
 
 /** Where each character of a text begins, in UTF-16 units, and where the text ends. */

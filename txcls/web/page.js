@@ -211,8 +211,8 @@ find("map").addEventListener("pointermove", (event) => {
   find("map").title = "";
   if (!cell || !shown.pass?.trace) return;
   const {tokens} = shown.pass.encoding;
-  find("map").title = tr("“{query}” attends to “{key}”: {weight}", {query: visible(tokens[cell.query].text),
-    key: visible(tokens[cell.key].text), weight: decimal(row(cell.query)[cell.key], 3)});
+  find("map").title = tr("“{query}” attends to “{key}”: {weight}", {query: visible(tokens[cell.query].label),
+    key: visible(tokens[cell.key].label), weight: decimal(row(cell.query)[cell.key], 3)});
 });
 find("map").addEventListener("keydown", (event) => {
   const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];

@@ -64,7 +64,7 @@ function poolingWeights(config, trace, n) {
  * the one that weighs most in pooling. */
 function lanesOf({tokens}, whole, pooling, nHeads) {
   const lane = (places) => ({
-    places, name: tokens[places[0]].text, isUnknown: tokens[places[0]].isUnknown, isSpecial: tokens[places[0]].isSpecial,
+    places, name: tokens[places[0]].label, isUnknown: tokens[places[0]].isUnknown, isSpecial: tokens[places[0]].isSpecial,
   });
   const n = tokens.length;
   if (n <= MOST_LANES) return tokens.map((_, place) => lane([place]));

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from txcls.app.shell.token_html import MOST_CHIPS, chips, edits, escape, ids, marked_text, merges, pieces
 from txcls.text.cleaning import CleaningStep, explain_cleaning
-from txcls.text.encoder import Token
+from txcls.text.encoder import CharacterPart, Token
 
 
 def token(start: int, end: int, *, text: str = "word", unknown: bool = False, special: bool = False) -> Token:
@@ -40,6 +40,15 @@ def test_unknown_special_and_cut_off_parts_are_marked_and_counted() -> None:
     assert 'class="txcls-unknown"' in shown and "1 not in the vocabulary" in shown
     assert "&lt;cls&gt;" in shown and "1</span> added by the model" in shown
     assert "✂ ghi" in shown and "reads 3 tokens at most" in shown
+
+
+def test_a_character_of_several_tokens_names_them_all_in_its_title() -> None:
+    tokens = [
+        Token("é", 7 + n, 0, 1, is_unknown=False, is_special=False, parts=(CharacterPart(0, n, 2),)) for n in (1, 2)
+    ]
+    shown = marked_text("é x", tokens, truncated_at=None, limit=3)
+    assert 'title="token 1: part 1 of 2 of é, id 8; token 2: part 2 of 2 of é, id 9">é</span>' in shown
+    assert "<small>0–1, part 2 of 2 of é</small>" in ids(["x", "y"], tokens)
 
 
 def test_legend_names_only_the_marks_that_are_there() -> None:

@@ -83,7 +83,7 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
         hide = st.toggle("Hide tokens that the model adds", key="hide_special", persist_state="session")
     kept = np.flatnonzero(~special) if hide else np.arange(len(tokens))
     kept = kept[window(len(kept), key="attention_window")]
-    names = [tokens[place].text for place in kept]
+    names = [tokens[place].label for place in kept]
     patterns = traced.attention[:, :, kept][:, :, :, kept]
     pattern = patterns[view.layer, view.head]
     where = f"layer {view.layer + 1}, head {view.head + 1}"
@@ -208,7 +208,7 @@ def _why(opened: layout.Page, traced: compute.Patterns, kept: np.ndarray) -> Non
     st.subheader("Why does this token attend to that one?", anchor=False)
     pattern = traced.attention[view.layer, view.head][np.ix_(kept, kept)]
     strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
-    names = {int(place): f"{place + 1} · {label(traced.tokens[place].text)}" for place in kept}
+    names = {int(place): f"{place + 1} · {label(traced.tokens[place].label)}" for place in kept}
     pair = [place - 1 for place in view.pair]
     linked = len(pair) == 2 and set(pair) <= set(names)
     query, attended = pair if linked else [int(kept[place]) for place in strongest]
@@ -242,7 +242,7 @@ def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None
     n_layers, n_heads, n_tokens, _ = other.attention.shape
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
     shown = window(n_tokens, key="versus_window")
-    others = [token.text for token in other.tokens[shown]]
+    others = [token.label for token in other.tokens[shown]]
     maps = (
         (view.checkpoint, view.layer, view.head, pattern, names),
         (view.versus, layer, head, other.attention[layer, head][shown, shown], others),

@@ -214,7 +214,7 @@ def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floati
         strength = float(score) / strongest
         colour = FOR if strength >= 0 else AGAINST
         parts.append(html.escape(visible(text[place:start])))
-        title = html.escape(f"{visible(word.text)}: {_number(name, float(score))}", quote=True)
+        title = html.escape(f"{visible(word.label)}: {_number(name, float(score))}", quote=True)
         parts.append(
             f'<span{" class=unknown" * word.is_unknown} title="{title}" '
             f'style="background: rgba({colour}, {0.75 * abs(strength):.3f})">{html.escape(visible(typed))}</span>'
@@ -232,7 +232,7 @@ def _number(name: str, score: float) -> str:
 
 def _numbers(words: Sequence[Token], scores: Any) -> str:
     rows = [
-        (f"{place + 1} · {visible(word.text)}", *(_number(name, float(scores[name][place])) for name in scores))
+        (f"{place + 1} · {visible(word.label)}", *(_number(name, float(scores[name][place])) for name in scores))
         for place, word in enumerate(words)
     ]
     return _table(("word", *(METHODS[name] for name in scores)), rows)

@@ -57,7 +57,7 @@ def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
         checkpoint.classes,
         name=opened.view.checkpoint,
         opened=f"{opened.source.name} {opened.source.state} {lesson.opening()}",
-        tokens=[visible(token.text[:40]) for token in tokens[shown]],
+        tokens=[visible(token.label[:40]) for token in tokens[shown]],
         at=int(np.abs(steps - opened.view.training_step).argmin()),
         unsaid=int(np.abs(steps - state.step_unsaid()).argmin()),
     )

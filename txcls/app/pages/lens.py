@@ -79,7 +79,7 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
     values = np.append(between.sum(axis=1), lens.bias[winner] - lens.bias[second])
     tokens = lens.traced.tokens
     shown = window(len(tokens), key="lens_window")
-    names = [token.text for token in tokens[shown]]
+    names = [token.label for token in tokens[shown]]
     first, other = (plain(visible(classes[place][:40])) for place in (winner, second))
     bars, of_tokens = st.columns([2, 3], gap="large")
     with bars, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
@@ -123,7 +123,7 @@ def _norms(opened: layout.Page, *, post_norm: bool) -> None:
     lens = compute.lens(opened.source, opened.view.text)
     tokens = lens.traced.tokens
     shown = window(len(tokens), key="norms_window")
-    names = [token.text for token in tokens[shown]]
+    names = [token.label for token in tokens[shown]]
     st.subheader("Norm of the residual stream", anchor=False)
     lengths = lens.lengths.mean(axis=1)
     st.markdown(

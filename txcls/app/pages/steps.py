@@ -307,7 +307,7 @@ def _text(step: Step, walk: Walk, encoder: TextEncoder) -> None:
         cut = prediction.truncated_at
         st.html(token_html.marked_text(prediction.text, read, truncated_at=cut, limit=encoder.max_length))
     else:
-        st.html(token_html.ids([token.text for token in read], read))
+        st.html(token_html.ids([token.label for token in read], read))
 
 
 def _numbers(opened: layout.Page, step: Step, walk: Walk) -> tuple[int, int]:

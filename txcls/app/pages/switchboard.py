@@ -147,7 +147,7 @@ def _switches(
         st.toggle("Position vectors off", key=keys[1], **follow)
     st.multiselect(
         "Tokens ablated before the first layer", range(len(tokens)),
-        format_func=lambda place: f"{place + 1} · {plain(label(tokens[place].text))}", key=keys[2],
+        format_func=lambda place: f"{place + 1} · {plain(label(tokens[place].label))}", key=keys[2],
         placeholder="none", **follow,
     )  # fmt: skip
     changes = [

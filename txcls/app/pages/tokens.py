@@ -9,7 +9,7 @@ from txcls.app.shell import answering, compute, layout, lecture, token_html
 from txcls.app.shell.markdown import plain
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
-from txcls.text.encoder import Encoding, TextEncoder, Token
+from txcls.text.encoder import SPACE, Encoding, TextEncoder, Token
 from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
@@ -105,7 +105,7 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
 
 def _bytes_note(encoding: Encoding) -> str:
     """A note on tokens without a mark of their own: a character of several bytes is marked once."""
-    places = [(token.start, token.end) for token in encoding.tokens if not token.is_special]
+    places = [(token.start, token.end) for token in encoding.tokens if not token.is_special and token.text != SPACE]
     n = len(places) - len(set(places))
     if n < 2:
         return " One token is a further byte of a character that is already marked." if n else ""

@@ -137,7 +137,7 @@ def _aligned_html(made: Comparison) -> str:
 
 
 def _shown(read: Sequence[Token], place: int | None) -> str:
-    return "" if place is None else token_html.escape(read[place].text[:40])
+    return "" if place is None else token_html.escape(read[place].label[:40])
 
 
 def _effects(made: Comparison) -> None:
@@ -179,8 +179,8 @@ def _kept(pairs: Sequence[Pair], before: np.ndarray, after: np.ndarray) -> list[
 
 
 def _name(made: Comparison, pair: Pair) -> str:
-    old = "" if pair.before is None else made.before.tokens[pair.before].text
-    new = "" if pair.after is None else made.after.tokens[pair.after].text
+    old = "" if pair.before is None else made.before.tokens[pair.before].label
+    new = "" if pair.after is None else made.after.tokens[pair.after].label
     return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"
 
 

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Sequence
+from itertools import islice, takewhile
 
 from txcls.figures import percent, visible
 from txcls.inspection.random_texts import ClassifiedText
@@ -14,6 +15,8 @@ LONGEST_EDITS = 1200
 """Characters shown of a cleaning step, starting shortly before its first edit."""
 LONGEST_DRAWN = 240
 """Characters shown of a drawn text; the rest is counted."""
+MOST_SHARING = 8
+"""Tokens that the title of one mark names: several if they hold the bytes of one character."""
 MOST_CHIPS = 200
 """Tokens shown with their ids; the rest is counted."""
 
@@ -35,15 +38,14 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
     parts = [f'<span class="txcls-special">{escape(token.text)}</span> ' for token in tokens if token.is_special]
     end_of_read = len(text) if truncated_at is None else truncated_at
     at = 0
-    for place, token in enumerate(tokens, start=1):
+    for place, token in enumerate(tokens):
         start, end = max(token.start, at), min(token.end, end_of_read)
         if token.is_special or end <= start:
             continue
         parts.append(escape(text[at:start]))
         kind = "unknown" if token.is_unknown else "token"
-        title = f"token {place}: {token.text[:60]}, " + (
-            "not in the vocabulary" if token.is_unknown else f"id {token.id}"
-        )
+        further = takewhile(lambda one: one.end <= end, islice(tokens, place + 1, place + MOST_SHARING))  # noqa: B023
+        title = "; ".join(_details(number, one) for number, one in enumerate((token, *further), start=place + 1))
         parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{escape(text[start:end][:2000])}</span>')
         at = end
     parts.append(escape(text[at:end_of_read]))
@@ -54,6 +56,12 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
         if hidden > 0:
             parts.append(f" … and {hidden:,} more characters")
     return f'<div class="txcls-text" dir="auto">{"".join(parts)}</div>{_legend(tokens, truncated_at, limit)}'
+
+
+def _details(number: int, token: Token) -> str:
+    is_part = len(token.text) == 1 and token.parts
+    label = token.parts_in_words if is_part else token.label[:60]
+    return f"token {number}: {label}, {'not in the vocabulary' if token.is_unknown else f'id {token.id}'}"
 
 
 def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> str:
@@ -108,6 +116,8 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
     for name, token in list(zip(names, tokens, strict=True))[:MOST_CHIPS]:
         kind = " unknown" if token.is_unknown else " special" if token.is_special else ""
         place = "added" if token.is_special else f"{token.start}–{token.end}"
+        if token.parts:
+            place += f", {escape(token.parts_in_words)}"
         label = escape(name[:60]) + ("<sup>?</sup>" if token.is_unknown else "")
         parts.append(_chip(label, str(token.id), place, kind))
     rest = len(tokens) - MOST_CHIPS

@@ -249,7 +249,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         """A line for each word with its score by each method."""
-        names = [shown(token.text, limit=30) for token in self.words]
+        names = [shown(token.label, limit=30) for token in self.words]
         width = max(map(len, names))
         columns = {method: max(len(method), 8) for method in self.scores}
         lines = [f"Explanation of '{shown(self.label, limit=60)}' by {self.target}", " " * width]

@@ -29,7 +29,7 @@ class ForwardPass:
         assert isinstance(model, TextClassifier)
         self.classifier, self.traced, self.model = classifier, traced, model
         self.config = config = classifier.checkpoint.config.model
-        self.names = tuple(token.text for token in traced.tokens)
+        self.names = tuple(token.label for token in traced.tokens)
         self.ids = [token.id for token in traced.tokens]
         self.tokens = Axis("T", "token", len(self.names), self.names)
         self.model_dims = Axis("D", "dimension", config.d_model)

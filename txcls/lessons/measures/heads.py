@@ -28,7 +28,7 @@ class MostAttended(OfHead):
         row = pattern.mean(axis=0) if self.query is None else pattern[within(self.query, len(pattern)) - 1]
         if self.words_only:
             row = np.where([one.is_special for one in traced.tokens], -1.0, row)
-        return traced.tokens[int(row.argmax())].text
+        return traced.tokens[int(row.argmax())].label
 
 
 class AttentionWeight(OfHead):
