@@ -11,13 +11,13 @@ from txcls.app.components.scrollers import scroll_by_keyboard
 from txcls.app.lessons import lesson
 from txcls.app.pages import LESSONS, PAGES
 from txcls.app.shell import layout
-from txcls.app.shell.memory import give_back_freed_memory
-from txcls.app.shell.turns import BusyError
+from txcls.app.shell.limits import BusyError
+from txcls.app.shell.memory import return_freed_memory
 from txcls.app.shell.uploads import bound_uploads
 
 MENU = (PAGES[0], LESSONS, *PAGES[1:])  # what does not fit a window's width is under "more" at its end
 
-give_back_freed_memory()
+return_freed_memory()
 bound_uploads()
 page = st.navigation(
     [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in MENU],

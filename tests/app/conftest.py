@@ -11,7 +11,8 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.app.shell import limits, sharing
+from txcls.app.shell import limits
+from txcls.app.shell.cache import shared_cache
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.inspection.ablation import ablate_on_rows, measure_means, with_heads
@@ -38,7 +39,7 @@ def _installed_packages_are_scanned_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", os.fspath(tiny_checkpoints))
-    sharing.kept().clear()
+    shared_cache().clear()
 
 
 @pytest.fixture(autouse=True)

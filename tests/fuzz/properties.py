@@ -24,8 +24,8 @@ from tests.data.published.test_newsgroups import FILES as POSTS
 from tests.data.tars import COMPRESS, tar
 from tests.fuzz.judge import MOST_SECONDS, Judge
 from tests.text.strategies import texts
-from txcls.app.shell.state import View, params_from_view, view_from_params
 from txcls.checkpoint.files import SNAPSHOTS
+from txcls.lessons.address import View, params_from_view, view_from_params
 
 
 @dataclass(frozen=True)

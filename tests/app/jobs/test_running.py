@@ -14,7 +14,7 @@ from tests.app.jobs.conftest import finish, put, wait_for
 from txcls.app.jobs import desks, files, running
 from txcls.app.jobs.desks import Desk
 from txcls.app.shell import limits
-from txcls.app.shell.turns import BusyError
+from txcls.app.shell.limits import BusyError
 
 TABLE = "text,label\n" + "".join(f"pay me {n},money\nwhere is it {n},parcel\n" for n in range(20))
 

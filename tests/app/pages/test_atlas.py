@@ -130,7 +130,7 @@ def test_who_looks_at_an_idle_head_is_offered_the_model_in_which_heads_matter() 
 
     idle = {"checkpoint": "news", "layer": "2", "head": "1"}
     assert offers("attention", **idle) == [
-        "Head 2.1 is idle: what it attends to hardly changes the accuracy. In who_won heads decide the answer →"
+        "Head 2.1 is idle: what it attends to hardly changes the accuracy. In who_won, heads decide the prediction →"
     ]
     assert offers("switchboard", checkpoint="news", switched="2.1") == offers("attention", **idle)
     assert not offers("switchboard", checkpoint="news", switched="2.2,1.ff")
@@ -148,8 +148,8 @@ def test_several_idle_heads_are_counted(tmp_path: Path, monkeypatch: pytest.Monk
     save_reports_model(tmp_path / "quiet", dataset="ag_news")
     for page in ("atlas", "switchboard"):
         assert (
-            "2 of 4 heads are idle: what any one of them attends to hardly changes the accuracy. In who_won heads "
-            "decide the answer →"
+            "2 of 4 heads are idle: what any one of them attends to hardly changes the accuracy. In who_won, heads "
+            "decide the prediction →"
         ) in labels(open_page(page, text=REPORT, checkpoint="quiet"))
 
 

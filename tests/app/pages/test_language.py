@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
-from txcls.app.shell import loading
+from txcls.app.shell import checkpoints
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
 from txcls.language.generation import Sampling, generate
 
@@ -27,7 +27,7 @@ def strips_of(app: AppTest) -> list[list[dict[str, object]]]:
 
 def model(name: str):  # type: ignore[no-untyped-def]
     objective = "masked" if name == FILLS else "causal"
-    return loading.language(loading.source(name), objective).model  # type: ignore[arg-type]
+    return checkpoints.language(checkpoints.source(name), objective).model  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from tests.app.drawn import figures_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app.shell import compute, loading
+from txcls.app.shell import checkpoints, compute
 from txcls.data.examples import EXAMPLES
 
 TEXT = "the bank raised its rates again"
@@ -20,12 +20,12 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     words, texts = figures_of(app)
     assert words["data"][-1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
     shown = words_of(app)
-    made = compute.token_plane(loading.source(name), TEXT)
+    made = compute.token_plane(checkpoints.source(name), TEXT)
     first = made.own[0]
     assert f" {made.nearest[first][0][1]:.2f}," in shown
     assert f"{len(EXAMPLES)} example texts of this app" in shown
     others = tuple(example.text for example in EXAMPLES)
-    plane = compute.text_plane(loading.source(name), TEXT, others)
+    plane = compute.text_plane(checkpoints.source(name), TEXT, others)
     assert f"| {plane.cosines.max():.2f} |" in shown
 
 
@@ -50,7 +50,7 @@ def test_without_the_data_it_says_so_and_draws_the_examples(tmp_path: Path, monk
 
 
 def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_plot() -> None:
-    source = loading.source(PLAIN)
+    source = checkpoints.source(PLAIN)
     word = compute.spellings(source).index("goalkeeper")
     app = open_page("neighbourhood", text=TEXT, word=str(word))
     near = compute.neighbours(source, word)[:6]

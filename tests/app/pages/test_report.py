@@ -13,7 +13,7 @@ from tests.app.tiny import MANY, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import nearest_rows
-from txcls.app.shell import loading
+from txcls.app.shell import checkpoints
 from txcls.data import datasets
 from txcls.data.datasets import Dataset
 from txcls.data.types import DatasetInfo, LabelledTexts
@@ -29,8 +29,8 @@ QUIET = {"on_rows": lambda done, total: None}
 @pytest.fixture
 def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """`ROWS` as the test rows and the training rows of every checkpoint."""
-    found = loading.TestTexts(Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",)), ROWS, ())
-    monkeypatch.setattr(loading, "test_texts", lambda source: found)
+    found = checkpoints.TestTexts(Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",)), ROWS, ())
+    monkeypatch.setattr(checkpoints, "test_texts", lambda source: found)
     monkeypatch.setattr(compute_report, "training_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "why_no_rows", lambda source: "")
 
@@ -63,7 +63,7 @@ def mistakes(app: AppTest) -> list[str]:
 
 def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    expected = answer_rows(loading.classifier(loading.source(PLAIN)), ROWS).mistakes()
+    expected = answer_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
     assert mistakes(app) == [one.text for one in expected]
     app.session_state["_report_open"] = expected[1].text  # what a click on the row puts there
     app.run()
@@ -92,7 +92,7 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_suspects").click().run()
     assert not app.exception
-    answers = compute_report.on_test_rows(loading.source(PLAIN), **QUIET).answers
+    answers = compute_report.on_test_rows(checkpoints.source(PLAIN), **QUIET).answers
     assert answers is not None
     found = compute_report.suspects(answers, has_learned=False, on_fold=lambda done, total: None)
     said = words_of(app)
@@ -104,7 +104,7 @@ def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
     csv.writer(table).writerows(
         [("text", "label"), *((text, CLASSES[n % 4].lower()) for n, text in enumerate(TEXTS)), ("more", "Weather")]
     )
-    measured = compute_report.on_own_table(loading.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
+    measured = compute_report.on_own_table(checkpoints.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
     found, notes = measured.report, measured.notes
     assert found.answers is not None and len(found.answers) == len(TEXTS)
     assert found.rows_are == "8 rows of mine.csv"
@@ -114,11 +114,11 @@ def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
 def test_a_table_of_other_classes_is_refused_in_a_sentence() -> None:
     data = b"text,label\nrain soon,wet\nsun now,dry\nrain again,wet\n"
     with pytest.raises(DataError, match="none of its labels"):
-        compute_report.on_own_table(loading.source(PLAIN), "mine.csv", data, **QUIET)
+        compute_report.on_own_table(checkpoints.source(PLAIN), "mine.csv", data, **QUIET)
 
 
 def test_nearest_training_rows_begin_with_the_text_itself(rows_here: None) -> None:
-    nearest = nearest_rows.nearest_training_rows(loading.source(PLAIN), ROWS.texts[3])
+    nearest = nearest_rows.nearest_training_rows(checkpoints.source(PLAIN), ROWS.texts[3])
     assert (nearest.n_compared, nearest.total) == (40, 40)
     text, _, cosine = nearest.rows[0]
     assert cosine == pytest.approx(1, abs=1e-3)

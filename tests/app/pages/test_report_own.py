@@ -14,7 +14,8 @@ from txcls.app.jobs import running
 from txcls.app.jobs.desks import Desk
 from txcls.app.jobs.own_files import KeptRows, write_kept
 from txcls.app.pages.report import compute as compute_report
-from txcls.app.shell import loading, own, sharing
+from txcls.app.shell import checkpoints, own
+from txcls.app.shell.cache import Source
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.errors import DataError
@@ -43,10 +44,10 @@ def desk() -> Desk:
 
 
 @pytest.fixture(name="session")
-def _session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> sharing.Source:
+def _session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Source:
     """The classifier, as this visitor's session finds it."""
     monkeypatch.setattr(own, "desk", lambda: desk)
-    return loading.source(NAME)
+    return checkpoints.source(NAME)
 
 
 def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(desk: Desk) -> None:
@@ -57,21 +58,21 @@ def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(de
         assert ROWS[row - 2][0] == text and row - 2 in HELD_OUT
 
 
-def test_the_linear_model_learns_from_the_other_rows(desk: Desk, session: sharing.Source) -> None:
+def test_the_linear_model_learns_from_the_other_rows(desk: Desk, session: Source) -> None:
     app = open_page("report", job=desk.token, checkpoint=NAME)
     app.button(key="report_peer").click().run()
     assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in words_of(app)
     assert not any("--data" in one.value for one in app.info)
 
 
-def test_training_rows_leave_out_those_held_out(session: sharing.Source) -> None:
+def test_training_rows_leave_out_those_held_out(session: Source) -> None:
     rows = compute_report.training_rows(session)
     assert list(rows.texts) == [text for n, (text, _) in enumerate(ROWS) if n not in HELD_OUT]
     assert [rows.classes[label] for label in rows.labels] == [b for n, (_, b) in enumerate(ROWS) if n not in HELD_OUT]
 
 
 def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
-    desk: Desk, session: sharing.Source, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, session: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import streamlit as st
 
@@ -117,14 +118,14 @@ def _suspect(row: int, text: str, label: str) -> Any:
     return SuspectRow(row, text, label, "World", 0.1, 0.9)
 
 
-def test_a_table_of_rows_that_it_learned_is_told_apart(session: sharing.Source) -> None:
+def test_a_table_of_rows_that_it_learned_is_told_apart(session: Source) -> None:
     found = compute_report.on_own_table(session, "again.csv", FILE.encode(), **QUIET)
     assert found.n_learned == len(ROWS) - len(HELD_OUT)
     held_out = "body,kind\n" + "".join(f'"{ROWS[n][0]}",{ROWS[n][1]}\n' for n in HELD_OUT)
     assert compute_report.on_own_table(session, "other.csv", held_out.encode(), **QUIET).n_learned == 0
 
 
-def test_without_its_rows_a_sentence_says_so(desk: Desk, session: sharing.Source) -> None:
+def test_without_its_rows_a_sentence_says_so(desk: Desk, session: Source) -> None:
     for file in (desk.folder / "kept").iterdir():
         file.unlink()
     assert "not on this machine" in compute_report.why_no_rows(session)
@@ -132,7 +133,7 @@ def test_without_its_rows_a_sentence_says_so(desk: Desk, session: sharing.Source
         compute_report.training_rows(session)
 
 
-def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(desk: Desk, session: sharing.Source) -> None:
+def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(desk: Desk, session: Source) -> None:
     app = open_page("neighbourhood", job=desk.token, checkpoint=NAME, text=ROWS[HELD_OUT[0]][0])
     shown = words_of(app)
     assert "of your test texts" in shown and "example texts of this app" not in shown

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, numbers, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint, slow_but
-from txcls.app.shell import compute, loading
+from txcls.app.shell import checkpoints, compute
 from txcls.inspection.walk import Walk
 from txcls.inspection.walk.arithmetic import number
 
@@ -17,7 +17,7 @@ TEXT = "the bank raised its rates again"
 
 
 def walk_of(name: str = PLAIN, text: str = TEXT) -> Walk:
-    return compute.walk(loading.source(name), text)
+    return compute.walk(checkpoints.source(name), text)
 
 
 def heading(app: AppTest) -> str:

@@ -5,6 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, PAIRS, PLAIN
+from txcls.app.shell import checkpoints
 
 
 def open_tokens(**params: str) -> AppTest:
@@ -30,10 +31,8 @@ def test_a_checkpoint_without_cleaning_says_so() -> None:
 
 
 def test_ids_and_places_are_those_of_the_encoder() -> None:
-    from txcls.app.shell import loading
-
     app = open_tokens(text="The bank zyzzyva")
-    encoding = loading.classifier(loading.source(PLAIN)).encoder.encode("The bank zyzzyva")
+    encoding = checkpoints.classifier(checkpoints.source(PLAIN)).encoder.encode("The bank zyzzyva")
     shown = html_of(app)
     for token in encoding.tokens:
         assert f"<i>{token.id}</i><small>{token.start}–{token.end}</small>" in shown

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from txcls.app.shell import compute, loading
+from txcls.app.shell import checkpoints, compute
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
 BOX = "text_box_changed"
@@ -27,7 +27,7 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     assert app.query_params["changed"] == CHANGED
     shown = html_of(app)
     assert "<del>bank</del><ins>club</ins>" in shown and "1 changed" in shown and "1 removed" in shown
-    made = compute.compare(loading.source(PLAIN), TEXT, CHANGED)
+    made = compute.compare(checkpoints.source(PLAIN), TEXT, CHANGED)
     bars = figures_of(app)[0]["data"]
     assert {bar["name"] for bar in bars} == {"as typed", "changed"}  # type: ignore[index, union-attr]
     assert f"{made.after.ranked[0].label}" in words_of(app)
@@ -46,7 +46,7 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     app = open_page("whatif", checkpoint=name, text=TEXT)
     app.button(key="flip_start").click().run()
     assert not app.exception
-    *_, last = compute.flips(loading.source(name), TEXT)
+    *_, last = compute.flips(checkpoints.source(name), TEXT)
     if not last.flips:
         assert f"None of the {last.total}" in words_of(app)
         return

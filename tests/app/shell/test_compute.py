@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.drawn import chart, go_to, open_page
 from tests.app.tiny import PLAIN
-from txcls.app.shell import loading
+from txcls.app.shell import checkpoints
 from txcls.checkpoint.listing import Summary
 
 
@@ -17,8 +17,8 @@ def test_summary_of_damaged_files_is_blank(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name / "config.json").write_text(config)
         (tmp_path / name / "metrics.json").write_text(metrics)
         (tmp_path / name / "labels.json").write_text("{}")
-        assert loading.summary(name) == Summary(name, "", "", 0, None)
-    assert loading.summary("gone") == Summary("gone", "", "", 0, None)
+        assert checkpoints.summary(name) == Summary(name, "", "", 0, None)
+    assert checkpoints.summary("gone") == Summary("gone", "", "", 0, None)
 
 
 def test_repeated_questions_never_change_the_shared_classifier() -> None:
@@ -27,4 +27,4 @@ def test_repeated_questions_never_change_the_shared_classifier() -> None:
     for page in ("attention", "positions", "classify"):
         go_to(app, page)
     assert chart(app, "chart_bars").figure["data"] == first
-    assert loading.is_loaded(loading.source(PLAIN))
+    assert checkpoints.is_loaded(checkpoints.source(PLAIN))

@@ -11,7 +11,7 @@ from tests.app.drawn import charts_of, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, slow_but
 from txcls.app.pages import PAGES
-from txcls.app.shell import lecture, loading
+from txcls.app.shell import checkpoints, lecture
 from txcls.app.shell.lecture import LEAST_FONT_PX, STEPS, step_part
 
 TEXT = "banks signed a deal after the election"
@@ -125,7 +125,7 @@ def test_every_step_is_a_part_of_the_map(tiny_checkpoints: object) -> None:
     from txcls.app.shell import compute
 
     for name in (PLAIN, LEARNED, PAIRS):
-        for step in compute.walk(loading.source(name), TEXT).steps:
+        for step in compute.walk(checkpoints.source(name), TEXT).steps:
             assert step.layer is not None or step.name in STEPS, step.name
 
 

@@ -14,9 +14,10 @@ import pytest
 from tests.app.drawn import figures_of, open_page, words_of
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app.shell import compute, limits, loading, sharing
+from txcls.app.shell import cache as cache_module
+from txcls.app.shell import checkpoints, compute, compute_queue, limits
 from txcls.app.shell.cache import Cache
-from txcls.app.shell.turns import Turns
+from txcls.app.shell.compute_queue import ComputeQueue
 from txcls.errors import ConfigError
 
 LONG = "the striker scored twice " * 1_000
@@ -66,8 +67,8 @@ def test_a_limit_that_is_no_number_is_refused_by_name(value: str, monkeypatch: p
 
 def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Cache(400_000, seconds=60)
-    monkeypatch.setattr(sharing, "kept", lambda: cache)
-    source = loading.source(PLAIN)
+    monkeypatch.setattr(cache_module, "shared_cache", lambda: cache)
+    source = checkpoints.source(PLAIN)
     sizes = []
     for n in range(60):
         compute.patterns(source, f"the bank raised its rates {n} times")
@@ -77,7 +78,7 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
 
 
 @contextmanager
-def held(turns: Turns, n: int) -> Iterator[None]:
+def held(turns: ComputeQueue, n: int) -> Iterator[None]:
     """Have n computations of others in the queue."""
     end = threading.Event()
 
@@ -97,8 +98,8 @@ def held(turns: Turns, n: int) -> Iterator[None]:
 
 
 def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns(most_waiting=2)
-    monkeypatch.setattr(sharing, "turns", lambda: turns)
+    turns = ComputeQueue(most_waiting=2)
+    monkeypatch.setattr(compute_queue, "shared_queue", lambda: turns)
     with held(turns, 3):
         app = open_page("explanation", text="banks signed a deal")
         assert "2 computations are already waiting" in words_of(app)
@@ -114,8 +115,8 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
         if end.is_set():
             raise KeyboardInterrupt
 
-    source = loading.source(PLAIN)
-    loading.classifier(source)
+    source = checkpoints.source(PLAIN)
+    checkpoints.classifier(source)
     from txcls.inspection.attribution import explain
     from txcls.runtime.pause import pausing
 
@@ -126,7 +127,7 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
         wait(0)
 
     with pytest.raises(KeyboardInterrupt), pausing(step):
-        explain(loading.classifier(source), "the bank raised its rates again")
+        explain(checkpoints.classifier(source), "the bank raised its rates again")
     assert len(steps) == 2
 
 
@@ -135,8 +136,8 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
 def test_freed_memory_goes_back_to_the_system() -> None:
     code = (
         "import numpy, threading, resource\n"
-        "from txcls.app.memory import give_back_freed_memory\n"
-        "assert give_back_freed_memory()\n"
+        "from txcls.app.shell.memory import return_freed_memory\n"
+        "assert return_freed_memory()\n"
         "def used(): return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize() / 1e6\n"
         "def work():\n"
         "    kept = []\n"

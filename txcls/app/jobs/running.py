@@ -15,8 +15,7 @@ from typing import Any, Literal
 from txcls.app.jobs import files
 from txcls.app.jobs.desks import Desk, lane
 from txcls.app.jobs.tickets import HAS_LOCKS
-from txcls.app.shell.limits import limits
-from txcls.app.shell.turns import BusyError
+from txcls.app.shell.limits import BusyError, limits
 from txcls.errors import TxclsError
 
 Kind = Literal["read", "peek", "open", "plan", "train", "batch"]

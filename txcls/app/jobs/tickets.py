@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from txcls.app.shell.turns import BusyError
+from txcls.app.shell.limits import BusyError
 
 if sys.platform != "win32":
     import fcntl

@@ -10,10 +10,10 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import compute, loading, state
+from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
-from txcls.lessons.address import params_from_view, view_from_params
+from txcls.lessons.address import SLIDE, params_from_view, view_from_params
 from txcls.lessons.format import Step
 
 _ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
@@ -131,7 +131,7 @@ def arrive(here: pages.PageInfo) -> None:
 
 
 def _open(place: Place, kept: dict[str, str]) -> None:
-    state.follow_address()
+    state.follow_url()
     st.switch_page(place.page.path, query_params={**place.params, **kept})
 
 
@@ -156,7 +156,7 @@ def _begin(place: Place) -> None:
 
 
 def _anchor(place: Place, away: dict[str, str]) -> None:
-    view, _ = view_from_params(place.step.params, checkpoints=loading.names())
+    view, _ = view_from_params(place.step.params, checkpoints=checkpoints.names())
     state.anchor_to(state.Anchor({**place.params, **away}, params_from_view(view)))
 
 
@@ -194,7 +194,7 @@ def turn(by: int, *, to_its_end: bool = False) -> None:
         return
     go(place.at + by)
     if to_its_end and _GO in st.session_state:
-        st.session_state[_GO][1][state.SLIDE] = "last"
+        st.session_state[_GO][1][SLIDE] = "last"
 
 
 def changes() -> dict[str, str]:
@@ -240,8 +240,8 @@ def bring_back() -> None:
 def solved(place: Place) -> Solved:
     """The step with everything measured; TxclsError if something cannot be."""
     lesson = place.lesson
-    names = sorted({place.step.checkpoint} & set(loading.names()))
-    sources = tuple(loading.source(name) for name in names)
+    names = sorted({place.step.checkpoint} & set(checkpoints.names()))
+    sources = tuple(checkpoints.source(name) for name in names)
     return compute.solved_step(place.name, place.language, place.at, lesson.version, sources)
 
 

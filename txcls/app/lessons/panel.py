@@ -14,6 +14,7 @@ from txcls.app.shell import lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import Solved, languages_of
+from txcls.lessons.address import View
 from txcls.lessons.format import Choice, Drag, Heads, Number
 from txcls.lessons.wording import words_in
 
@@ -84,7 +85,7 @@ def draw_answer() -> None:
             _room(solved, words)
 
 
-def covers(view: state.View) -> bool:
+def covers(view: View) -> bool:
     """Whether the page is to stay hidden until its question is answered; then draws what stands in its place."""
     place = lesson.now()
     if place is None or not lesson.is_covered():

@@ -10,16 +10,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import pages
-from txcls.app.shell import answering, compute, head_choice, head_stories, layout, lecture, loading, state
+from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import LoadingPlaceholder, load_classifier
 from txcls.figures import minus, number_map, visible
 from txcls.inspection.ablation import How
 from txcls.inspection.stories import HeadAtlas, HeadRecord, sentence
+from txcls.lessons.address import HeadOrder, View
 from txcls.predictor import Predictor
 
 LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
-ORDERS: dict[state.HeadOrder, str] = {
+ORDERS: dict[HeadOrder, str] = {
     "worth": "worth",
     "story": "share brought back",
     "entropy": "entropy",
@@ -41,19 +43,19 @@ LONGEST_SENTENCE = 160
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.ATLAS, asks=False)
-    waiting = answering.Waiting(opened, height=480)
-    classifier = answering.load(opened)
-    waiting.over()
-    atlas = head_stories.atlas_of(classifier)
+    placeholder = LoadingPlaceholder(opened, height=480)
+    classifier = load_classifier(opened)
+    placeholder.remove()
+    atlas = HeadAtlas.of(classifier)
     if atlas is None:
         _without(opened, classifier)
     else:
-        opened = head_choice.open_on_head(opened, classifier)
+        opened = heads.open_on_head(opened, classifier)
         with lecture.slide(lecture.ATTENTION):
             _summary(atlas)
             first = st.container()
             places = [(one.story.story.layer, one.story.story.head) for one in atlas.heads]
-            head_stories.offer_where_heads_matter(classifier, places, there=pages.ATLAS)
+            heads.link_where_heads_matter(classifier, places, target=pages.ATLAS)
         _heads(opened, atlas, first)
         with lecture.slide(f"{lecture.ATTENTION}.{opened.view.layer}"):
             _kinds(opened, atlas)
@@ -62,7 +64,7 @@ def main() -> None:
 
 def _without(opened: layout.Page, classifier: Predictor) -> None:
     """How to measure an atlas, and which checkpoints have one."""
-    if loading.is_own(opened.source):
+    if checkpoints.is_own(opened.source):
         st.info(
             f"The heads of {plain(classifier.name)} have not been measured: that takes minutes, and the app does it "
             "for no visitor's classifier. Switchboard switches them off for one text."
@@ -73,12 +75,12 @@ def _without(opened: layout.Page, classifier: Predictor) -> None:
             "this command measures them once and saves the result with the checkpoint:"
         )
         st.code(f"python -m txcls evaluate {classifier.name} --heads --write", language=None)
-    others = [name for name in loading.names() if loading.summary(name).has_atlas]
+    others = [name for name in checkpoints.names() if checkpoints.summary(name).has_atlas]
     if others:
         st.markdown("These checkpoints have a head atlas:")
         with st.container(horizontal=True, gap="medium"):
             for name in others:
-                shown = replace(opened, view=state.View(checkpoint=name, text=opened.view.text, mode=opened.view.mode))
+                shown = replace(opened, view=View(checkpoint=name, text=opened.view.text, mode=opened.view.mode))
                 layout.link_to(shown, pages.ATLAS, f"{plain(visible(name))} →")
 
 
@@ -102,7 +104,7 @@ def _heads(opened: layout.Page, atlas: HeadAtlas, first: DeltaGenerator) -> None
     st.session_state["atlas_sort"] = view.sort
     st.segmented_control(
         "Sort by",
-        get_args(state.HeadOrder),
+        get_args(HeadOrder),
         format_func=lambda order: ORDERS[order],
         required=True,
         key="atlas_sort",
@@ -141,7 +143,7 @@ def _show_all(key: str) -> None:
     st.session_state[key] = True
 
 
-def _rank(atlas: HeadAtlas, n: int, order: state.HeadOrder) -> tuple[float, int]:
+def _rank(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, int]:
     record = atlas.heads[n]
     share = -math.inf if math.isnan(record.story.share) else record.story.share
     entropy = float(atlas.table.entropy.ravel()[n])
@@ -157,7 +159,7 @@ def _head(opened: layout.Page, atlas: HeadAtlas, n: int, text: str) -> None:
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         words, figures, look = st.columns([5, 5, 4], gap="medium", vertical_alignment="center")
         words.html(
-            f'<div class="txcls-head"><b>Head {name}</b> {head_stories.verdict_html(record)}'
+            f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)}'
             f"<p>{html.escape(sentence(record.story))}</p></div>"
         )
         figures.html(_figures(record, float(atlas.table.entropy[layer, head])))

@@ -6,19 +6,10 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import (
-    answering,
-    compute,
-    head_choice,
-    head_stories,
-    layout,
-    lecture,
-    loading,
-    model_parts,
-    state,
-)
+from txcls.app.shell import checkpoints, compute, heads, layout, lecture, model_parts, state
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.errors import TxclsError
 from txcls.figures import (
     attention_arcs,
@@ -30,6 +21,7 @@ from txcls.figures import (
     pooling_bars,
     query_key_bars,
 )
+from txcls.lessons.address import View
 from txcls.model import LayerNorm
 from txcls.predictor import Predictor
 from txcls.wording import percentage
@@ -67,9 +59,9 @@ LAYER_NORM = r"""
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.ATTENTION, compare=True)
-    read = answering.read_text(opened, "the attention patterns of all heads appear here.")
-    if read is not None and read.is_answered:
-        opened = head_choice.open_on_head(opened, read.classifier)
+    read = classify_text(opened, "the attention patterns of all heads appear here.")
+    if read is not None and read.has_label:
+        opened = heads.open_on_head(opened, read.classifier)
         _draw(opened, read.classifier, compute.patterns(opened.source, opened.view.text))
     layout.close_page(opened, LINKS)
 
@@ -94,7 +86,7 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
         overview, detail = st.columns([2, 3], gap="large")
     with detail:  # sent first: it is what people wait for
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
-        head_stories.draw_chip(classifier, view.layer, view.head)
+        heads.draw_chip(classifier, view.layer, view.head)
         st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
         elsewhere = None
         if len(kept) < len(tokens):
@@ -122,7 +114,7 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
             file_name=f"{view.checkpoint}-all-heads",
             on_select=_grid_clicked,
         )
-        head_choice.choose_head(view, n_layers, n_heads)
+        heads.choose_head(view, n_layers, n_heads)
         st.info(CAVEAT_IN_BRIEF if lecture.is_on() else CAVEAT)
         layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the prediction? →")
 
@@ -154,7 +146,7 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
     _layer_norm()
 
 
-def _choose_section(view: state.View, sections: Sequence[str]) -> str:
+def _choose_section(view: View, sections: Sequence[str]) -> str:
     """A control that selects the part of the page to draw."""
     section = view.section if view.section in sections else "arcs"
     st.session_state["attention_section"] = section
@@ -169,9 +161,7 @@ def _choose_section(view: state.View, sections: Sequence[str]) -> str:
     return section
 
 
-def _arcs(
-    view: state.View, kept: np.ndarray, pattern: np.ndarray, names: list[str], where: str, file_name: str
-) -> None:
+def _arcs(view: View, kept: np.ndarray, pattern: np.ndarray, names: list[str], where: str, file_name: str) -> None:
     query_column, number_column = st.columns(2, gap="large")
     tokens = [0, *(int(place) + 1 for place in kept)]
     st.session_state["arc_query"] = view.query if view.query in tokens else 0
@@ -235,7 +225,7 @@ def _compare(opened: layout.Page, pattern: np.ndarray, names: list[str]) -> None
     view = opened.view
     st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
     try:
-        other = compute.patterns(loading.source(view.versus), view.text)
+        other = compute.patterns(checkpoints.source(view.versus), view.text)
     except TxclsError as error:
         st.warning(plain(str(error)))
         return
@@ -329,7 +319,7 @@ def _rollout(opened: layout.Page, kept: np.ndarray, names: list[str]) -> None:
         )
 
 
-def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: state.View) -> None:
+def _pooling(weights: np.ndarray, names: list[str], hide: bool, view: View) -> None:
     st.subheader("Pooling: how much each token counts", anchor=False)
     st.markdown(
         "After the last layer, the tokens' states are averaged with these weights into the vector that is classified. "

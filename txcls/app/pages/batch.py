@@ -8,10 +8,12 @@ import streamlit as st
 
 from txcls.app import pages
 from txcls.app.jobs import running
-from txcls.app.shell import answering, layout, lecture, loading, own, sharing, table_html, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own, table_html, uploads, waiting
+from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import load_classifier
 from txcls.figures import class_counts
 from txcls.wording import percentage
 
@@ -45,7 +47,7 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             st.subheader("Result", anchor=False)
             _result(batch)
-    answering.load(opened)
+    load_classifier(opened)
     st.caption(
         f"Your files are on this server only, and are removed {own.kept_for()} after your last visit. The address of "
         "this page leads to them."
@@ -113,7 +115,7 @@ def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobSta
         waiting.watch("batch", _progress, key="watch_batch")
         return
     waiting.failure(batch)
-    n_classes = loading.summary(opened.view.checkpoint).n_classes
+    n_classes = checkpoints.summary(opened.view.checkpoint).n_classes
     most = max(1, min(n_classes, MOST_K))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.session_state.setdefault("batch_k", 3)
@@ -140,7 +142,7 @@ def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobSta
     )
 
 
-def _start(source: sharing.Source, spec: dict[str, Any], k: int, safe: bool) -> None:
+def _start(source: Source, spec: dict[str, Any], k: int, safe: bool) -> None:
     waiting.start(
         "batch",
         {

@@ -9,13 +9,24 @@ import streamlit as st
 
 from txcls.app import pages
 from txcls.app.components.machine import machine
-from txcls.app.shell import answering, compute, layout, lecture, loading, model_parts, sharing, state, token_html
+from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
+from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import (
+    LoadingPlaceholder,
+    ask_for_text,
+    facts_of,
+    load_classifier,
+    prediction_html,
+    say_no_tokens,
+    warn_if_unknown,
+)
 from txcls.data.datasets import dataset_info, dataset_names, is_available
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 from txcls.figures.training import of_runs
+from txcls.lessons.address import LONGEST_LINKED_TEXT, MOST_ROWS, SWITCH, params_from_view
 from txcls.predictor import Predictor
 from txcls.web.page import unsupported
 from txcls.wording import percentage
@@ -44,7 +55,7 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS)
     classifier = _two(opened) if opened.view.versus else _one(opened)
-    if opened.has_text and len(opened.view.text) > state.LONGEST_LINKED_TEXT:
+    if opened.has_text and len(opened.view.text) > LONGEST_LINKED_TEXT:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
     with st.expander(f"How {plain(classifier.name)} was trained"):
         checkpoint = classifier.checkpoint
@@ -66,16 +77,16 @@ def _one(opened: layout.Page) -> Predictor:
         result = st.container()
         with result:
             if opened.has_text:
-                waiting = answering.Waiting(opened, height=380)
+                placeholder = LoadingPlaceholder(opened, height=380)
             else:
-                answering.invite("the prediction appears here as you type.")
+                ask_for_text("the prediction appears here as you type.")
     with reading:
         if opened.has_text:
             st.subheader("What the model read", anchor=False)
         read = st.container()
-    classifier = answering.load(opened)
+    classifier = load_classifier(opened)
     if opened.has_text:
-        waiting.over()
+        placeholder.remove()
         with picture:
             _picture(opened, classifier)
         with result:
@@ -93,7 +104,7 @@ def _one(opened: layout.Page) -> Predictor:
 
 def _beyond(opened: layout.Page) -> str:
     """A sentence on texts unlike those that the probabilities were calibrated on."""
-    if loading.summary(opened.view.checkpoint).dataset == "who_won":
+    if checkpoints.summary(opened.view.checkpoint).dataset == "who_won":
         return (
             "They hold for sentences of its grammar, which *Build a sentence* makes; for others, however similar, a "
             "confident answer may be wrong."
@@ -108,7 +119,7 @@ def _picture(opened: layout.Page, classifier: Predictor) -> None:
     heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
     machine(
         f"{opened.source.name} {opened.source.state}",
-        partial(loading.packed_classifier, opened.source),
+        partial(checkpoints.packed_classifier, opened.source),
         text=opened.view.text,
         box=f"{layout.TEXT_BOX}_{opened.info.name}",
         off=heads,
@@ -121,12 +132,12 @@ def _picture(opened: layout.Page, classifier: Predictor) -> None:
     )
     target = st.session_state.pop("_open_page", None)
     if target is not None:
-        st.switch_page(target, query_params=state.params_from_view(state.shown_view()))
+        st.switch_page(target, query_params=params_from_view(state.shown_view()))
 
 
 def _switch_heads(before: Sequence[str], off: list[str]) -> None:
     others = [part for part in before if not part[0].isdigit() or part.endswith("ff")]
-    state.change_view(switched=(*others, *(one for one in off if state.SWITCH.fullmatch(one))))
+    state.change_view(switched=(*others, *(one for one in off if SWITCH.fullmatch(one))))
 
 
 def _open_head(layer: int, head: int) -> None:
@@ -144,14 +155,14 @@ def _open_part(part: str) -> None:
 def _two(opened: layout.Page) -> Predictor:
     """The predictions of two checkpoints, side by side."""
     if not opened.has_text:
-        answering.invite("the predictions of both checkpoints appear here as you type.")
-    waiting = answering.Waiting(opened, height=380)
+        ask_for_text("the predictions of both checkpoints appear here as you type.")
+    placeholder = LoadingPlaceholder(opened, height=380)
     try:
-        source = loading.source(opened.view.versus)
-        classifier, other = (loading.classifier(one) for one in (opened.source, source))
+        source = checkpoints.source(opened.view.versus)
+        classifier, other = (checkpoints.classifier(one) for one in (opened.source, source))
     except TxclsError as error:
         layout.stop_with(error)
-    waiting.over()
+    placeholder.remove()
     opened.facts.empty()  # each column has its own
     answered = []
     pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
@@ -160,7 +171,7 @@ def _two(opened: layout.Page) -> Predictor:
     for column, (which, one, key) in zip(columns, pairs, strict=True):
         with column:
             st.subheader(plain(one.checkpoint.config.title or one.name), anchor=False)
-            st.html(f'<div class="txcls-facts">{answering.facts(one)}</div>')
+            st.html(f'<div class="txcls-facts">{facts_of(one)}</div>')
             if opened.has_text:
                 answered.append(_answer(opened, which, one, key=key))
     if any(answered):
@@ -178,20 +189,20 @@ def _two(opened: layout.Page) -> Predictor:
     return classifier
 
 
-def _answer(opened: layout.Page, source: sharing.Source, classifier: Predictor, *, key: str) -> bool:
+def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
     """The ranked classes; False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
-        answering.nothing_to_read()
+        say_no_tokens()
         return False
-    answering.say_unknown(prediction)
-    st.html(answering.answer_html(prediction, large=True))
+    warn_if_unknown(prediction)
+    st.html(prediction_html(prediction, large=True))
     if prediction.out_of_scope:
         st.caption(
             f"This text scores below the threshold that separates texts of the {len(classifier.classes)} classes from "
             "others; it was fitted on validation texts. The classes are ranked all the same:"
         )
-    k = min(opened.view.k, len(classifier.classes), state.MOST_ROWS)
+    k = min(opened.view.k, len(classifier.classes), MOST_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)
     words = ", ".join(f"{score.label} {percentage(score.probability)}" for score in shown)
@@ -209,7 +220,7 @@ def _answer(opened: layout.Page, source: sharing.Source, classifier: Predictor, 
     return True
 
 
-def _read(opened: layout.Page, source: sharing.Source, classifier: Predictor) -> None:
+def _read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
     """The text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
     st.html(
@@ -223,7 +234,7 @@ def _read(opened: layout.Page, source: sharing.Source, classifier: Predictor) ->
 
 
 def _choose_k(opened: layout.Page, n_classes: int) -> None:
-    most = min(n_classes, state.MOST_ROWS)
+    most = min(n_classes, MOST_ROWS)
     if most < 2:
         return
     st.session_state["k_box"] = min(opened.view.k, most)
@@ -265,7 +276,7 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], 
             st.markdown("\n".join(rows))
 
 
-def _download(source: sharing.Source, classifier: Predictor) -> None:
+def _download(source: Source, classifier: Predictor) -> None:
     """The classifier as one file, made once the section is opened."""
     name = plain(classifier.name)
     with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as section:
@@ -281,7 +292,7 @@ def _download(source: sharing.Source, classifier: Predictor) -> None:
         )
         st.download_button(
             f"Download {name}.html",
-            loading.exported_page(source),
+            checkpoints.exported_page(source),
             file_name=f"{classifier.name}.html",
             mime="text/html",
             key="export_page",
@@ -295,12 +306,12 @@ def _test_texts(opened: layout.Page, classifier: Predictor) -> None:
     with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
         if not section.open:
             return
-        missing = "" if loading.has_kept_rows(opened.source) else _how_to_get(classifier)
+        missing = "" if checkpoints.has_kept_rows(opened.source) else _how_to_get(classifier)
         if missing:
             st.info(missing)
             return
         try:
-            found = loading.test_texts(opened.source)
+            found = checkpoints.test_texts(opened.source)
             _drawn(opened, classifier, found)
         except TxclsError as error:
             st.warning(plain(str(error)))
@@ -325,7 +336,7 @@ def _how_to_get(classifier: Predictor) -> str:
     )
 
 
-def _drawn(opened: layout.Page, classifier: Predictor, found: loading.TestTexts) -> None:
+def _drawn(opened: layout.Page, classifier: Predictor, found: checkpoints.TestTexts) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
     seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)

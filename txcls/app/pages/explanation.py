@@ -9,9 +9,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import pages
-from txcls.app.shell import answering, compute, layout, lecture, loading, state
+from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.data.datasets import dataset_names, is_available
 from txcls.errors import TxclsError
 from txcls.figures import deletion_lines, minus, overlap_map, visible
@@ -57,9 +58,9 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.EXPLANATION)
     st.html(STYLE)
-    read = answering.read_text(opened, "its words are scored by several attribution methods.")
+    read = classify_text(opened, "its words are scored by several attribution methods.")
     if read is not None:
-        if read.is_answered:
+        if read.has_label:
             _one_text(opened, read.classifier)
         with lecture.slide(lecture.ATTENTION):
             _many_texts(opened, read.classifier)
@@ -254,7 +255,7 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
     can, why_not = _has_test_texts(opened, classifier)
     if found is not None:
         _averages(found, computed is not None, _blank(classifier))
-    elif loading.is_own(opened.source):
+    elif checkpoints.is_own(opened.source):
         st.info("Not measured yet." if can else "Not measured for this classifier.")
     else:
         st.info(
@@ -277,8 +278,8 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
 
 def _has_test_texts(opened: layout.Page, classifier: Predictor) -> tuple[bool, str]:
     """Whether there are test texts of the classifier here, and a sentence for where there are none."""
-    if loading.is_own(opened.source):
-        return loading.has_kept_rows(opened.source), (
+    if checkpoints.is_own(opened.source):
+        return checkpoints.has_kept_rows(opened.source), (
             "It came without its test rows, on which these figures could be computed."
         )
     dataset = classifier.checkpoint.config.data.dataset

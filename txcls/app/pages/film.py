@@ -8,9 +8,10 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.components.training_film import film_data, training_film
 from txcls.app.lessons import lesson
-from txcls.app.shell import answering, compute, layout, lecture, loading, state
+from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.charts import window
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.figures import percent, visible
 from txcls.inspection.training_film import TrainingFilm
@@ -22,10 +23,10 @@ COMMAND = "python -m txcls train who_won --snapshots 24"
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.FILM, box_height=68)
-    if not loading.summary(opened.view.checkpoint).has_snapshots:
+    if not checkpoints.summary(opened.view.checkpoint).has_snapshots:
         _offer(opened)
-    read = answering.read_text(opened, "watch how the model learned to answer it.")
-    if read is not None and read.is_answered and read.classifier.checkpoint.snapshots is not None:
+    read = classify_text(opened, "watch how the model learned to answer it.")
+    if read is not None and read.has_label and read.classifier.checkpoint.snapshots is not None:
         with lecture.slide(own_keys=True):
             _film(opened, read.classifier.checkpoint)
     layout.close_page(opened, LINKS)
@@ -34,7 +35,7 @@ def main() -> None:
 def _offer(opened: layout.Page) -> None:
     """Say that there is no film of this checkpoint, and offer those that have one."""
     name = plain(opened.view.checkpoint)
-    with_film = [one for one in loading.listing().classifiers if one.has_snapshots]
+    with_film = [one for one in checkpoints.listing().classifiers if one.has_snapshots]
     st.info(
         f"**{name}** was trained without keeping states along the way, so there is no film of it. "
         + ("There is one of:" if with_film else f"`{COMMAND}` trains a model with one in about two minutes.")
@@ -59,7 +60,7 @@ def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
         opened=f"{opened.source.name} {opened.source.state} {lesson.opening()}",
         tokens=[visible(token.label[:40]) for token in tokens[shown]],
         at=int(np.abs(steps - opened.view.training_step).argmin()),
-        unsaid=int(np.abs(steps - state.step_unsaid()).argmin()),
+        unsaid=int(np.abs(steps - state.default_training_step()).argmin()),
     )
     training_film(data, key="training_film")
     st.caption(_about(checkpoint, film))

@@ -10,31 +10,23 @@ from numpy.typing import NDArray
 
 from txcls.app import pages
 from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.shell import (
-    answering,
-    compute,
-    head_choice,
-    layout,
-    lecture,
-    loading,
-    model_parts,
-    sharing,
-    state,
-    token_html,
-)
+from txcls.app.shell import checkpoints, compute, heads, layout, lecture, model_parts, state, token_html
+from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, surprisal_bars, token_bars, visible
 from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal, continue_ids
 from txcls.language.generation import Sampling, TextModel
+from txcls.lessons.address import LARGEST_SEED, Part, View
 from txcls.text.encoder import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
 
 FloatArray = NDArray[np.float32]
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
-PRESETS: dict[loading.Objective, tuple[str, str]] = {
+PRESETS: dict[checkpoints.Objective, tuple[str, str]] = {
     "masked": ("encoder", "fills in blanks"),
     "causal": ("lm", "continues texts"),
 }
@@ -47,10 +39,10 @@ TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 class Chosen:
     """A loaded language model and its cache key."""
 
-    source: sharing.Source
+    source: Source
     model: TextModel
     names: tuple[str, ...]
-    objective: loading.Objective
+    objective: checkpoints.Objective
 
     def name_of(self, token: Token) -> str:
         """A token in printable form; an unknown one as it was typed."""
@@ -59,10 +51,10 @@ class Chosen:
 
 def main() -> None:
     """Draw the page."""
-    there = [name for objective in PRESETS for name in loading.language_names(objective)]
-    dataset = loading.summary(there[0]).dataset if there else ""
+    there = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
+    dataset = checkpoints.summary(there[0]).dataset if there else ""
     opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
-    parts: dict[state.Part, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
+    parts: dict[Part, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
     if lecture.is_on():
         for draw in parts.values():
             draw(opened)
@@ -70,7 +62,7 @@ def main() -> None:
         st.session_state["part_box"] = opened.view.part
         st.segmented_control(
             "Part of this page",
-            get_args(state.Part),
+            get_args(Part),
             key="part_box",
             format_func=PARTS.__getitem__,
             required=True,
@@ -85,9 +77,9 @@ def _part_changed() -> None:
     state.change_view(part=st.session_state["part_box"])
 
 
-def _choose(opened: layout.Opened, objective: loading.Objective) -> Chosen | None:
+def _choose(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen | None:
     """Load the selected language model and draw the line about it; None, and how to train one, if there is none."""
-    names, wanted = loading.language_names(objective), getattr(opened.view, objective)
+    names, wanted = checkpoints.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]
         st.info(
@@ -104,10 +96,10 @@ def _choose(opened: layout.Opened, objective: loading.Objective) -> Chosen | Non
     facts = line.empty()
     waiting = st.empty()
     try:
-        source = loading.source(name)
-        if not loading.is_loaded(source):
+        source = checkpoints.source(name)
+        if not checkpoints.is_loaded(source):
             waiting.skeleton(480)
-        found = loading.language(source, objective)
+        found = checkpoints.language(source, objective)
     except TxclsError as error:
         waiting.empty()
         st.error(plain(str(error)))
@@ -154,13 +146,13 @@ def _fill_blank(opened: layout.Opened) -> None:
     if chosen is None:
         return
     if not opened.has_text:
-        answering.invite("click a word, and the model predicts what was there.")
+        ask_for_text("click a word, and the model predicts what was there.")
         return
     encoding = chosen.model.read(opened.view.text)
     words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
     number_of = {place: number for number, place in enumerate(words, start=1)}
     if not words:
-        answering.nothing_to_read()
+        say_no_tokens()
         return
     blank = opened.view.blank if 1 <= opened.view.blank <= len(words) else _worth_guessing(encoding, words)
     place = words[blank - 1]
@@ -261,7 +253,7 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
     encoding = model.read(view.text)
     typed = encoding.tokens or model.start
     if not typed:
-        answering.nothing_to_read()
+        say_no_tokens()
         return None
     if any(not 0 <= index < len(chosen.names) for index in view.added):
         st.warning("The continuation in the link is not from this model; it was ignored.")
@@ -369,7 +361,7 @@ def _start_again() -> None:
     state.change_view(added=(), upto=0)
 
 
-def _sampling(view: state.View) -> Sampling:
+def _sampling(view: View) -> Sampling:
     """Draw the controls of sampling; returns their values."""
     st.subheader("How the next token is sampled", anchor=False)
     for field in ("temperature", "top_k", "top_p", "seed"):
@@ -403,7 +395,7 @@ def _sampling(view: state.View) -> Sampling:
     st.number_input(
         "Seed",
         0,
-        state.LARGEST_SEED,
+        LARGEST_SEED,
         key="seed_box",
         on_change=_follow("seed"),
         help="The same seed gives the same samples.",
@@ -509,8 +501,8 @@ def _masks(opened: layout.Opened) -> None:
             "both directions."
         )
         columns = st.columns(2, gap="large")
-    both: dict[loading.Objective, Seen] = {}
-    headings: dict[loading.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
+    both: dict[checkpoints.Objective, Seen] = {}
+    headings: dict[checkpoints.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
     for column, (objective, heading) in zip(columns, headings.items(), strict=True):
         with column:
             st.subheader(heading, anchor=False)
@@ -525,7 +517,7 @@ def _masks(opened: layout.Opened) -> None:
         n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
         fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
         view = replace(fitted.view, layer=max(fitted.view.layer, 0), head=max(fitted.view.head, 0))
-        head_choice.choose_head(view, n_layers, n_heads)
+        heads.choose_head(view, n_layers, n_heads)
         for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
             if objective in both:
                 with column:
@@ -536,7 +528,7 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     encoding = chosen.model.read(opened.view.text)
     read = (encoding.tokens or chosen.model.start)[:MOST_MAPPED]
     if not read:
-        answering.nothing_to_read()
+        say_no_tokens()
         return None
     sight = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
     names = [chosen.name_of(token) for token in read]
@@ -555,7 +547,7 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     return Seen(chosen, sight, names)
 
 
-def _pattern(view: state.View, seen: Seen) -> None:
+def _pattern(view: View, seen: Seen) -> None:
     chosen = seen.chosen
     n_layers, n_heads = seen.sight.patterns.shape[:2]
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)

@@ -6,9 +6,10 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import answering, compute, layout, lecture
+from txcls.app.shell import compute, layout, lecture
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
 from txcls.wording import percentage
 
@@ -26,8 +27,8 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.LENS)
     st.html(STYLE)
-    read = answering.read_text(opened, "the class head is applied to its state after every block.")
-    if read is not None and read.is_answered:
+    read = classify_text(opened, "the class head is applied to its state after every block.")
+    if read is not None and read.has_label:
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
             _decision(opened, read.classifier.classes)
         post_norm = read.classifier.checkpoint.config.model.norm == "post"

@@ -6,9 +6,10 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import answering, compute, layout, lecture, loading, state
+from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
 from txcls.predictor import Predictor
@@ -31,8 +32,8 @@ ABOUT = (
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.NEIGHBOURHOOD)
-    read = answering.read_text(opened, "its words and its vector are drawn among others.")
-    if read is not None and read.is_answered:
+    read = classify_text(opened, "its words and its vector are drawn among others.")
+    if read is not None and read.has_label:
         st.markdown(ABOUT)
         words, texts = st.columns(2, gap="large")
         with words, lecture.slide(lecture.VECTORS):
@@ -101,8 +102,8 @@ def _word_clicked(key: str) -> None:
 def _texts(opened: layout.Page, classifier: Predictor) -> None:
     """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
     st.subheader("The text among other texts", anchor=False)
-    has_rows = loading.has_kept_rows(opened.source)
-    examples = loading.examples(opened.view.checkpoint)
+    has_rows = checkpoints.has_kept_rows(opened.source)
+    examples = checkpoints.examples(opened.view.checkpoint)
     others = [example.text for example in examples if example.text != opened.view.text]
     st.toggle(
         f"Add up to {N_TEST_TEXTS} test texts",

@@ -10,13 +10,23 @@ from numpy.typing import NDArray
 
 from txcls.app import pages
 from txcls.app.components.word_order import draggable_words
-from txcls.app.shell import answering, compute, layout, lecture, loading, sharing, state
+from txcls.app.shell import checkpoints, compute, layout, lecture, state
+from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import (
+    MOSTLY_UNKNOWN,
+    LoadingPlaceholder,
+    ask_for_text,
+    draw_prediction,
+    load_classifier,
+    say_no_tokens,
+)
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
 from txcls.inspection.positions import arrange_words, fit_shift, position_products, shift_map
+from txcls.lessons.address import Encoding, View
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -43,7 +53,7 @@ SHOWN_DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
-class Encoding:
+class ShownEncoding:
     """Position vectors that are shown: their values and the bound of their colours, and how many a text uses."""
 
     values: Floats
@@ -55,12 +65,12 @@ class Encoding:
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.POSITIONS)
-    waiting = answering.Waiting(opened, height=480)
-    classifier = answering.load(opened)
+    placeholder = LoadingPlaceholder(opened, height=480)
+    classifier = load_classifier(opened)
     prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
-    waiting.over()
+    placeholder.remove()
     if prediction is not None and prediction.label is not None:
-        answering.draw_answer(opened, prediction)
+        draw_prediction(opened, prediction)
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     is_answered = prediction is not None and prediction.label is not None
@@ -71,9 +81,9 @@ def main() -> None:
     with lecture.slide(lecture.VECTORS, lecture.CLASSES):
         st.subheader("Does word order matter for this prediction?", anchor=False)
         if prediction is None:
-            answering.invite("its words are shuffled and classified again.")
+            ask_for_text("its words are shuffled and classified again.")
         elif prediction.label is None:
-            answering.nothing_to_read()
+            say_no_tokens()
         else:
             _shuffling(opened, classifier.classes)
     if is_answered and not first:
@@ -90,7 +100,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> Encoding:
+def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
     """The formula or the learned vectors as a heat map."""
     text, controls = st.columns([3, 2], gap="large")
     with text:
@@ -105,7 +115,7 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
             st.session_state["pe_kind"] = opened.view.encoding
             st.segmented_control(
                 "Encoding",
-                get_args(state.Encoding),
+                get_args(Encoding),
                 required=True,
                 key="pe_kind",
                 on_change=state.follow("encoding", "pe_kind"),
@@ -135,10 +145,10 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         + ("" if learned else ": high frequencies in the first dimensions, lower ones to the right"),
         file_name=f"positions-{len(values)}x{values.shape[1]}",
     )
-    return Encoding(values, bound, learned, used)
+    return ShownEncoding(values, bound, learned, used)
 
 
-def _dimensions_and_products(drawn: Encoding) -> None:
+def _dimensions_and_products(drawn: ShownEncoding) -> None:
     """The same vectors by dimension, and their dot products."""
     curves, products = st.columns(2, gap="large")
     with curves, lecture.slide(lecture.VECTORS):
@@ -231,7 +241,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
 def _compare_models(opened: layout.Page) -> None:
     """The text in another order in three models, and their accuracy on shuffled test texts."""
     st.subheader("Three models that differ only in their positions", anchor=False)
-    if not set(MODELS) <= set(loading.names()):
+    if not set(MODELS) <= set(checkpoints.names()):
         st.markdown("They are not among the checkpoints here. Each trains in about a minute:")
         st.code(TRAIN.strip(), language=None)
         return
@@ -248,8 +258,8 @@ def _compare_models(opened: layout.Page) -> None:
         "|---|---|---|---:|---:|",
     ]
     for name, kind in MODELS.items():
-        source = loading.source(name)
-        classifier = loading.classifier(source)
+        source = checkpoints.source(name)
+        classifier = checkpoints.classifier(source)
         figures = classifier.checkpoint.metrics.get("test", {})
         shuffled = figures.get("order", {}).get("words_shuffled")
         answers = [_answer(source, text) for text in (typed, now)]
@@ -265,8 +275,8 @@ def _compare_models(opened: layout.Page) -> None:
 
 def _text_for_the_three(text: str) -> str:
     """The visitor's text, or a match report where most of it is unknown to models that know match reports alone."""
-    share = compute.predict(loading.source(next(iter(MODELS))), text).prediction.unknown_share
-    if share < answering.MOSTLY:
+    share = compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
+    if share < MOSTLY_UNKNOWN:
         return text
     st.markdown(
         f"They know match reports alone, and {percentage(share, 0)} of your text is unknown to them; so here is one."
@@ -278,7 +288,7 @@ def _accuracies() -> None:
     """The accuracy of each of the three models, large."""
     parts = []
     for name, kind in MODELS.items():
-        accuracy = loading.summary(name).accuracy
+        accuracy = checkpoints.summary(name).accuracy
         if accuracy is not None:
             parts.append(
                 f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
@@ -286,7 +296,7 @@ def _accuracies() -> None:
     st.html(f'<div class="txcls-answer txcls-beside">{"".join(parts)}</div>')
 
 
-def _reordered(view: state.View, typed: str, words: Sequence[str]) -> str:
+def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
     """The words in the visitor's order, then as changed by dragging and by the buttons.
 
     At first two teams are exchanged, or, in a text without two, the whole text is reversed.
@@ -327,7 +337,7 @@ def _shuffle(n: int) -> None:
     _arrange(np.random.default_rng().permutation(n).tolist())
 
 
-def _answer(source: sharing.Source, text: str) -> str:
+def _answer(source: Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"

@@ -12,11 +12,13 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
-from txcls.app.shell import answering, compute, head_choice, head_stories, layout, lecture, state, token_html
+from txcls.app.shell import compute, heads, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map, visible
 from txcls.inspection.walk import Axis, Question, Step, Walk
+from txcls.lessons.address import CELL, View
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
@@ -71,10 +73,10 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.STEPS)
-    read = answering.read_text(opened, "every step of the forward pass appears here with its numbers.")
+    read = classify_text(opened, "every step of the forward pass appears here with its numbers.")
     at = None
-    if read is not None and read.is_answered:
-        opened = head_choice.open_on_head(opened, read.classifier)
+    if read is not None and read.has_label:
+        opened = heads.open_on_head(opened, read.classifier)
         st.html(STYLE)
         walk = compute.walk(opened.source, opened.view.text)
         place = _place(opened.view, walk)
@@ -96,7 +98,7 @@ def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Step) ->
     if not lecture.is_on():
         st.subheader(_heading(opened.view, step), anchor=False)
     if step.by_head and step.layer is not None:
-        head_stories.draw_chip(classifier, step.layer, opened.view.head)
+        heads.draw_chip(classifier, step.layer, opened.view.head)
     with st.container(key="step_says"):
         st.markdown(plain(step.says))
     hidden = _is_hidden(opened, step)
@@ -118,7 +120,7 @@ def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Step) ->
             _code(step)
 
 
-def _place(view: state.View, walk: Walk) -> int:
+def _place(view: View, walk: Walk) -> int:
     if not view.step:
         return 0
     try:
@@ -128,7 +130,7 @@ def _place(view: state.View, walk: Walk) -> int:
         return 0
 
 
-def _navigate(view: state.View, walk: Walk, place: int) -> None:
+def _navigate(view: View, walk: Walk, place: int) -> None:
     """Buttons for the previous and the next step, and selectors of step, layer and head; in lecture mode beside the
     heading.
     """
@@ -198,7 +200,7 @@ def _title(step: Step) -> str:
     return step.title if step.layer is None else f"Layer {step.layer + 1} · {step.title}"
 
 
-def _heading(view: state.View, step: Step) -> str:
+def _heading(view: View, step: Step) -> str:
     return f"{_title(step)} · head {view.head + 1}" if step.by_head else _title(step)
 
 
@@ -401,7 +403,7 @@ def _name(axis: Axis, n: int) -> str:
     return axis.names[n] if axis.names else str(n)
 
 
-def _chosen(view: state.View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
+def _chosen(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
     """The selected cell: what was selected last, else the focus token or the best class, and the largest magnitude."""
     chosen = _cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
@@ -425,9 +427,9 @@ def _select(change: dict[str, int]) -> None:
     state.change_view(cell=tuple(f"{letter}{n}" for letter, n in chosen.items()))
 
 
-def _cells(view: state.View) -> dict[str, int]:
+def _cells(view: View) -> dict[str, int]:
     """The selected index on each axis."""
-    parts = (state.CELL.fullmatch(part) for part in view.cell)
+    parts = (CELL.fullmatch(part) for part in view.cell)
     return {found[1]: int(found[2]) for found in parts if found}
 
 

@@ -6,11 +6,15 @@ from typing import Any, get_args
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import answering, compute, head_stories, layout, lecture, loading, sharing, state
+from txcls.app.shell import checkpoints, compute, layout, lecture, state
+from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
+from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means
+from txcls.lessons.address import HeadChange, Substitute, View
 from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
@@ -25,8 +29,8 @@ Place = tuple[int, int]
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.SWITCHBOARD)
-    read = answering.read_text(opened, "then switch parts of the model off and see how the prediction changes.")
-    if read is not None and read.is_answered:
+    read = classify_text(opened, "then switch parts of the model off and see how the prediction changes.")
+    if read is not None and read.has_label:
         _experiment(opened, read.classifier, str(read.prediction.label))
     layout.close_page(opened, LINKS)
 
@@ -69,22 +73,22 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
             "Parts can compensate for each other: a small change does not mean that a part does nothing."
         )
         _what_off_means(means, off=off, heads=heads)
-        head_stories.draw_chips(classifier)
+        draw_chips(classifier)
         switched = [(layer, head) for layer, head in badges if head != FEED_FORWARD]
         model = classifier.checkpoint.config.model
         every = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
-        head_stories.offer_where_heads_matter(classifier, switched or every, there=pages.SWITCHBOARD)
+        link_where_heads_matter(classifier, switched or every, target=pages.SWITCHBOARD)
     with bars:
         _answer(opened, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _accuracy(classifier, off, is_own=loading.is_own(opened.source))
+        _accuracy(classifier, off, is_own=checkpoints.is_own(opened.source))
 
 
-def _choices(place: Any, view: state.View, means: Means | None) -> tuple[state.Substitute, state.HeadChange]:
+def _choices(place: Any, view: View, means: Means | None) -> tuple[Substitute, HeadChange]:
     """Controls: what replaces a part that is off, and what is done to a head."""
     st.session_state["switch_heads"] = view.heads
     place.segmented_control(
-        "A changed head is …", get_args(state.HeadChange), required=True,
+        "A changed head is …", get_args(HeadChange), required=True,
         key="switch_heads", on_change=state.follow("heads", "switch_heads"),
     )  # fmt: skip
     if means is None:
@@ -250,20 +254,20 @@ def _part(place: Place) -> str:
     return f"layer {layer + 1}, " + ("FF" if head == FEED_FORWARD else f"head {head + 1}")
 
 
-def _parts_key(source: sharing.Source) -> str:
+def _parts_key(source: Source) -> str:
     return f"switch_parts_{source.name}"
 
 
-def _tokens_key(source: sharing.Source, tokens: Sequence[Token]) -> str:
+def _tokens_key(source: Source, tokens: Sequence[Token]) -> str:
     return f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}"
 
 
-def _board_key(source: sharing.Source) -> str:
+def _board_key(source: Source) -> str:
     # A chart keeps its selection and would not report a second click on the same cell, so each click gets a new chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 
-def _clicked(source: sharing.Source, view: state.View) -> None:
+def _clicked(source: Source, view: View) -> None:
     points = st.session_state[_board_key(source)]["selection"]["points"]
     if not points:
         return

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import answering, compute, layout, lecture, token_html
+from txcls.app.shell import compute, layout, lecture, token_html
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import LoadingPlaceholder, ask_for_text, load_classifier, say_no_tokens
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import SPACE, Encoding, TextEncoder, Token
@@ -26,9 +27,9 @@ SIZES = (300, 500, 1000, 2000, 4000, 8000)
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.TOKENS)
-    waiting = answering.Waiting(opened, height=480)
-    encoder = answering.load(opened).encoder
-    waiting.over()
+    placeholder = LoadingPlaceholder(opened, height=480)
+    encoder = load_classifier(opened).encoder
+    placeholder.remove()
     if opened.has_text:
         with lecture.slide(lecture.WORDS):
             _cleaning(opened.view.text, encoder)
@@ -39,7 +40,7 @@ def main() -> None:
         with lecture.slide(lecture.WORDS):
             _merges(opened.view.text, encoder, both)
     else:
-        answering.invite("its cleaning, tokens and ids appear here.")
+        ask_for_text("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
         _vocabulary(opened, encoder)
     layout.close_page(opened, LINKS)
@@ -137,7 +138,7 @@ def _ids(opened: layout.Page, encoder: TextEncoder) -> None:
     st.subheader("3 · Ids", anchor=False)
     encoding = encoder.encode(opened.view.text)
     if not encoding.tokens:
-        answering.nothing_to_read()
+        say_no_tokens()
         return
     st.markdown(
         "The model sees only these numbers. Below each token: its **id**, which is its index in the vocabulary, and in "

@@ -6,11 +6,13 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import answering, compute, layout, lecture, state, token_html
+from txcls.app.shell import compute, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import classify_text
 from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
+from txcls.lessons.address import View
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
 
@@ -41,8 +43,8 @@ def main() -> None:
         compared = st.container()
     with compared:
         changed = _second_box(opened.view) if opened.has_text else ""
-    read = answering.read_text(opened, "then change a word in a second box and see what changes.")
-    if read is not None and read.is_answered:
+    read = classify_text(opened, "then change a word in a second box and see what changes.")
+    if read is not None and read.has_label:
         st.html(STYLE)
         if compute.predict(opened.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
@@ -54,7 +56,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _second_box(view: state.View) -> str:
+def _second_box(view: View) -> str:
     """Draw the second box; the changed text equals the first until the visitor or a link changes it."""
     wanted = view.changed or view.text
     if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:

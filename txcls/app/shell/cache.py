@@ -1,14 +1,27 @@
-"""One cache for all sessions, bounded in bytes, that evicts the least recently used entries."""
+"""One cache for all sessions, bounded in bytes, that evicts the least recently used entries.
+
+Streamlit's own caches are bounded by a number of entries or by time, not by bytes: a hundred attention patterns of long
+texts would take more memory than a host with 1 GB has.
+"""
 
 import pickle
 import threading
 import time
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 from cachetools import TTLCache
 
+from txcls.app.jobs.desks import on_removal
+from txcls.app.shell.compute_queue import end_if_left, my_turn
+from txcls.app.shell.limits import limits
+from txcls.runtime.pause import may_pause
+
 Value = TypeVar("Value")
+Args = ParamSpec("Args")
 
 PYTHON_OVERHEAD = 3
 """Memory of small Python objects, as a multiple of their pickled size; arrays are counted exactly."""
@@ -22,38 +35,38 @@ class Cache:
     """
 
     def __init__(self, budget: int, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept: TTLCache[Hashable, tuple[Any, int]] = TTLCache(
-            budget, seconds, timer=clock, getsizeof=lambda value: value[1]
+        self._entries: TTLCache[Hashable, tuple[Any, int]] = TTLCache(
+            budget, seconds, timer=clock, getsizeof=lambda entry: entry[1]
         )
         self._lock = threading.RLock()
-        self._making: dict[Hashable, threading.Event] = {}
+        self._in_progress: dict[Hashable, threading.Event] = {}
 
     @property
     def size(self) -> int:
         """Bytes of all entries."""
         with self._lock:
-            self._kept.expire()
-            return int(self._kept.currsize)
+            self._entries.expire()
+            return int(self._entries.currsize)
 
     def __contains__(self, key: Hashable) -> bool:
         with self._lock:
-            return key in self._kept
+            return key in self._entries
 
     def clear(self) -> None:
         """Remove all entries."""
         with self._lock:
-            self._kept.clear()
+            self._entries.clear()
 
-    def drop(self, unwanted: Callable[[Hashable], bool]) -> None:
+    def remove(self, is_unwanted: Callable[[Hashable], bool]) -> None:
         """Remove the entries with unwanted keys."""
         with self._lock:
-            for key in [key for key in self._kept if unwanted(key)]:
-                self._kept.pop(key, None)
+            for key in [key for key in self._entries if is_unwanted(key)]:
+                self._entries.pop(key, None)
 
     def get(
         self,
         key: Hashable,
-        make: Callable[[], Value],
+        compute: Callable[[], Value],
         *,
         size: Callable[[Value], int] | None = None,
         wait: Callable[[], None] = lambda: None,
@@ -62,32 +75,32 @@ class Cache:
 
         Args:
             key: what the value depends on.
-            make: computes the value. An exception propagates, and the next request computes it again.
+            compute: computes the value. An exception propagates, and the next request computes it again.
             size: returns the value's bytes; `size_of` if None.
             wait: called ten times a second while another thread computes the value; an exception ends the wait.
         """
         while True:
             with self._lock:
-                if key in self._kept:
-                    entry = self._kept[key] = self._kept[key]  # restarts its time to live
+                if key in self._entries:
+                    entry = self._entries[key] = self._entries[key]  # restarts its time to live
                     return cast("Value", entry[0])
-                made = self._making.get(key)
-                if made is None:
-                    mine = self._making[key] = threading.Event()
+                done = self._in_progress.get(key)
+                if done is None:
+                    own_done = self._in_progress[key] = threading.Event()
                     break
-            while not made.wait(0.1):
+            while not done.wait(0.1):
                 wait()
         try:
-            value = make()
+            value = compute()
             n_bytes = (size or size_of)(value)
             with self._lock:
-                if n_bytes <= self._kept.maxsize:
-                    self._kept[key] = (value, n_bytes)
+                if n_bytes <= self._entries.maxsize:
+                    self._entries[key] = (value, n_bytes)
             return value
         finally:
             with self._lock:
-                del self._making[key]
-            mine.set()
+                del self._in_progress[key]
+            own_done.set()
 
 
 class _Counter:
@@ -102,13 +115,90 @@ class _Counter:
 
 
 def size_of(value: object) -> int:
-    """Approximate bytes of memory of a value: exact for arrays, estimated from the pickle for other objects."""
+    """Approximate bytes of a value in memory: exact for arrays and bytes, estimated from the pickle for the rest."""
+    if isinstance(value, bytes):
+        return len(value)
     counter, arrays = _Counter(), 0
 
-    def out_of_band(buffer: pickle.PickleBuffer) -> None:
+    def count_array(buffer: pickle.PickleBuffer) -> None:
         nonlocal arrays
         with buffer.raw() as raw:
             arrays += raw.nbytes
 
-    pickle.Pickler(counter, protocol=5, buffer_callback=out_of_band).dump(value)
+    pickle.Pickler(counter, protocol=5, buffer_callback=count_array).dump(value)
     return arrays + PYTHON_OVERHEAD * counter.n
+
+
+def size_of_texts(texts: Sequence[str]) -> int:
+    """Bytes of texts in memory, without pickling them."""
+    return sum(4 * len(text) + 80 for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A checkpoint by name, a fingerprint of its files, and its folder: part of every key of the cache.
+
+    The folder distinguishes checkpoints of different visitors that have the same name.
+    """
+
+    name: str
+    state: str
+    folder: Path
+
+
+@cache
+def shared_cache() -> Cache:
+    """The cache of this process."""
+    entries = Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
+    on_removal(lambda folder: entries.remove(lambda key: _is_below(folder, key)))
+    return entries
+
+
+def _is_below(folder: Path, key: Hashable) -> bool:
+    """Whether a key names a checkpoint or another file in a visitor's folder."""
+    args = key[1] if isinstance(key, tuple) and len(key) == 3 and isinstance(key[1], tuple) else ()
+    paths = (arg.folder if isinstance(arg, Source) else arg for arg in args)
+    return any(isinstance(path, Path) and folder in path.parents for path in paths)
+
+
+def cached(
+    *, heavy: bool = False, size: Callable[[Any], int] | None = None
+) -> Callable[[Callable[Args, Value]], Callable[Args, Value]]:
+    """Cache a function's results for all sessions, by its arguments; a heavy function waits for its turn.
+
+    Args:
+        heavy: computations of this kind run one at a time (`compute_queue`).
+        size: returns the bytes of a result; `size_of` if None.
+    """
+
+    def decorate(function: Callable[Args, Value]) -> Callable[Args, Value]:
+        @wraps(function)
+        def cached_function(*args: Args.args, **named: Args.kwargs) -> Value:
+            def compute() -> Value:
+                if not heavy:
+                    return function(*args, **named)
+                with my_turn():
+                    return function(*args, **named)
+
+            key = _key(function, args, named)
+            value: Value = shared_cache().get(key, compute, size=size, wait=_wait_for_another_session)
+            return value
+
+        return cached_function
+
+    return decorate
+
+
+def is_cached(function: Callable[..., Any], *args: Any) -> bool:
+    """Whether the result of a cached function for these arguments is in the cache."""
+    return _key(function, args, {}) in shared_cache()
+
+
+def _key(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Hashable:
+    return function.__name__, tuple(args), tuple(sorted(named.items()))
+
+
+def _wait_for_another_session() -> None:
+    """Called while another thread computes the value that this one needs."""
+    end_if_left()
+    may_pause()  # yields the turn: the other thread may be waiting for it

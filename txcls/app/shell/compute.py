@@ -1,4 +1,4 @@
-"""What the pages compute, cached for all sessions (`txcls.app.shell.sharing`). Cached values must not be changed."""
+"""What the pages compute, cached for all sessions (`txcls.app.shell.cache`). Cached values must not be changed."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,9 +9,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls import inspection
-from txcls.app.shell import loading
-from txcls.app.shell.loading import Objective
-from txcls.app.shell.sharing import Source, my_turn, shared
+from txcls.app.shell import checkpoints
+from txcls.app.shell.cache import Source, cached
+from txcls.app.shell.checkpoints import Objective
+from txcls.app.shell.compute_queue import my_turn
 from txcls.data.examples import examples_for
 from txcls.data.generated.who_won import first_reports, roles_in
 from txcls.inspection import language_model
@@ -70,22 +71,22 @@ class Timed:
     milliseconds: float
 
 
-@shared()
+@cached()
 def predict(source: Source, text: str) -> Timed:
     """All classes of a text, ranked, and how long that took."""
-    ready = loading.classifier(source)
+    ready = checkpoints.classifier(source)
     start = time.perf_counter()
     prediction = ready.predict([text])[0]
     return Timed(prediction, 1000 * (time.perf_counter() - start))
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> list[ClassifiedText]:
     """Random test texts with their predictions; DataError if they cannot be read or have other classes."""
-    found = loading.test_texts(source)
+    found = checkpoints.test_texts(source)
     with st.spinner("classifying …"):
         return classify_random_texts(
-            loading.classifier(source), found.rows, found.outside if with_outside else (), n=n, seed=seed
+            checkpoints.classifier(source), found.rows, found.outside if with_outside else (), n=n, seed=seed
         )
 
 
@@ -98,10 +99,10 @@ class Patterns:
     pooling: NDArray[np.float32] | None
 
 
-@shared()
+@cached()
 def patterns(source: Source, text: str) -> Patterns:
     """The attention patterns of all heads on a text; TraceError if the text has no tokens."""
-    traced = trace_text(loading.classifier(source), text)
+    traced = trace_text(checkpoints.classifier(source), text)
     return Patterns(traced.tokens, traced.attention, traced.pooling)
 
 
@@ -113,62 +114,62 @@ class Paths:
     heads: HeadStatistics
 
 
-@shared()
+@cached()
 def paths(source: Source, text: str) -> Paths:
     """Rollout through all layers, and entropy and distance of each head."""
     attention = patterns(source, text).attention
     return Paths(attention_rollout(attention), head_statistics(attention))
 
 
-@shared()
+@cached()
 def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> QueryKey:
     """The score of one query and one key in a head, dimension by dimension."""
-    traced = trace_text(loading.classifier(source), text)
+    traced = trace_text(checkpoints.classifier(source), text)
     return inspection.attention.query_key(traced, layer=layer, head=head, query=query, key=key)
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def shuffle(source: Source, text: str, *, n: int) -> ShuffledPredictions:
     """The predictions for n random orders of the text's words; TraceError if the text has no tokens."""
-    return shuffle_words(loading.classifier(source), text, n=n, seed=0)
+    return shuffle_words(checkpoints.classifier(source), text, n=n, seed=0)
 
 
-@shared()
+@cached()
 def positions(source: Source, *, length: int) -> PositionEncoding:
     """The first `length` positions of the checkpoint's own position encoding."""
-    return position_encoding(loading.classifier(source), length)
+    return position_encoding(checkpoints.classifier(source), length)
 
 
-@shared()
+@cached()
 def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
     """The sinusoidal encoding (length, d_model)."""
     values: NDArray[np.float32] = encoding(length, d_model)
     return values
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def tokenizers(source: Source, *, size: int) -> Tokenizers:
     """The checkpoint's tokenizer beside one of the other kind; `size` is that of a learned sub-word vocabulary."""
     with st.spinner("learning sub-words …"):
-        return compare_tokenizers(loading.classifier(source).encoder, size=size)
+        return compare_tokenizers(checkpoints.classifier(source).encoder, size=size)
 
 
-@shared()
+@cached()
 def spellings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary in printable form, by id."""
-    return inspection.vocabulary.spellings(loading.classifier(source).encoder)
+    return inspection.vocabulary.spellings(checkpoints.classifier(source).encoder)
 
 
-@shared()
+@cached()
 def search(source: Source, query: str) -> VocabularySearch:
     """Entries of the checkpoint's vocabulary that match the query."""
     return search_vocabulary(spellings(source), query)
 
 
-@shared()
+@cached()
 def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
     """The tokens with the nearest embeddings: (id, cosine)."""
-    return nearest_tokens(loading.classifier(source), index)
+    return nearest_tokens(checkpoints.classifier(source), index)
 
 
 # Head atlas, Switchboard, Explanation, Class lens, Training film
@@ -178,14 +179,14 @@ N_REPORTS = 64
 """Test sentences of `who_won` among which the clearest for each head are sought."""
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def clearest_texts(source: Source) -> tuple[str, ...]:
     """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely.
 
     For `who_won` a sentence of its test split, which is generated; for others one of the app's examples. Empty without
     an atlas.
     """
-    ready = loading.classifier(source)
+    ready = checkpoints.classifier(source)
     atlas = HeadAtlas.of(ready)
     if atlas is None:
         return ()
@@ -199,17 +200,17 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
     return tuple(texts[place] for place in places)
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: How, off: Off) -> PartEffects:
     """How much each head and feed-forward block alone moves the winner; TraceError if the text has no tokens."""
-    ready = loading.classifier(source)
+    ready = checkpoints.classifier(source)
     return inspection.ablation.ablate_each(ready, text, heads=heads, off=off, means=Means.of(ready))
 
 
-@shared()
+@cached()
 def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
     """The text's class probabilities with all these changes at once, as the only row of `changed`."""
-    ready = loading.classifier(source)
+    ready = checkpoints.classifier(source)
     return inspection.ablation.ablate(ready, text, [changes], means=Means.of(ready))
 
 
@@ -221,18 +222,18 @@ class Explained:
     overlaps: NDArray[np.float64]
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def explain(source: Source, text: str, *, target: Target, baseline: Baseline) -> Explained:
     """All attribution methods on a text; TraceError if the text has no tokens."""
-    explanation = inspection.attribution.explain(loading.classifier(source), text, target=target, baseline=baseline)
+    explanation = inspection.attribution.explain(checkpoints.classifier(source), text, target=target, baseline=baseline)
     return Explained(explanation, top_overlaps(explanation.scores))
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def deletion(source: Source, text: str, *, target: Target, baseline: Baseline) -> DeletionCurves:
     """The deletion curves of `explain`'s scores. Apart from these, since a long text's words need not wait for them."""
     found = explain(source, text, target=target, baseline=baseline)
-    return deletion_curves(loading.classifier(source), text, found.explanation.scores)
+    return deletion_curves(checkpoints.classifier(source), text, found.explanation.scores)
 
 
 def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> ExplanationAverages:
@@ -244,10 +245,10 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
         on_text: called after each text with the number done and the total.
     """
 
-    @shared(heavy=True)
+    @cached(heavy=True)
     def average_on_test_texts(source: Source, n: int) -> ExplanationAverages:
-        ready = loading.classifier(source)
-        texts = random_texts(loading.test_texts(source).rows.texts, n=n)
+        ready = checkpoints.classifier(source)
+        texts = random_texts(checkpoints.test_texts(source).rows.texts, n=n)
         figures = []
         for place, text in enumerate(texts, start=1):
             if ready.encoder.encode(text).has_words:
@@ -258,26 +259,28 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
     return average_on_test_texts(source, n)
 
 
-@shared()
+@cached()
 def lens(source: Source, text: str) -> ClassLens:
     """The class head applied to every state; TraceError if the text has no tokens."""
-    return class_lens(loading.classifier(source), text)
+    return class_lens(checkpoints.classifier(source), text)
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> Solved:
     """A lesson's step with everything measured; `version` and `sources` tell changed files from earlier ones."""
     lesson = find_lesson(name, language)
-    return solve(lesson.steps[at], lambda asked: loading.classifier(loading.source(asked)), language=lesson.language)
+    return solve(
+        lesson.steps[at], lambda asked: checkpoints.classifier(checkpoints.source(asked)), language=lesson.language
+    )
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def training_film(source: Source, text: str, *, first: int, last: int) -> TrainingFilm:
     """A text in all states along the training, with the attention among its tokens from `first` to before `last`.
 
     TraceError if the checkpoint has no such states, or the text no tokens.
     """
-    return inspection.training_film.training_film(loading.classifier(source), text, shown=slice(first, last))
+    return inspection.training_film.training_film(checkpoints.classifier(source), text, shown=slice(first, last))
 
 
 # Step by step, What if, Neighbourhood
@@ -289,21 +292,21 @@ def _size_of_walk(made: Walk) -> int:
     return sum(one.nbytes for one in arrays) + 100_000
 
 
-@shared(size=_size_of_walk)
+@cached(size=_size_of_walk)
 def walk(source: Source, text: str) -> Walk:
     """The forward pass of a text, step by step; TraceError if the text has no tokens."""
-    return walk_through(loading.classifier(source), text)
+    return walk_through(checkpoints.classifier(source), text)
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def compare(source: Source, before: str, after: str) -> Comparison:
     """Two versions of a text compared; TraceError if one has no tokens."""
-    return compare_texts(loading.classifier(source), before, after)
+    return compare_texts(checkpoints.classifier(source), before, after)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:
     """The search for the smallest change that flips the class, batch by batch; not cached."""
-    search = search_flips(loading.classifier(source), text)
+    search = search_flips(checkpoints.classifier(source), text)
     while True:
         with my_turn():
             found = next(search, None)
@@ -312,36 +315,38 @@ def flips(source: Source, text: str) -> Iterator[FlipSearch]:
         yield found
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def vocabulary_plane(source: Source) -> Plane:
     """The first two principal components of the checkpoint's token embeddings."""
-    return inspection.principal_components.vocabulary_plane(loading.classifier(source))
+    return inspection.principal_components.vocabulary_plane(checkpoints.classifier(source))
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def token_plane(source: Source, text: str) -> TokenPlane:
     """The vocabulary and the text's tokens in that plane; TraceError if the text has no tokens."""
-    return inspection.principal_components.token_plane(loading.classifier(source), text, plane=vocabulary_plane(source))
+    return inspection.principal_components.token_plane(
+        checkpoints.classifier(source), text, plane=vocabulary_plane(source)
+    )
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def pooled(source: Source, texts: tuple[str, ...]) -> PooledTexts:
     """The pooled vectors and predicted classes of texts."""
-    return pool_texts(loading.classifier(source), texts)
+    return pool_texts(checkpoints.classifier(source), texts)
 
 
-@shared(heavy=True)
+@cached(heavy=True)
 def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> TextPlane:
     """A text among others in the plane of their principal components; TraceError if it has no tokens."""
-    return inspection.principal_components.text_plane(loading.classifier(source), text, pooled(source, texts))
+    return inspection.principal_components.text_plane(checkpoints.classifier(source), text, pooled(source, texts))
 
 
-@shared()
+@cached()
 def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
     """Up to n distinct random test texts that have tokens; DataError if they cannot be read."""
-    rows = loading.test_texts(source).rows.texts
+    rows = checkpoints.test_texts(source).rows.texts
     order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
-    encoder = loading.classifier(source).encoder
+    encoder = checkpoints.classifier(source).encoder
     texts = dict.fromkeys(rows[int(place)] for place in order)
     return tuple(text for text in texts if encoder.encode(text).has_words)[:n]
 
@@ -351,25 +356,25 @@ def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
 Ids = tuple[int, ...]
 
 
-@shared()
+@cached()
 def fill(source: Source, ids: Ids, place: int) -> RankedTokens:
     """The masked-token model's predictions for a masked position."""
-    return fill_blank(loading.language(source, "masked").model, ids, place)
+    return fill_blank(checkpoints.language(source, "masked").model, ids, place)
 
 
-@shared()
+@cached()
 def expect(source: Source, ids: Ids, sampling: Sampling, truth: int | None) -> NextTokens:
     """The ranked next tokens, those that sampling may draw, and the rank of the true one."""
-    return next_tokens(loading.language(source, "causal").model, ids, sampling=sampling, truth=truth)
+    return next_tokens(checkpoints.language(source, "causal").model, ids, sampling=sampling, truth=truth)
 
 
-@shared()
+@cached()
 def surprisal(source: Source, ids: Ids) -> Surprisal:
     """The surprisal of each token under the causal model."""
-    return language_model.surprisal(loading.language(source, "causal").model, ids)
+    return language_model.surprisal(checkpoints.language(source, "causal").model, ids)
 
 
-@shared()
+@cached()
 def sight(source: Source, objective: Objective, ids: Ids) -> MaskedAttention:
     """The attention mask and the attention patterns of all heads."""
-    return masked_attention(loading.language(source, objective).model, ids)
+    return masked_attention(checkpoints.language(source, objective).model, ids)

@@ -13,13 +13,14 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import panel
 from txcls.app.pages import PAGES, PageInfo
-from txcls.app.shell import lecture, loading, share, sharing, state
-from txcls.app.shell import sentence_builder as report_builder
+from txcls.app.shell import checkpoints, lecture, link, sentence_builder, state
+from txcls.app.shell.cache import Source
+from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.turns import BusyError
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
+from txcls.lessons.address import View
 from txcls.wording import percentage
 
 ICON = str(Path(__file__).parent / "icon.png")
@@ -35,7 +36,7 @@ class Opened:
     """A page whose text box has been drawn, and the view it shows."""
 
     info: PageInfo
-    view: state.View
+    view: View
 
     @property
     def has_text(self) -> bool:
@@ -48,7 +49,7 @@ class Page(Opened):
     """The same for a classifier: its cache key, and the placeholders for the line about it, for its answer, and for the
     words that it does not know."""
 
-    source: sharing.Source
+    source: Source
     facts: DeltaGenerator
     answer: DeltaGenerator
     unknown: DeltaGenerator
@@ -69,7 +70,7 @@ def open_page(
     A page that `asks` for no text has no box; it carries the text to the next page.
     Without any checkpoint, it says how to train one and ends the run.
     """
-    names = loading.names()
+    names = checkpoints.names()
     view, text_box = _begin(info, names, questions or {})
     if not names:
         _say_left_out()
@@ -85,13 +86,13 @@ def open_page(
             others = [other for other in names if other != view.checkpoint]
             picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
     try:
-        source = loading.source(view.checkpoint)
+        source = checkpoints.source(view.checkpoint)
     except TxclsError as error:
         stop_with(error)
     facts = line.empty()
-    if not loading.is_loaded(source) and not lecture.is_on():
+    if not checkpoints.is_loaded(source) and not lecture.is_on():
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
-    dataset = loading.summary(view.checkpoint).dataset
+    dataset = checkpoints.summary(view.checkpoint).dataset
     if asks:
         answer, unknown = _ask(view, text_box, dataset, box_height=box_height, examples=examples)
     else:
@@ -102,14 +103,14 @@ def open_page(
 
 def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
-    view, text_box = _begin(info, loading.names(), {})
+    view, text_box = _begin(info, checkpoints.names(), {})
     _ask(view, text_box, dataset, box_height=84, examples="menu")
     return Opened(info, view)
 
 
 def open_plain_page(info: PageInfo) -> Opened:
     """Draw the heading of a page without a text box and a model of its own; the view is carried to the next page."""
-    view, _ = _begin(info, loading.names(), {})
+    view, _ = _begin(info, checkpoints.names(), {})
     _say_notes(view)
     return Opened(info, view)
 
@@ -119,19 +120,19 @@ def close_plain_page() -> None:
     lecture.end()
 
 
-def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[state.View, str]:
+def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[View, str]:
     """Draw the heading; returns the view and the key of the page's text box."""
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
     view = state.current_view(names, text_box=text_box, first_text=_first_text)
-    question = questions.get(loading.summary(view.checkpoint).dataset, info.question)
+    question = questions.get(checkpoints.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
     panel.draw()
     if not lecture.is_on():
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.title(question, anchor=False, width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
-                share.button(view)
+                link.share_button(view)
                 lecture.start_button()
     if panel.covers(view):
         state.publish(view)
@@ -143,7 +144,7 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
 
 def _first_text(checkpoint: str) -> str:
     """The text that a checkpoint opens with."""
-    return loading.examples(checkpoint)[0].text
+    return checkpoints.examples(checkpoint)[0].text
 
 
 def _checkpoint_changed(text_box: str) -> None:
@@ -154,7 +155,7 @@ def _checkpoint_changed(text_box: str) -> None:
 def change_checkpoint(name: str, text_box: str) -> None:
     """Change to a checkpoint; an example of the one before gives way to one of its own. For callbacks."""
     view = state.shown_view()
-    before, now = (loading.examples(one) for one in (view.checkpoint, name))
+    before, now = (checkpoints.examples(one) for one in (view.checkpoint, name))
     state.change_view(checkpoint=name)
     if before != now and view.text in {example.text for example in before}:
         state.put_text(now[0].text, text_box)
@@ -186,7 +187,7 @@ def picker(
 
 
 def _ask(
-    view: state.View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
+    view: View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw the text box, the examples and the notes; returns placeholders beside the examples and below them.
 
@@ -213,7 +214,7 @@ def _ask(
         vertical_alignment="center",
         gap="xsmall" if examples == "buttons" else "medium",
     )
-    offered = loading.examples(view.checkpoint) if loading.summary(view.checkpoint).dataset == dataset else ()
+    offered = checkpoints.examples(view.checkpoint) if checkpoints.summary(view.checkpoint).dataset == dataset else ()
     offered = offered or examples_for(dataset)
     if examples == "buttons":
         for example in offered:
@@ -226,13 +227,13 @@ def _ask(
             "Try another text", list(texts), key="examples", on_click=_choose_from_menu, args=(texts, text_box)
         )
     if dataset == "who_won":
-        report_builder.draw(row, text_box)
+        sentence_builder.draw(row, text_box)
     answer, below = row.empty(), st.empty()
     _say_notes(view)
     return answer, below
 
 
-def _say_notes(view: state.View) -> None:
+def _say_notes(view: View) -> None:
     """Draw the notes about the link and the text, and put the view into the address."""
     place = st.container(key="lecture_notes") if lecture.is_on() else st
     for note in state.notes_on(view):
@@ -254,14 +255,14 @@ def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] 
     submit_while_typing(TEXT_BOX, text=page.view.text)
     layers = None
     panel.draw_answer()
-    if isinstance(page, Page) and loading.is_loaded(page.source):
-        layers = loading.classifier(page.source).checkpoint.config.model.n_layers
+    if isinstance(page, Page) and checkpoints.is_loaded(page.source):
+        layers = checkpoints.classifier(page.source).checkpoint.config.model.n_layers
     lecture.end(layers=layers, at=at)
 
 
 def _say_left_out() -> None:
     """A line about each checkpoint that cannot be read."""
-    for name, why in loading.listing().left_out.items():
+    for name, why in checkpoints.listing().left_out.items():
         st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
 
 
@@ -296,7 +297,7 @@ def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
 
 def _describe(name: str) -> str:
     """A checkpoint as an option of the picker: name, title, number of classes, accuracy or perplexity."""
-    known = loading.summary(name)
+    known = checkpoints.summary(name)
     parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
     if known.accuracy is not None:
         parts.append(percentage(known.accuracy))

@@ -18,7 +18,8 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
-from txcls.app.shell import loading, state
+from txcls.app.shell import checkpoints, state
+from txcls.lessons.address import SLIDE
 from txcls.lessons.wording import words_in
 
 LEAST_FONT_PX = 24
@@ -103,7 +104,7 @@ def _mark_part() -> None:
 
 def _slide_of(place: lesson.Place) -> int:
     """The number of the slide of its page that a step is about, from 1."""
-    wanted = str(place.step.state.get(state.SLIDE, 1))
+    wanted = str(place.step.state.get(SLIDE, 1))
     return int(wanted) if wanted.isdecimal() else 1
 
 
@@ -189,7 +190,7 @@ def _beside(here: int, by: int) -> int:
     """The page after or before one; without the training film where the checkpoint has none to show."""
     to = here + by
     if 0 <= to < len(pages.PAGES) and pages.PAGES[to] is pages.FILM:
-        has_film = loading.summary(state.shown_view().checkpoint).has_snapshots
+        has_film = checkpoints.summary(state.shown_view().checkpoint).has_snapshots
         return to if has_film else to + by
     return to
 
@@ -199,7 +200,7 @@ def _turn(to: int, *, to_its_end: bool) -> None:
         return
     params = state.link_params(state.shown_view())
     if to_its_end:
-        params[state.SLIDE] = "last"
+        params[SLIDE] = "last"
     st.session_state[_TURN_TO] = (pages.PAGES[to], params)
 
 

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from txcls.errors import ConfigError
+from txcls.errors import ConfigError, TxclsError
+
+
+class BusyError(TxclsError):
+    """A queue of this server is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,19 +17,19 @@ class Limits:
     """The app's limits.
 
     Attributes:
-        cache_megabytes: memory for everything that sessions share, loaded checkpoints included (TXCLS_CACHE_MB). The
-            default fits a host with 1 GB.
-        cache_seconds: how long an entry of the cache is kept after its last use (TXCLS_CACHE_SECONDS).
-        characters: how many characters of a text are read (TXCLS_MAX_CHARACTERS).
-        waiting: how many computations may wait in the queue (TXCLS_MAX_WAITING); further ones are refused.
-        uploads: whether visitors may upload files (TXCLS_UPLOADS, on or off).
-        training: whether visitors may train (TXCLS_TRAINING, on or off).
-        upload_megabytes: largest file that is taken (TXCLS_MAX_UPLOAD_MB).
-        rows: most rows of a table that is trained on or classified (TXCLS_MAX_ROWS).
-        minutes: longest time that one training may take (TXCLS_MAX_MINUTES).
-        queued: how many jobs of one kind may wait for their turn (TXCLS_MAX_QUEUED); further ones are refused.
-        keep_seconds: how long a visitor's files are kept after the last visit (TXCLS_KEEP_SECONDS).
-        job_megabytes: memory of a job's process (TXCLS_JOB_MB); one that wants more ends.
+        cache_megabytes: memory for everything that sessions share, loaded checkpoints included. The default fits a host
+            with 1 GB.
+        cache_seconds: how long an entry of the cache is kept after its last use.
+        characters: how many characters of a text are read.
+        waiting: how many computations may wait in the queue; further ones are refused.
+        uploads: whether visitors may upload files.
+        training: whether visitors may train.
+        upload_megabytes: size of the largest file that is accepted.
+        rows: most rows of a table that is trained on or classified.
+        minutes: longest time that one training run may take.
+        queued: how many jobs of one kind may wait for their turn; further ones are refused.
+        keep_seconds: how long a visitor's files are kept after the last visit.
+        job_megabytes: memory of a job's process; a job that needs more ends.
     """
 
     cache_megabytes: int = 160
@@ -56,7 +60,7 @@ NAMES = {
     "keep_seconds": "TXCLS_KEEP_SECONDS",
     "job_megabytes": "TXCLS_JOB_MB",
 }
-"""The environment variable of each limit."""
+"""The environment variable of each limit: on or off for `uploads` and `training`, else a whole number."""
 _SWITCHES = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}
 
 
@@ -67,22 +71,17 @@ def limits() -> Limits:
     Raises:
         ConfigError: a variable is not a whole number of at least 1, or a switch neither on nor off.
     """
-    given = {field: name for field, name in NAMES.items() if os.environ.get(name)}
-    values: dict[str, Any] = {
-        field: _switch(name) if field in ("uploads", "training") else _whole(name) for field, name in given.items()
-    }
-    return Limits(**values)
+    return Limits(**{field: _value(field, name) for field, name in NAMES.items() if os.environ.get(name)})
 
 
-def _whole(name: str) -> int:
+def _value(field: str, name: str) -> Any:
     raw = os.environ[name]
-    if raw.isascii() and raw.isdigit() and 1 <= len(raw) <= 9 and int(raw):
-        return int(raw)
-    raise ConfigError(f"{name}={raw[:40]!r}: wanted a whole number from 1 to 999999999; correct it, or unset it")
-
-
-def _switch(name: str) -> bool:
-    raw = os.environ[name]
-    if (found := _SWITCHES.get(raw.strip().lower())) is not None:
-        return found
-    raise ConfigError(f"{name}={raw[:40]!r}: wanted on or off; correct it, or unset it")
+    if field in ("uploads", "training"):
+        wanted = "on or off"
+        if raw.strip().lower() in _SWITCHES:
+            return _SWITCHES[raw.strip().lower()]
+    else:
+        wanted = "a whole number from 1 to 999999999"
+        if raw.isascii() and raw.isdigit() and len(raw) <= 9 and int(raw):
+            return int(raw)
+    raise ConfigError(f"{name}={raw[:40]!r}: wanted {wanted}; correct it, or unset it")

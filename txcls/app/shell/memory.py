@@ -10,7 +10,7 @@ _BLOCK = 1 << 18
 
 
 @cache
-def give_back_freed_memory() -> bool:
+def return_freed_memory() -> bool:
     """Once per process: return blocks of 256 kB and more as soon as they are freed, and let threads share two arenas.
 
     Each run of a page is a thread. By default glibc keeps freed memory in one arena per thread, and raises the size
@@ -25,8 +25,6 @@ def give_back_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
-    told = [
-        mallopt(option, value)
-        for option, value in ((_M_ARENA_MAX, 2), (_M_MMAP_THRESHOLD, _BLOCK), (_M_TRIM_THRESHOLD, _BLOCK))
-    ]
-    return all(told)
+    settings = ((_M_ARENA_MAX, 2), (_M_MMAP_THRESHOLD, _BLOCK), (_M_TRIM_THRESHOLD, _BLOCK))
+    accepted = [mallopt(option, value) for option, value in settings]
+    return all(accepted)

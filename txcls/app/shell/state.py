@@ -11,92 +11,29 @@ from typing import Any
 import streamlit as st
 
 from txcls.app.shell.limits import limits
-from txcls.data.examples import EXAMPLES
-from txcls.lessons import address
 from txcls.lessons.address import (
-    CELL,
-    LARGEST_SEED,
-    LONGEST_LINKED_CONTINUATION,
-    LONGEST_LINKED_TEXT,
-    MOST_ROWS,
     OF_TOKENS,
-    OPEN,
     SLIDE,
-    SWITCH,
-    Encoding,
-    HeadChange,
-    HeadOrder,
-    Part,
-    Substitute,
     View,
+    cut,
     params_from_view,
-    sendable,
     training_step,
+    view_from_params,
 )
 
-__all__ = [
-    "CELL",
-    "LARGEST_SEED",
-    "LONGEST_LINKED_CONTINUATION",
-    "LONGEST_LINKED_TEXT",
-    "MOST_ROWS",
-    "OPEN",
-    "PLACE",
-    "SLIDE",
-    "SWITCH",
-    "Anchor",
-    "Encoding",
-    "HeadChange",
-    "HeadOrder",
-    "Part",
-    "Substitute",
-    "View",
-    "anchor_to",
-    "as_read",
-    "change_view",
-    "changes_of",
-    "current_view",
-    "follow",
-    "link_params",
-    "notes_on",
-    "params_from_view",
-    "publish",
-    "put_text",
-    "sendable",
-    "shown_view",
-    "view_from_params",
-]
-
 JOB = "job"
-"""The parameter with the token of a visitor's files (`own.py`); only the address bar has it, links leave it out."""
+"""The URL parameter with the token of a visitor's files (`own.py`); only the address bar has it, links omit it."""
 JOB_TOKEN = "_job_token"
-"""Where the session's state holds it."""
-
-
-def view_from_params(
-    params: Mapping[str, str],
-    *,
-    checkpoints: Sequence[str],
-    first_text: Callable[[str], str] = lambda _: EXAMPLES[0].text,
-) -> tuple[View, list[str]]:
-    """`txcls.lessons.address.view_from_params` with this host's limit on the length of texts."""
-    return address.view_from_params(
-        params, checkpoints=checkpoints, first_text=first_text, most_characters=limits().characters
-    )
-
-
-def as_read(text: str, notes: list[str]) -> str:
-    """The text, cut to `limits().characters` and encodable as UTF-8; adds a note if it was cut."""
-    return address.cut(text, notes, most=limits().characters)
+"""The same token in the session state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What an address is relative to while a lesson is on.
+    """What URLs are relative to during a lesson.
 
     Attributes:
         place: the parameters that name the lesson and its step.
-        base: the parameters of the step; the address of a page in a lesson holds only what differs from them.
+        base: the parameters of the step; within the lesson, a URL holds only what differs from them.
     """
 
     place: Mapping[str, str]
@@ -104,13 +41,13 @@ class Anchor:
 
 
 PLACE = ("lesson", "step", "lang", "page")
-"""Parameters that name a lesson, its step and language, and a page that the visitor has gone to from there."""
+"""Parameters that name a lesson, its step and language, and another page that the visitor has opened from there."""
 _INNER_STEP = "at"
-"""What the step of the page Step by step is called in a lesson's address, where `step` is the lesson's own."""
+"""The parameter for the step of the page Step by step within a lesson, where `step` is the lesson's own."""
 
 
 def anchor_to(anchor: Anchor | None) -> None:
-    """Begin or end a lesson, or go to another step of it."""
+    """Make URLs relative to a lesson's step, or absolute again."""
     if anchor is None:
         st.session_state.pop("_anchor", None)
     else:
@@ -118,39 +55,38 @@ def anchor_to(anchor: Anchor | None) -> None:
 
 
 def link_params(view: View) -> dict[str, str]:
-    """The parameters of a link to a view, within the lesson if one is on."""
+    """URL parameters of a view, relative to the lesson if one is open."""
     params = params_from_view(view)
     anchor: Anchor | None = st.session_state.get("_anchor")
     if anchor is None:
         return params
-    kept = {name: value for name, value in params.items() if anchor.base.get(name) != value}
-    kept |= {name: "" for name in anchor.base if name not in params and name != "text"}
-    if "step" in kept:
-        kept[_INNER_STEP] = kept.pop("step")
-    return {**anchor.place, **kept}
+    changes = {name: value for name, value in params.items() if anchor.base.get(name) != value}
+    changes |= {name: "" for name in anchor.base if name not in params and name != "text"}
+    if "step" in changes:
+        changes[_INNER_STEP] = changes.pop("step")
+    return {**anchor.place, **changes}
 
 
-def step_unsaid() -> int:
-    """The training step that an address without one means: the beginning, or that of the lesson's step."""
+def default_training_step() -> int:
+    """The training step that a URL without one means: the beginning, or that of the lesson's step."""
     anchor: Anchor | None = st.session_state.get("_anchor")
     return 0 if anchor is None else training_step(anchor.base, [])
 
 
 def changes_of(params: Mapping[str, str]) -> dict[str, str]:
-    """What an address within a lesson says beyond the lesson's step, and how it is shown."""
+    """Parameters of a URL within a lesson that differ from the lesson's step, without the mode and the slide."""
     return {name: value for name, value in params.items() if name not in (*PLACE, SLIDE, "mode")}
 
 
-def _said(params: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of an address; within a lesson with those of the step that it does not change."""
+def _absolute(params: Mapping[str, str]) -> dict[str, str]:
+    """A URL's parameters; within a lesson, completed by those of the step."""
     anchor: Anchor | None = st.session_state.get("_anchor")
     if anchor is None or "lesson" not in params:
         return dict(params)
-    own = {name: value for name, value in params.items() if name not in PLACE}
-    if _INNER_STEP in own:
-        own["step"] = own.pop(_INNER_STEP)
-    both = {**anchor.base, **own}
-    return {name: value for name, value in both.items() if value or name == "text"}
+    changes = {name: value for name, value in params.items() if name not in PLACE}
+    if _INNER_STEP in changes:
+        changes["step"] = changes.pop(_INNER_STEP)
+    return {name: value for name, value in {**anchor.base, **changes}.items() if value or name == "text"}
 
 
 def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Callable[[str], str]) -> View:
@@ -162,16 +98,19 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
     """
     state, params = st.session_state, st.query_params.to_dict()
     touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date
-    if "_view" not in state or (params and _written(params) != _written(state["_published"]) and not touched):
+    if "_view" not in state or (params and _from_server(params) != _from_server(state["_published"]) and not touched):
         state["_view"], state["_notes"] = view_from_params(
-            _said(params), checkpoints=checkpoints, first_text=first_text
+            _absolute(params),
+            checkpoints=checkpoints,
+            first_text=first_text,
+            most_characters=limits().characters,
         )
         state[text_box] = state["_view"].text
     elif text_box not in state:
         state[text_box] = state["_view"].text
     view: View = state["_view"]
     if params:
-        view = replace(view, training_step=training_step(_said(params), []))
+        view = replace(view, training_step=training_step(_absolute(params), []))
     if view.checkpoint not in checkpoints:
         view = replace(view, checkpoint=checkpoints[0] if checkpoints else "")
         state["_view"] = view
@@ -181,8 +120,8 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
     return view
 
 
-def _written(params: Mapping[str, str]) -> dict[str, str]:
-    """What the server has written into the URL, without what the browser writes."""
+def _from_server(params: Mapping[str, str]) -> dict[str, str]:
+    """The parameters that the server writes into the URL, without those that the browser writes."""
     return {name: value for name, value in params.items() if name not in ("training_step", SLIDE, JOB)}
 
 
@@ -195,7 +134,7 @@ def change_view(**changes: Any) -> None:
     notes: list[str] = []
     for field in ("text", "changed"):
         if field in changes:
-            changes[field] = as_read(changes[field], notes)
+            changes[field] = cut(changes[field], notes, most=limits().characters)
     if notes:
         st.session_state["_notes"] = notes
     if "text" in changes or "causal" in changes:
@@ -210,8 +149,8 @@ def change_view(**changes: Any) -> None:
     st.session_state["_touched"] = True
 
 
-def follow_address() -> None:
-    """Let the page that is opened next show what its address says, whatever a widget has changed in this run."""
+def follow_url() -> None:
+    """Let the page that is opened next show what its URL says, whatever a widget has changed in this run."""
     st.session_state.pop("_touched", None)
 
 
@@ -225,11 +164,11 @@ def follow(field: str, key: str) -> Callable[[], None]:
     """A callback, for `on_change`, that copies a widget's value into a field of the view."""
 
     def copy() -> None:
-        given = st.session_state[key] or ""
-        change_view(**{field: given})
-        kept = getattr(shown_view(), field)
-        if kept != given and isinstance(given, str):
-            st.session_state[key] = kept  # it was cut
+        value = st.session_state[key] or ""
+        change_view(**{field: value})
+        stored = getattr(shown_view(), field)
+        if stored != value and isinstance(value, str):
+            st.session_state[key] = stored  # it was cut
 
     return copy
 
@@ -254,19 +193,22 @@ def publish(view: View) -> None:
 
 
 def add_note(note: str) -> None:
-    """Have a note shown on the page, once."""
+    """Queue a one-time notice."""
     notes = st.session_state.setdefault("_more_notes", [])
     if note not in notes:
         notes.append(note)
 
 
 def notes_on(view: View) -> list[str]:
-    """Notes about unusable parts of the link or the text: new ones, or else those before, while text and checkpoint
-    stay the same (a page may run again before anyone has read them)."""
+    """Notices about unusable parts of the link or the text.
+
+    Those of the last run are repeated while text and checkpoint stay the same: a page may run again before anyone has
+    read them.
+    """
     notes: list[str] = st.session_state.pop("_notes", []) + st.session_state.pop("_more_notes", [])
-    about = (view.text, view.checkpoint)
-    kept: tuple[tuple[str, str], list[str]] = st.session_state.get("_said_notes", (("", ""), []))
-    if not notes and kept[0] == about:
-        return kept[1]
-    st.session_state["_said_notes"] = (about, notes)
+    subject = (view.text, view.checkpoint)
+    last: tuple[tuple[str, str], list[str]] = st.session_state.get("_last_notes", (("", ""), []))
+    if not notes and last[0] == subject:
+        return last[1]
+    st.session_state["_last_notes"] = (subject, notes)
     return notes

@@ -8,8 +8,8 @@ import streamlit as st
 from txcls.app.jobs import running
 from txcls.app.jobs.running import JobError, JobState, Kind
 from txcls.app.shell import own, state
+from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.turns import BusyError
 from txcls.errors import TxclsError
 
 EVERY = 1.0

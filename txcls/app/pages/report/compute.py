@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from txcls.app.jobs.own_files import KeptRows, guessed, read_table
-from txcls.app.shell import loading, own, sharing
+from txcls.app.shell import checkpoints, own
+from txcls.app.shell.cache import Source, cached
+from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.limits import limits
-from txcls.app.shell.sharing import Source, shared
 from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.own_split import text_key
 from txcls.data.splits import training_and_validation
@@ -54,26 +55,26 @@ def _size_of_report(found: Report) -> int:
 
 def stored(source: Source) -> Report:
     """What the checkpoint's own files hold."""
-    return stored_report(loading.classifier(source).checkpoint)
+    return stored_report(checkpoints.classifier(source).checkpoint)
 
 
 def on_test_rows(source: Source, *, on_rows: OnRows) -> Report:
     """Answers to the test rows on this machine, at most `MOST_ROWS` of them; DataError if there are none."""
 
-    @shared(heavy=True, size=_size_of_report)
+    @cached(heavy=True, size=_size_of_report)
     def report_on_test_rows(source: Source, most: int) -> Report:
-        rows = loading.test_texts(source).rows
+        rows = checkpoints.test_texts(source).rows
         few = some_rows(rows, most=most)
         what = f"{len(few):,} test rows"
         if len(few) < len(rows):
             what = f"{len(few):,} of the {len(rows):,} test rows, drawn at random"
-        return report_on(loading.classifier(source), few, rows_are=what, without_order=False, on_rows=on_rows)
+        return report_on(checkpoints.classifier(source), few, rows_are=what, without_order=False, on_rows=on_rows)
 
     return report_on_test_rows(source, _most(source))
 
 
 def _most(source: Source) -> int:
-    return MOST_OWN_ROWS if loading.has_kept_rows(source) else MOST_ROWS
+    return MOST_OWN_ROWS if checkpoints.has_kept_rows(source) else MOST_ROWS
 
 
 def places(source: Source) -> list[int]:
@@ -103,8 +104,8 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
     Raises:
         DataError: it cannot be read, has too many rows, or none whose label the classifier knows.
     """
-    with sharing.my_turn():
-        ready = loading.classifier(source)
+    with my_turn():
+        ready = checkpoints.classifier(source)
         ending = (
             "".join(Path(name.lower()).suffixes[-2:]) if name.lower().endswith(".gz") else Path(name.lower()).suffix
         )
@@ -131,8 +132,8 @@ def _n_learned(source: Source, rows: LabelledTexts) -> int:
 
 def why_no_rows(source: Source) -> str:
     """Why there are no test rows here, and what is therefore not shown; "" if there are."""
-    dataset = loading.summary(source.name).dataset
-    if loading.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
+    dataset = checkpoints.summary(source.name).dataset
+    if checkpoints.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
     how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
     return (
@@ -146,21 +147,21 @@ def training_rows(source: Source) -> LabelledTexts:
     """The training rows of the checkpoint's data set, validation rows left out; DataError if they are not here."""
     if (kept := own.kept_rows(source.name)) is not None:
         return _labelled(source, kept, kept.learned)
-    if loading.summary(source.name).dataset == OWN_TABLE:
+    if checkpoints.summary(source.name).dataset == OWN_TABLE:
         raise DataError("They are not on this server: a classifier that was opened from a zip comes without its rows.")
-    config = loading.classifier(source).checkpoint.config.data
+    config = checkpoints.classifier(source).checkpoint.config.data
     return training_and_validation(open_dataset(config), config)[0]
 
 
 def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> LabelledTexts:
     """Kept rows in the classifier's classes."""
-    classes = loading.classifier(source).classes
+    classes = checkpoints.classifier(source).classes
     index = {name: number for number, name in enumerate(classes)}
     known = [row for row in rows if kept.labels[row] in index]
     return LabelledTexts([kept.texts[row] for row in known], [index[kept.labels[row]] for row in known], classes)
 
 
-@shared(heavy=True, size=lambda found: 8 * len(found.predicted) + 10_000)
+@cached(heavy=True, size=lambda found: 8 * len(found.predicted) + 10_000)
 def peer(source: Source) -> PeerAnswers:
     """The linear peer on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
     answers = on_test_rows(source, on_rows=lambda done, total: None).answers
@@ -174,7 +175,7 @@ def suspects(answers: Answers, *, has_learned: bool, on_fold: OnRows) -> list[Su
     Raises:
         DataError: there are too few rows, or only one class.
     """
-    with sharing.my_turn():
+    with my_turn():
         own = None if has_learned else answers.probabilities
         return suspect_rows(answers.rows, held_out_probabilities(answers.rows, own, on_fold=on_fold))
 
@@ -214,8 +215,8 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     kept = own.kept_rows(source.name)
     if kept is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
-    with sharing.my_turn():
-        classes = set(loading.classifier(source).classes)
+    with my_turn():
+        classes = set(checkpoints.classifier(source).classes)
         known = [row for row, label in enumerate(kept.labels) if label in classes]
         looked_at = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
         rows = _labelled(source, kept, looked_at)
@@ -228,7 +229,7 @@ def _size_of_table(table: OwnTable) -> int:
     return sum(60 + len(str(value)) for values in table.columns.values() for value in values)
 
 
-@shared(size=_size_of_table)
+@cached(size=_size_of_table)
 def _own_table(path: Path, desk: Path, name: str) -> OwnTable:
     """A table on a visitor's desk, kept while its labels are corrected one after another."""
     file = path.relative_to(desk).as_posix()

@@ -14,7 +14,7 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import LabelCheck, TableReport
 from txcls.app.pages.train import forecast
-from txcls.app.shell import layout, loading, own, state, waiting
+from txcls.app.shell import checkpoints, layout, own, state, waiting
 from txcls.app.shell.markdown import plain
 from txcls.data.types import LabelledTexts
 from txcls.errors import TxclsError
@@ -44,7 +44,7 @@ class _Doubted:
 def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> None:
     """Of a visitor's own classifier all rows of the table that it was made of; else the rows that were answered."""
     st.subheader("Rows whose label looks wrong", anchor=False)
-    if of_table is None and loading.has_kept_rows(opened.source):
+    if of_table is None and checkpoints.has_kept_rows(opened.source):
         _of_own_rows(opened)
     else:
         n_learned = 0 if of_table is None else of_table.n_learned

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import rows as report_rows
-from txcls.app.shell import answering, compute, layout, loading, state
+from txcls.app.shell import checkpoints, compute, layout, state
+from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.sharing import Source, shared
+from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.errors import TxclsError
 from txcls.evaluation.report import some_rows
 from txcls.inspection.principal_components import pool_texts
@@ -44,9 +45,9 @@ class NearestRows:
     total: int
 
 
-@shared(heavy=True, size=lambda pooled: pooled.n_bytes)
+@cached(heavy=True, size=lambda pooled: pooled.n_bytes)
 def _pooled_training_rows(source: Source) -> _PooledRows:
-    rows, classifier = compute_report.training_rows(source), loading.classifier(source)
+    rows, classifier = compute_report.training_rows(source), checkpoints.classifier(source)
     sample = some_rows(rows, most=MOST_ROWS)
     readable = [n for n, text in enumerate(sample.texts) if classifier.encoder.encode(text).has_words]
     texts = tuple(sample.texts[n] for n in readable)
@@ -76,10 +77,10 @@ def draw(opened: layout.Page, classifier: Predictor) -> None:
     key = f"{layout.TEXT_BOX}_{opened.info.name}"
     st.text_area("Text", key=key, height=84, on_change=state.follow("text", key), placeholder="Type or paste a text …")
     if not opened.has_text:
-        answering.invite("the training rows nearest to it are listed here.")
+        ask_for_text("the training rows nearest to it are listed here.")
         return
     if compute.predict(opened.source, opened.view.text).prediction.label is None:
-        answering.nothing_to_read()
+        say_no_tokens()
         return
     requested = f"report_nearest_{opened.source.name}"
     if not st.session_state.get(requested):

@@ -11,10 +11,11 @@ from txcls.app.pages.report import labels as report_labels
 from txcls.app.pages.report import nearest_rows
 from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import TableReport
-from txcls.app.shell import answering, layout, lecture, uploads
+from txcls.app.shell import layout, lecture, uploads
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError, TxclsError
@@ -35,7 +36,7 @@ SHORT_ORDER = {"words_shuffled": "words shuffled", "positions_removed": "no posi
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.REPORT, asks=False)
-    classifier = answering.load(opened)
+    classifier = load_classifier(opened)
     stored = compute_report.stored(opened.source)
     of_table = _own_table(opened)
     # Test rows take seconds, so that they come last, unless nothing is stored.

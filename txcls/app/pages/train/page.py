@@ -12,7 +12,7 @@ from txcls.app.jobs.own_files import SAMPLES
 from txcls.app.pages.train import forecast
 from txcls.app.pages.train import progress as training_view
 from txcls.app.pages.train import survey as survey_view
-from txcls.app.shell import layout, lecture, loading, own, state, table_html, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own, state, table_html, uploads, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 
@@ -44,7 +44,7 @@ def main() -> None:
         with lecture.slide():
             st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor="result")
             training_view.result(opened, trained.result)
-    if loading.own_names():
+    if checkpoints.own_names():
         with lecture.slide():
             st.subheader("Your classifiers", anchor=False)
             training_view.mine(opened)

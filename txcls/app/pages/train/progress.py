@@ -10,12 +10,13 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.jobs import files
 from txcls.app.jobs.running import JobState
-from txcls.app.shell import layout, loading, own, state, table_html, waiting
+from txcls.app.shell import checkpoints, layout, own, state, table_html, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import TxclsError
 from txcls.figures import comparison_intervals, live_curves
+from txcls.lessons.address import View
 from txcls.web.page import unsupported
 from txcls.wording import percentage
 
@@ -156,21 +157,21 @@ def _measured(one: Any) -> list[str]:
 
 def mine(opened: layout.Opened) -> None:
     """The visitor's own classifiers: links into the pages, and downloads."""
-    for name in loading.own_names():
-        bare, known = name.removeprefix(own.PREFIX), loading.summary(name)
+    for name in checkpoints.own_names():
+        bare, known = name.removeprefix(own.PREFIX), checkpoints.summary(name)
         score = "" if known.accuracy is None else f" · {percentage(known.accuracy)} right on its test rows"
         st.markdown(f"**{plain(name)}** · {known.n_classes:,} classes{score}")
-        first = next(iter(loading.examples(name)), None)
+        first = next(iter(checkpoints.examples(name)), None)
         text = first.text if first else opened.view.text
-        params = state.link_params(state.View(checkpoint=name, mode=opened.view.mode, text=text))
+        params = state.link_params(View(checkpoint=name, mode=opened.view.mode, text=text))
         with st.container(horizontal=True, gap="small"):
             for page in LINKS:
                 st.page_link(page.path, label=f"{page.title} →", query_params=params)
         try:
-            source = loading.source(name)
-            classifier = loading.classifier(source)
-            archive = loading.archive(source)
-            web_page = None if unsupported(classifier.checkpoint) else loading.exported_page(source)
+            source = checkpoints.source(name)
+            classifier = checkpoints.classifier(source)
+            archive = checkpoints.archive(source)
+            web_page = None if unsupported(classifier.checkpoint) else checkpoints.exported_page(source)
         except TxclsError as error:
             st.error(plain(str(error)))
             continue

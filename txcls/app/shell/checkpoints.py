@@ -10,7 +10,7 @@ import streamlit as st
 import torch
 
 from txcls.app.shell import own
-from txcls.app.shell.sharing import Source, is_kept, shared
+from txcls.app.shell.cache import Source, cached, is_cached
 from txcls.checkpoint.archive import pack
 from txcls.checkpoint.checkpoint import find_checkpoint
 from txcls.checkpoint.files import checkpoint_root, fingerprint
@@ -92,7 +92,7 @@ def _size_of_model(n_parameters: int, n_tokens: int) -> int:
     return 4 * n_parameters + 300 * n_tokens
 
 
-@shared(size=_size_of_classifier)
+@cached(size=_size_of_classifier)
 def classifier(source: Source) -> Predictor:
     """Load a classifier."""
     loaded = Predictor.load(source.folder)
@@ -100,19 +100,19 @@ def classifier(source: Source) -> Predictor:
     return loaded
 
 
-@shared(heavy=True, size=len)
+@cached(heavy=True)
 def exported_page(source: Source) -> bytes:
     """The classifier as a page that needs no server; CheckpointError if it has settings that a page lacks."""
     return single_page(source.folder)
 
 
-@shared(heavy=True, size=len)
+@cached(heavy=True)
 def archive(source: Source) -> bytes:
     """The classifier as a zip file; CheckpointError if one of its files is missing."""
     return pack(source.folder)
 
 
-@shared(heavy=True, size=len)
+@cached(heavy=True)
 def packed_classifier(source: Source) -> bytes:
     """The classifier for the browser (`txcls.web.page.packed`); CheckpointError if a page cannot have it."""
     return packed(source.folder)
@@ -120,7 +120,7 @@ def packed_classifier(source: Source) -> bytes:
 
 def is_loaded(source: Source) -> bool:
     """Whether the checkpoint is in the cache."""
-    return any(is_kept(load, *args) for load, args in _loads(source))
+    return any(is_cached(load, *args) for load, args in _loads(source))
 
 
 def _loads(source: Source) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
@@ -137,7 +137,7 @@ class Language:
     names: tuple[str, ...]
 
 
-@shared(size=_size_of_language)
+@cached(size=_size_of_language)
 def language(source: Source, objective: Objective) -> Language:
     """Load a language model; CheckpointError if it is damaged."""
     loaded = TextModel.load(source.folder, objective=objective)
@@ -181,7 +181,7 @@ def _size_of_texts(found: TestTexts) -> int:
     return sum(4 * len(text) + 80 for texts in (found.rows.texts, found.outside) for text in texts)
 
 
-@shared(size=_size_of_texts)
+@cached(size=_size_of_texts)
 def test_texts(source: Source) -> TestTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
     if rows := own.kept(source.name):

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from txcls.app.shell.turns import BusyError, Turns
+from txcls.app.shell.compute_queue import ComputeQueue
+from txcls.app.shell.limits import BusyError
 
 
 def until(condition: object, seconds: float = 5) -> None:
@@ -17,7 +18,7 @@ def until(condition: object, seconds: float = 5) -> None:
 
 
 def test_one_computation_runs_at_a_time() -> None:
-    turns, running, most = Turns(most_waiting=20, slice_seconds=0.0), [0], [0]
+    turns, running, most = ComputeQueue(most_waiting=20, slice_seconds=0.0), [0], [0]
 
     def compute() -> None:
         with turns.turn(lambda _: None) as between:
@@ -35,7 +36,7 @@ def test_one_computation_runs_at_a_time() -> None:
 
 
 def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
-    turns, pieces_of_long, end = Turns(most_waiting=20, slice_seconds=0.02), [0], threading.Event()
+    turns, pieces_of_long, end = ComputeQueue(most_waiting=20, slice_seconds=0.02), [0], threading.Event()
 
     def long() -> None:
         with turns.turn(lambda _: None) as between:
@@ -60,7 +61,7 @@ def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
 
 
 def test_everyone_in_the_queue_gets_a_slice_before_anyone_gets_a_second() -> None:
-    turns, order, gate = Turns(most_waiting=20, slice_seconds=0.0), [], threading.Event()
+    turns, order, gate = ComputeQueue(most_waiting=20, slice_seconds=0.0), [], threading.Event()
 
     def compute(name: int) -> None:
         with turns.turn(lambda _: None) as between:
@@ -83,7 +84,7 @@ def test_everyone_in_the_queue_gets_a_slice_before_anyone_gets_a_second() -> Non
 
 
 def test_those_who_wait_are_told_how_many_go_first() -> None:
-    turns, end, told = Turns(most_waiting=20), threading.Event(), []
+    turns, end, told = ComputeQueue(most_waiting=20), threading.Event(), []
 
     def hold() -> None:
         with turns.turn(lambda _: None):
@@ -107,7 +108,7 @@ def test_those_who_wait_are_told_how_many_go_first() -> None:
 
 
 def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
-    turns, begun = Turns(most_waiting=20, slice_seconds=0.0), threading.Event()
+    turns, begun = ComputeQueue(most_waiting=20, slice_seconds=0.0), threading.Event()
     left = [False, False]
 
     class LeftError(BaseException):
@@ -140,7 +141,7 @@ def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
 
 
 def test_more_than_may_wait_are_turned_away() -> None:
-    turns, end = Turns(most_waiting=2), threading.Event()
+    turns, end = ComputeQueue(most_waiting=2), threading.Event()
 
     def hold() -> None:
         with turns.turn(lambda _: None):

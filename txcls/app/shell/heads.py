@@ -1,0 +1,149 @@
+"""Attention heads on every page that shows them: their worth and tested stories, the one shown first, and selectors."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from txcls.app import pages
+from txcls.app.shell import checkpoints, layout, lecture, state
+from txcls.data.examples import REPORTS
+from txcls.inspection.ablation import AccuracyEffects
+from txcls.inspection.stories import MARKS, HeadAtlas, HeadRecord, chip, verdict_words
+from txcls.inspection.stories.measured import IDLE
+from txcls.lessons.address import OPEN, View
+from txcls.predictor import Predictor
+
+HEADS_MATTER = "who_won"
+"""The checkpoint whose heads decide the prediction."""
+MOST_CHIPS, MOST_CHIPS_ON_A_SLIDE = 8, 3
+"""Most heads listed with their story, usually and in lecture mode; the Head atlas has all."""
+
+Floats = NDArray[np.floating]
+
+
+# Which head a page shows
+
+
+def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
+    """The page with a head that its checkpoint has: the one that the URL names, else the one worth most."""
+    model = classifier.checkpoint.config.model
+    page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+    worth = worth_of_heads(classifier)
+    in_url = np.array([page.view.layer, page.view.head])
+    candidates = [place for place in np.ndindex(worth.shape) if ((in_url == OPEN) | (in_url == place)).all()]
+    layer, head = max(candidates, key=worth.__getitem__)
+    return replace(page, view=replace(page.view, layer=layer, head=head))
+
+
+def choose_head(view: View, n_layers: int, n_heads: int) -> None:
+    """Two controls that select the layer and the head, in lecture mode beside one another."""
+    container = st.container(horizontal=True) if lecture.is_on() else st
+    for field, n in (("layer", n_layers), ("head", n_heads)):
+        key = f"{field}_box"
+        st.session_state[key] = getattr(view, field) + 1
+        change: dict[str, Any] = {"on_change": _box_changed}
+        if n <= 12:
+            container.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
+        else:
+            container.number_input(field.capitalize(), 1, n, key=key, **change)
+
+
+def _box_changed() -> None:
+    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1 for field in ("layer", "head")})
+
+
+# What was measured about heads
+
+
+def worth_of_heads(classifier: Predictor) -> Floats:
+    """Worth of each head (L, H): the accuracy lost when its attention weights are made uniform, by the atlas.
+
+    Without an atlas, the accuracy lost without the head; zeros if that was not measured either.
+    """
+    config = classifier.checkpoint.config.model
+    if (atlas := HeadAtlas.of(classifier)) is not None:
+        worth = [record.worth["uniform"] for record in atlas.heads]
+        return np.array(worth).reshape(config.n_layers, config.n_heads)
+    if (effects := AccuracyEffects.of(classifier)) is not None:
+        return effects.accuracy - effects.heads
+    return np.zeros((config.n_layers, config.n_heads))
+
+
+def chip_html(record: HeadRecord, *, named: bool = False) -> str:
+    """A head's story, verdict and worth in one line of HTML; `named` puts layer and head before it."""
+    story = record.story.story
+    name = f"<b>{story.layer + 1}.{story.head + 1}</b> " if named else ""
+    return _story_html(record, f"{html.escape(chip(record))}", before=name)
+
+
+def verdict_html(record: HeadRecord) -> str:
+    """The verdict alone, as HTML."""
+    return _story_html(record, html.escape(verdict_words(record.story)))
+
+
+def _story_html(record: HeadRecord, text: str, *, before: str = "") -> str:
+    verdict = record.story.verdict
+    mark = f'<span aria-hidden="true">{MARKS[verdict]}</span>'
+    return f'<span class="txcls-story {verdict.replace(" ", "-")}">{before}{mark} {text}</span>'
+
+
+def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
+    """The story of one head, and a link to another model if the head is idle; nothing if nothing was measured."""
+    if (atlas := HeadAtlas.of(classifier)) is not None:
+        record = atlas.heads[layer * classifier.checkpoint.config.model.n_heads + head]
+        st.html(f'<div class="txcls-stories">{chip_html(record)}</div>')
+    link_where_heads_matter(classifier, [(layer, head)])
+
+
+def draw_chips(classifier: Predictor) -> None:
+    """The stories of all heads, or of those that are worth most."""
+    atlas = HeadAtlas.of(classifier)
+    if atlas is None:
+        return
+    most = MOST_CHIPS_ON_A_SLIDE if lecture.is_on() else MOST_CHIPS
+    best = sorted(atlas.heads, key=lambda record: -record.worth["uniform"])[:most]
+    chips = "".join(chip_html(record, named=True) for record in best)
+    st.html(f'<div class="txcls-stories several">{chips}</div>')
+    if len(best) < len(atlas.heads):
+        st.caption(f"The {most} heads that are worth most, of {len(atlas.heads)}.")
+
+
+def link_where_heads_matter(
+    classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: pages.PageInfo = pages.ATTENTION
+) -> None:
+    """If a shown head is idle, a link to the model whose heads decide the prediction, if that is installed.
+
+    Args:
+        classifier: the one on the page.
+        shown: layer and head of each head on the page.
+        target: the page that the link opens.
+    """
+    if classifier.name == HEADS_MATTER or HEADS_MATTER not in checkpoints.names():
+        return
+    idle = idle_heads(classifier, shown)
+    if not idle:
+        return
+    if len(idle) > 1:
+        which, it = f"{len(idle)} of {len(shown)} heads are idle", "any one of them"
+    else:
+        [(layer, head)] = idle
+        which, it = f"Head {layer + 1}.{head + 1} is idle", "it"
+    change = f"what {it} attends to" if HeadAtlas.of(classifier) is not None else f"leaving {it} out"
+    st.page_link(
+        target.path,
+        label=f"{which}: {change} hardly changes the accuracy. In {HEADS_MATTER}, heads decide the prediction →",
+        query_params=state.link_params(View(checkpoint=HEADS_MATTER, text=REPORTS[0].text)),
+    )
+
+
+def idle_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Measured heads that cost next to no accuracy when their weights are uniform (or the head is off)."""
+    if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier) is None:
+        return []
+    worth = worth_of_heads(classifier)
+    return [place for place in shown if worth[place] < IDLE]

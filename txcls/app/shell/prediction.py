@@ -1,0 +1,141 @@
+"""The prediction of a page's classifier: load it, classify the text, and say so if there is nothing to classify."""
+
+import html
+from dataclasses import dataclass
+
+import streamlit as st
+
+from txcls.app.shell import checkpoints, compute, layout, lecture, sentence_builder
+from txcls.errors import TxclsError
+from txcls.figures import percent, visible
+from txcls.predictor import Prediction, Predictor
+from txcls.wording import percentage
+
+MOSTLY_UNKNOWN = 0.5
+"""From this share of unknown words on, a page warns that the prediction means nothing."""
+
+
+class LoadingPlaceholder:
+    """A placeholder of fixed height while the checkpoint loads for the first time."""
+
+    def __init__(self, page: layout.Page, *, height: int) -> None:
+        self._slot = st.empty()
+        if not checkpoints.is_loaded(page.source):
+            self._slot.skeleton(height)
+
+    def remove(self) -> None:
+        """Remove the placeholder."""
+        self._slot.empty()
+
+
+@dataclass(frozen=True)
+class ClassifiedText:
+    """The classifier and its prediction for the text; the label is None if the text has no tokens."""
+
+    classifier: Predictor
+    prediction: Prediction
+
+    @property
+    def has_label(self) -> bool:
+        """Whether the text had any tokens to classify."""
+        return self.prediction.label is not None
+
+
+def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
+    """Load the checkpoint, classify the page's text and draw the prediction; None if the box is empty.
+
+    An empty box, or a text without tokens, gets a friendly line instead; `purpose` says what the page does with a text.
+    """
+    if not page.has_text:
+        ask_for_text(purpose)
+        load_classifier(page)
+        return None
+    placeholder = LoadingPlaceholder(page, height=480)
+    classifier = load_classifier(page)
+    prediction = compute.predict(page.source, page.view.text).prediction
+    placeholder.remove()
+    if prediction.label is None:
+        say_no_tokens()
+    else:
+        draw_prediction(page, prediction)
+    return ClassifiedText(classifier, prediction)
+
+
+def draw_prediction(page: layout.Page, prediction: Prediction) -> None:
+    """The prediction beside the examples, and a warning if it means nothing; in lecture mode both are in the strip."""
+    share = prediction.unknown_share
+    before = "Prediction"
+    if not lecture.is_on():
+        warn_if_unknown(prediction)
+    elif share >= MOSTLY_UNKNOWN:
+        before = f"<b>Means nothing</b>, {percentage(share, 0)} is unknown"
+    page.answer.html(prediction_html(prediction, before=before))
+
+
+def warn_if_unknown(prediction: Prediction) -> None:
+    """A warning if most of the text consists of words that the model does not know."""
+    share = prediction.unknown_share
+    if share >= MOSTLY_UNKNOWN:
+        how = "" if prediction.unknown else " (it reads them letter by letter or byte by byte)"
+        st.warning(
+            f"**This prediction means nothing**: {percentage(share, 0)} of this text's letters are in words that are "
+            f"not in the model's vocabulary{how}. The model always answers, even if it knows none of the words."
+        )
+
+
+def load_classifier(page: layout.Page) -> Predictor:
+    """Load the page's classifier and draw the line about it; if it cannot be loaded, show why and end the run."""
+    try:
+        classifier = checkpoints.classifier(page.source)
+    except TxclsError as error:
+        layout.stop_with(error)
+    if not lecture.is_on():
+        page.facts.html(layout.facts_html(facts_of(classifier)))
+    if checkpoints.summary(page.view.checkpoint).dataset == "who_won":
+        text_box = f"{layout.TEXT_BOX}_{page.info.name}"
+        sentence_builder.offer_known_words(page.unknown, classifier, page.view.text, text_box)
+    return classifier
+
+
+def facts_of(classifier: Predictor) -> str:
+    """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
+    checkpoint = classifier.checkpoint
+    parts = [f"<b>{html.escape(classifier.name)}</b>"]
+    if checkpoint.config.title and len(checkpoints.names()) < 2:
+        parts.append(html.escape(checkpoint.config.title))
+    for split in ("test", "validation"):
+        if split in checkpoint.metrics:
+            figures = checkpoint.metrics[split]
+            parts.append(f"<b>{percentage(figures['accuracy'])}</b> accuracy on {figures['n']:,} {split} texts")
+            break
+    parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
+    return " · ".join(parts)
+
+
+def prediction_html(prediction: Prediction, *, large: bool = False, before: str = "Prediction") -> str:
+    """The predicted class and its probability, as HTML; a text that seems out of scope is marked as such.
+
+    `before` is the text before a small prediction.
+    """
+    best = prediction.ranked[0]
+    label, probability = html.escape(visible(best.label)), percent(best.probability)
+    is_outside = prediction.out_of_scope is True
+    if large:
+        words = f"{label}<small>{probability}</small>"
+        if is_outside:
+            words = f"? Probably none of these<small>nearest: {label}, {probability}</small>"
+        return f'<div class="txcls-answer{" txcls-outside" * is_outside}" role="status">{words}</div>'
+    words = f"<b>{label}</b>, {probability}"
+    if is_outside:
+        words = f"<b>probably none of these</b> (nearest: {label}, {probability})"
+    return f'<div class="txcls-strip" role="status">{before}: {words}</div>'
+
+
+def ask_for_text(purpose: str) -> None:
+    """A friendly line for an empty text box."""
+    st.info(f"Type a few words above, or pick one of the texts: {purpose}")
+
+
+def say_no_tokens() -> None:
+    """A friendly line for a text without tokens."""
+    st.info("After cleaning, no tokens are left of this text. A few words are enough.")
