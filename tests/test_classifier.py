@@ -37,13 +37,11 @@ def test_the_package_shows_its_door_and_nothing_else() -> None:
 
 
 def test_completion_in_inspection_shows_what_a_module_offers() -> None:
+    assert {"explain", "deletion_curves", "Explanation"} <= set(dir(txcls.inspection.attribution))
+    assert {"HeadAtlas", "measure_atlas", "Story"} <= set(dir(txcls.inspection.stories))
     for name in txcls.inspection.__all__:
-        module = getattr(txcls.inspection, name)
-        shown = dir(module)
-        assert shown == sorted(module.__all__) and shown, name
-        assert not {"np", "torch", "Predictor", "dataclass"} & set(shown), name
-        for one in shown:
-            assert getattr(module, one) is not None
+        offered = dir(getattr(txcls.inspection, name))
+        assert offered and not {"np", "torch", "Predictor", "dataclass", "trace"} & set(offered), name
 
 
 @pytest.mark.parametrize("given", [None, 3, 2.5, ["ag_news"], b"ag_news"])

@@ -18,10 +18,10 @@ from txcls.inspection.ablation import (
     ablate,
     ablate_each,
     ablate_on_rows,
+    edits_of,
     measure_means,
     sampled,
 )
-from txcls.inspection.ablation.changes import edits_of
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.tap import trace

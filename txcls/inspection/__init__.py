@@ -1,4 +1,4 @@
-"""Looking inside a model: one module per question, all of them with plain arrays as results.
+"""Looking inside a model: one module per question; results are plain arrays.
 
 ablation              What does each part of the model contribute?
 attention             What do attention patterns say?
@@ -18,6 +18,7 @@ walk                  How does the forward pass compute its answer, step by step
 """
 
 from functools import partial
+from types import ModuleType
 
 from txcls.inspection import (
     ablation,
@@ -55,6 +56,16 @@ __all__ = [
     "walk",
 ]
 
+
+def _defined_in(module: ModuleType) -> list[str]:
+    """The public functions and classes of a module, or of a package's modules."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith(module.__name__)
+    ]
+
+
 for _module in [globals()[name] for name in __all__]:
     # Completion in a notebook lists what a module offers, not what it imports.
-    vars(_module)["__dir__"] = partial(list, _module.__all__)
+    vars(_module)["__dir__"] = partial(_defined_in, _module)

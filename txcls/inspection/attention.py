@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from txcls.inspection.tracing import FloatArray, TracedText
 
-__all__ = ["HeadStatistics", "QueryKey", "attention_rollout", "head_statistics", "query_key", "readout_weights"]
-
 Floats = NDArray[np.floating]
 
 

@@ -16,19 +16,6 @@ from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Encoding
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
-__all__ = [
-    "MOST_LEFT_OUT",
-    "Change",
-    "Comparison",
-    "Flip",
-    "FlipSearch",
-    "Pair",
-    "align_tokens",
-    "compare_texts",
-    "effects_of_leaving_out",
-    "search_flips",
-]
-
 MOST_LEFT_OUT = 128
 """Words of a text that a comparison leaves out one by one; in longer texts those nearest to a change."""
 

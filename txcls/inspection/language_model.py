@@ -12,19 +12,6 @@ from txcls.tap import trace
 from txcls.text.subwords import spell
 from txcls.text.vocabulary import MASK, UNK
 
-__all__ = [
-    "MaskedAttention",
-    "NextTokens",
-    "RankedTokens",
-    "Surprisal",
-    "continue_ids",
-    "fill_blank",
-    "masked_attention",
-    "next_tokens",
-    "surprisal",
-    "token_names",
-]
-
 FloatArray = NDArray[np.float32]
 
 

@@ -11,8 +11,6 @@ from txcls.inspection.tracing import FloatArray, TracedText, trace_text
 from txcls.model import LayerNorm, TextClassifier
 from txcls.predictor import Predictor
 
-__all__ = ["ClassLens", "class_lens", "residual_states"]
-
 Floats = NDArray[np.float64]
 
 

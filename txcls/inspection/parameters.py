@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from txcls.model import Encoder
 
-__all__ = ["PartSize", "part_sizes"]
-
 
 @dataclass(frozen=True, slots=True)
 class PartSize:

@@ -10,19 +10,6 @@ from txcls.inspection.tracing import FloatArray, readable
 from txcls.model import sinusoidal_encoding
 from txcls.predictor import Prediction, Predictor
 
-__all__ = [
-    "FittedShift",
-    "PositionEncoding",
-    "ShuffledPredictions",
-    "arrange_words",
-    "fit_shift",
-    "position_encoding",
-    "position_products",
-    "shift_map",
-    "shuffle_words",
-    "sinusoids",
-]
-
 
 @dataclass(frozen=True)
 class PositionEncoding:

@@ -13,19 +13,6 @@ from txcls.tap import trace
 from txcls.text.given import given_texts
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
-__all__ = [
-    "Plane",
-    "PooledTexts",
-    "TextPlane",
-    "TokenPlane",
-    "pool_texts",
-    "principal_plane",
-    "text_plane",
-    "token_plane",
-    "unit_token_vectors",
-    "vocabulary_plane",
-]
-
 
 @dataclass(frozen=True)
 class Plane:

@@ -9,8 +9,6 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.predictor import Prediction, Predictor
 
-__all__ = ["ClassifiedText", "classify_random_texts", "random_texts"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedText:

@@ -15,8 +15,6 @@ from txcls.text.encoder import Encoding, Token
 from txcls.text.given import given_text
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
-__all__ = ["TOKENS_TOGETHER", "Stage", "TracedText", "readable", "texts_together", "trace_text"]
-
 FloatArray = NDArray[np.float32]
 
 TOKENS_TOGETHER = 8192

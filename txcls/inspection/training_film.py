@@ -20,8 +20,6 @@ from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.encoder import Token
 
-__all__ = ["TrainingFilm", "flips", "questions", "training_film"]
-
 Floats = NDArray[np.float64]
 
 WEIGHTS_TOGETHER = 32_000_000

@@ -15,16 +15,6 @@ from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
-__all__ = [
-    "LONGEST_QUERY",
-    "Tokenizers",
-    "VocabularySearch",
-    "compare_tokenizers",
-    "nearest_tokens",
-    "search_vocabulary",
-    "spellings",
-]
-
 LONGEST_QUERY = 60
 
 

@@ -6,7 +6,7 @@ import torch
 
 from tests.inspection.stories.planted import kinds_of, planted, random_texts
 from txcls.inspection.stories import ANY, Clause, Story, find_stories, measure_story
-from txcls.inspection.stories.measured import (
+from txcls.inspection.stories.story import (
     ATTENDS,
     CONFIRMED,
     IDLE,
@@ -14,9 +14,10 @@ from txcls.inspection.stories.measured import (
     PART,
     _bootstrap,
     _like_these,
+    right_answers,
+    story_masks,
     verdict_of,
 )
-from txcls.inspection.stories.story import right_answers, story_masks
 from txcls.tap import trace
 
 NEXT = (Clause("first token", "next token"),)

@@ -10,7 +10,7 @@ import torch
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import TraceError
-from txcls.inspection.walk import SYMBOLS, Step, Walk, walk_through
+from txcls.inspection.walk import SYMBOLS, Walk, WalkStep, walk_through
 from txcls.inspection.walk.arithmetic import number
 from txcls.predictor import Predictor
 
@@ -93,7 +93,7 @@ def test_shapes_are_those_of_the_letters_and_questions_have_one_right_answer(tmp
             walk.find("no such step", 0)
 
 
-def left_sides(step: Step) -> set[str]:
+def left_sides(step: WalkStep) -> set[str]:
     """The symbols, without their indices, that the step's formula and arithmetic define."""
     lines = [] if step.values is None else step.explain(0, 0).lines
     defined = [*step.formula.split(r", \quad"), *(line for line in lines if not line.startswith("&"))]
@@ -116,7 +116,7 @@ def test_every_symbol_has_one_meaning(tmp_path: Path, recipe: str) -> None:
     assert all(len(found - shared.get(symbol, set())) <= (symbol not in shared) for symbol, found in names.items())
 
 
-def of(walk: Walk, name: str, layer: int = 0) -> Step:
+def of(walk: Walk, name: str, layer: int = 0) -> WalkStep:
     return walk.steps[walk.find(name, layer)]
 
 

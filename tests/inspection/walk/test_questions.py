@@ -1,6 +1,6 @@
 """Questions that are asked before numbers are shown."""
 
-from txcls.inspection.walk.questions import ask_largest
+from txcls.inspection.walk.step import ask_largest
 
 
 def test_a_question_never_offers_two_right_answers() -> None:

@@ -17,7 +17,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map, visible
-from txcls.inspection.walk import Axis, Question, Step, Walk
+from txcls.inspection.walk import Axis, Question, Walk, WalkStep
 from txcls.lessons.address import CELL, View
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
@@ -93,7 +93,7 @@ def _show(opened: layout.Page, classifier: Predictor, walk: Walk, place: int) ->
         _step(opened, classifier, walk, step)
 
 
-def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Step) -> None:
+def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
     """What happens in a step, its numbers, formula and code."""
     if not lecture.is_on():
         st.subheader(_heading(opened.view, step), anchor=False)
@@ -196,11 +196,11 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
     )
 
 
-def _title(step: Step) -> str:
+def _title(step: WalkStep) -> str:
     return step.title if step.layer is None else f"Layer {step.layer + 1} · {step.title}"
 
 
-def _heading(view: View, step: Step) -> str:
+def _heading(view: View, step: WalkStep) -> str:
     return f"{_title(step)} · head {view.head + 1}" if step.by_head else _title(step)
 
 
@@ -218,7 +218,7 @@ def _predict_changed() -> None:
     state.change_view(predict=bool(st.session_state["predict_first"]), guess=0)
 
 
-def _code(step: Step) -> None:
+def _code(step: WalkStep) -> None:
     """The source code of the step."""
     st.markdown("**In the code**")
     for code in step.code:
@@ -228,7 +228,7 @@ def _code(step: Step) -> None:
         st.caption("Input from: " + ", ".join(plain(title) for title in step.reads))
 
 
-def _shape(step: Step, walk: Walk) -> str:
+def _shape(step: WalkStep, walk: Walk) -> str:
     """The step's shape in letters and in numbers, and what the letters mean."""
     sizes = walk.sizes
     if step.values is None or step.rows is None or step.columns is None:
@@ -247,7 +247,7 @@ def _shape(step: Step, walk: Walk) -> str:
     )
 
 
-def _is_hidden(opened: layout.Page, step: Step) -> bool:
+def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
     """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until the answer."""
     if not opened.view.predict:
         return False
@@ -280,7 +280,7 @@ def _is_hidden(opened: layout.Page, step: Step) -> bool:
     return False
 
 
-def _guessed(key: str, step: Step, question: Question) -> None:
+def _guessed(key: str, step: WalkStep, question: Question) -> None:
     """Keep the answer in the view, and select the cell that the question is about."""
     if question.cell is not None and step.rows is not None and step.columns is not None:
         _choose(step.rows, step.columns, *question.cell)
@@ -295,7 +295,7 @@ def _judge(question: Question, guess: int) -> None:
         st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {because}")
 
 
-def _text(step: Step, walk: Walk, encoder: TextEncoder) -> None:
+def _text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
     """Text, tokens or ids, which are not matrices."""
     prediction, read = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
@@ -312,7 +312,7 @@ def _text(step: Step, walk: Walk, encoder: TextEncoder) -> None:
         st.html(token_html.ids([token.label for token in read], read))
 
 
-def _numbers(opened: layout.Page, step: Step, walk: Walk) -> tuple[int, int]:
+def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]:
     """Draw the heat map; returns the selected cell."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
@@ -360,12 +360,12 @@ def _numbers(opened: layout.Page, step: Step, walk: Walk) -> tuple[int, int]:
     return row, column
 
 
-def _has_matrix(step: Step) -> bool:
+def _has_matrix(step: WalkStep) -> bool:
     """Whether a matrix goes into the numbers of a step, not only vectors."""
     return any(min(one.cells().shape) > 1 for one in step.operands)
 
 
-def _bars(opened: layout.Page, step: Step, axis: Axis, values: np.ndarray, chosen: int) -> None:
+def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, chosen: int) -> None:
     """Draw a vector, one number per class, token or dimension; many classes with the largest numbers first."""
     ranked = axis.what == "class"
     n, most = axis.size, MOST_BARS_OF_A_SLIDE if lecture.is_on() else MOST_BARS
@@ -454,7 +454,7 @@ def _part(rows: Axis, row: int) -> int:
     return part
 
 
-def _arithmetic(step: Step, row: int, column: int, *, head: int) -> None:
+def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
     """The arithmetic of the selected cell, and two boxes to select another."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None

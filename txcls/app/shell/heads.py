@@ -14,7 +14,7 @@ from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
 from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import MARKS, HeadAtlas, HeadRecord, chip, verdict_words
-from txcls.inspection.stories.measured import IDLE
+from txcls.inspection.stories.story import IDLE
 from txcls.lessons.address import OPEN, View
 from txcls.predictor import Predictor
 

@@ -6,14 +6,27 @@ accuracy that even weights lose it brings back. `measure_atlas` does both for a 
 """
 
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord, measure_atlas, with_atlas
-from txcls.inspection.stories.clearest import clearest_texts
-from txcls.inspection.stories.found import find_stories
-from txcls.inspection.stories.kinds import ANY, RELATIONS, TextKinds, keys_of, kinds_of_text, queries_of
-from txcls.inspection.stories.measured import MeasuredStory, Verdict, measure_story
-from txcls.inspection.stories.story import Clause, Story
-from txcls.inspection.stories.table import KindsTable, measure_kinds
-from txcls.inspection.stories.token_statistics import TokenStatistics
-from txcls.inspection.stories.words import (
+from txcls.inspection.stories.kinds import (
+    ANY,
+    RELATIONS,
+    KindsTable,
+    TextKinds,
+    TokenStatistics,
+    keys_of,
+    kinds_of_text,
+    measure_kinds,
+    queries_of,
+)
+from txcls.inspection.stories.story import (
+    Clause,
+    MeasuredStory,
+    Story,
+    Verdict,
+    clearest_texts,
+    find_stories,
+    measure_story,
+)
+from txcls.inspection.stories.wording import (
     MARKS,
     chip,
     head_chips,

@@ -15,12 +15,8 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, Roles, SplitName
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.inspection.ablation import AccuracyEffects, Change, How, Off, accuracy_with, sampled
-from txcls.inspection.stories.found import find_stories
-from txcls.inspection.stories.kinds import ANY, TextKinds
-from txcls.inspection.stories.measured import MeasuredStory, measure_story
-from txcls.inspection.stories.story import Clause, Story, story_masks
-from txcls.inspection.stories.table import KindsTable, measure_kinds
-from txcls.inspection.stories.token_statistics import TokenStatistics
+from txcls.inspection.stories.kinds import ANY, KindsTable, TextKinds, TokenStatistics, measure_kinds
+from txcls.inspection.stories.story import Clause, MeasuredStory, Story, find_stories, measure_story, story_masks
 from txcls.predictor import Predictor
 
 MOST_FOUND_ON = (600, 15_000)

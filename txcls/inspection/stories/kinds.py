@@ -1,14 +1,22 @@
-"""Kinds of tokens: what a query or a key is (a negation, a rare word, a role), and how a key lies to its query."""
+"""Kinds of tokens: a negation, a rare word, a role, the previous token; and how much attention each kind gives to each.
+
+A kind is a property of a token (TOKEN_KINDS and a data set's roles) or of a key relative to its query (RELATIONS).
+"""
 
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from txcls.data.batches import TokenisedTexts, batches_by_length
 from txcls.data.types import Roles
-from txcls.text.encoder import Encoding, Token
+from txcls.predictor import Predictor, padded
+from txcls.tap import trace
+from txcls.text.encoder import Encoding, TextEncoder, Token
+from txcls.text.vocabulary import SPECIAL_TOKENS
 
 Bools = NDArray[np.bool_]
 
@@ -126,3 +134,153 @@ def _of(kind: str, text: TextKinds) -> Bools:
 def _is_punctuation(token: Token) -> bool:
     letters = "" if token.is_special else token.text.strip()
     return bool(letters) and all(unicodedata.category(character)[0] in "PS" for character in letters)
+
+
+TYPICAL = 20
+"""Tokens most typical of a class, for each class."""
+LEAST_Z = 4.0
+"""Least z-score of a typical token."""
+RARE_SHARE = 0.05
+"""Rare tokens are the least frequent ones that together make up this share of the training texts' tokens."""
+
+
+@dataclass(frozen=True)
+class TokenStatistics:
+    """Counts of the V ids in training texts, and the ids that are typical of a class or rare.
+
+    Attributes:
+        counts: (V,) occurrences.
+        typical: up to TYPICAL ids for each class, those with the largest z-scores of their log-odds ratio between the
+            texts of the class and the other texts (Monroe et al. 2008, "Fightin' Words", equation 22, with a uniform
+            prior of one text per token), a token counted once per text.
+        rare: ids that together make up RARE_SHARE of all tokens.
+    """
+
+    counts: NDArray[np.int64]
+    typical: frozenset[int]
+    rare: frozenset[int]
+
+    @classmethod
+    def of(cls, texts: TokenisedTexts, *, n_classes: int, vocab_size: int) -> "TokenStatistics":
+        """Those of labelled training texts."""
+        counts = np.bincount(texts.ids, minlength=vocab_size)
+        held = np.zeros((n_classes, vocab_size))  # C V: texts of the class that hold the token
+        for number, label in enumerate(texts.labels):
+            held[label, np.unique(texts[number])] += 1
+        return cls(counts, _typical(held, np.bincount(texts.labels, minlength=n_classes)), _rare(counts))
+
+    def read(
+        self,
+        encoder: TextEncoder,
+        texts: Sequence[str],
+        labels: Sequence[int],
+        *,
+        roles: Sequence[Roles] | None = None,
+    ) -> list[TextKinds]:
+        """The texts with the kinds of their tokens; those without a word are left out."""
+        of_text = roles or [{}] * len(texts)
+        encoded = [
+            (encoder.encode(text), label, role) for text, label, role in zip(texts, labels, of_text, strict=True)
+        ]
+        return [
+            kinds_of_text(one, label, counts=self.counts, typical=self.typical, rare=self.rare, roles=role)
+            for one, label, role in encoded
+            if one.has_words
+        ]
+
+
+def _typical(held: NDArray[np.float64], n_texts: NDArray[np.int64]) -> frozenset[int]:
+    """From the texts of each class that hold each token, (C, V), and the texts of each class, (C,)."""
+    inside, outside = held + 1, held.sum(axis=0) - held + 1  # C V
+    without_inside = n_texts[:, None] - held + 1
+    without_outside = (n_texts.sum() - n_texts)[:, None] - (held.sum(axis=0) - held) + 1
+    log_odds = np.log(inside / without_inside) - np.log(outside / without_outside)
+    z = log_odds / np.sqrt(1 / inside + 1 / outside)
+    z[:, : len(SPECIAL_TOKENS)] = -np.inf
+    best = np.argsort(-z, axis=1)[:, :TYPICAL]  # C TYPICAL
+    return frozenset(
+        int(token) for row, tokens in zip(z, best, strict=True) for token in tokens if row[token] > LEAST_Z
+    )
+
+
+def _rare(counts: NDArray[np.int64]) -> frozenset[int]:
+    ordinary = counts.copy()
+    ordinary[: len(SPECIAL_TOKENS)] = 0
+    order = np.argsort(ordinary, kind="stable")
+    few = np.cumsum(ordinary[order]) <= RARE_SHARE * ordinary.sum()
+    return frozenset(int(token) for token in order[few] if token >= len(SPECIAL_TOKENS))
+
+
+Floats = NDArray[np.float64]
+
+BATCH = 32
+"""Texts of a batch, fewer if they are long."""
+
+
+@dataclass(frozen=True)
+class KindsTable:
+    """Attention by kind of query (Q of them) and kind of key (K), over the queries whose text holds such a key.
+
+    Attributes:
+        queries: names of the kinds of queries.
+        keys: names of the kinds of keys.
+        held: (Q, K) share of the texts that hold such a query with such a key.
+        chance: (Q, K) what even attention would give to the keys of the kind; 0 where there are none.
+        attention: (L, H, Q, K) what each head gives to them.
+        entropy: (L, H) entropy of a query's weights divided by that of even weights, mean over all queries: 0 with all
+            weight on one key, 1 for even weights.
+    """
+
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    held: Floats
+    chance: Floats
+    attention: Floats
+    entropy: Floats
+
+
+def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTable:
+    """The attention of every head on these texts, by kinds.
+
+    Args:
+        classifier: nothing in it is changed.
+        texts: at least one.
+
+    Raises:
+        ValueError: there are no texts.
+    """
+    if not texts:
+        raise ValueError("got no texts; wanted at least one")
+    config = classifier.checkpoint.config.model
+    queries, keys = query_kinds(texts), key_kinds(texts)
+    shape = (len(queries), len(keys))
+    held, n, chance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    attention = np.zeros((config.n_layers, config.n_heads, *shape))
+    entropy, n_queries = np.zeros((config.n_layers, config.n_heads)), 0
+    names = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
+    for batch in batches_by_length(map(len, texts), batch_size=BATCH):
+        with trace(record=names) as opened:
+            classifier.logits(padded([texts[place].ids.tolist() for place in batch]))
+        patterns = torch.stack([opened[name] for name in names], dim=1).numpy()  # B L H T T
+        for pattern, text in zip(patterns, (texts[place] for place in batch), strict=True):
+            size = len(text)
+            own = pattern[..., :size, :size].astype(np.float64)  # L H T T
+            rows = np.stack([queries_of(kind, text) for kind in queries])  # Q T
+            visible = np.tril(np.ones((size, size))) if config.causal else np.ones((size, size))
+            columns = np.stack([keys_of(kind, text) for kind in keys]) * visible  # K T T
+            share = columns.sum(axis=-1) / visible.sum(axis=-1)  # K T: of the keys that each query may attend to
+            pairs = rows[:, None] & (share > 0)  # Q K T: queries with such a key
+            held += pairs.any(axis=-1)
+            n += pairs.sum(axis=-1)
+            chance += (pairs * share).sum(axis=-1)
+            given = np.einsum("lhqt,kqt->lhkq", own, columns)  # L H K T
+            attention += np.einsum("lhkt,qkt->lhqk", given, pairs)
+            if size > 1:
+                logs = np.log(own, out=np.zeros_like(own), where=own > 0)
+                most = np.log(np.maximum(visible.sum(axis=-1), 2))  # T
+                entropy += (-(own * logs).sum(axis=-1) / most).sum(axis=-1)
+                n_queries += size
+    pairs_n = np.maximum(n, 1)
+    return KindsTable(
+        queries, keys, held / len(texts), chance / pairs_n, attention / pairs_n, entropy / max(n_queries, 1)
+    )

@@ -7,8 +7,6 @@ that the step shows.
 
 from txcls.inspection.walk.arithmetic import Arithmetic
 from txcls.inspection.walk.order import Walk, walk_through
-from txcls.inspection.walk.questions import Question
-from txcls.inspection.walk.source_code import Source, source_of
-from txcls.inspection.walk.step import SYMBOLS, Axis, Step
+from txcls.inspection.walk.step import SYMBOLS, Axis, Question, SourceLines, WalkStep, source_of
 
-__all__ = ["SYMBOLS", "Arithmetic", "Axis", "Question", "Source", "Step", "Walk", "source_of", "walk_through"]
+__all__ = ["SYMBOLS", "Arithmetic", "Axis", "Question", "SourceLines", "Walk", "WalkStep", "source_of", "walk_through"]

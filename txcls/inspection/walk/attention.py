@@ -10,13 +10,11 @@ from torch import nn
 from txcls.inspection.tracing import FloatArray
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, number, softmax_entry
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, weight_and_bias
-from txcls.inspection.walk.questions import Question, ask_largest, ask_number
-from txcls.inspection.walk.source_code import snippet
-from txcls.inspection.walk.step import SYMBOLS, Operand, Step
+from txcls.inspection.walk.step import SYMBOLS, Operand, Question, WalkStep, ask_largest, ask_number, source_of
 from txcls.model import Encoder, SelfAttention
 
 
-def attention_steps(run: ForwardPass, layer: int, before: Step) -> list[Step]:
+def attention_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:
     """All steps of a layer's attention, which reads the output of the step before."""
     heads = _Heads.of(run, layer)
     return [
@@ -54,7 +52,7 @@ class _Heads:
         return cls(layer, q, k, v, scores, masked, pattern, z)
 
 
-def _queries(run: ForwardPass, layer: int, before: Step) -> Step:
+def _queries(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
     config = run.config
     return _projection(
         run,
@@ -71,7 +69,7 @@ def _queries(run: ForwardPass, layer: int, before: Step) -> Step:
     )
 
 
-def _keys(run: ForwardPass, layer: int, before: Step) -> Step:
+def _keys(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
     return _projection(
         run,
         layer,
@@ -87,7 +85,7 @@ def _keys(run: ForwardPass, layer: int, before: Step) -> Step:
     )
 
 
-def _values(run: ForwardPass, layer: int, before: Step) -> Step:
+def _values(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
     return _projection(
         run,
         layer,
@@ -105,8 +103,8 @@ def _values(run: ForwardPass, layer: int, before: Step) -> Step:
 
 
 def _projection(
-    run: ForwardPass, layer: int, before: Step, name: str, says: str, ask: Callable[[int], Question | None]
-) -> Step:
+    run: ForwardPass, layer: int, before: WalkStep, name: str, says: str, ask: Callable[[int], Question | None]
+) -> WalkStep:
     attn = run.block(layer).attn
     linear: nn.Linear = {"query": attn.query, "key": attn.key, "value": attn.value}[name]
     weight, bias = weight_and_bias(linear)
@@ -126,14 +124,14 @@ def _projection(
             bias=None if bias is None else float(bias[row]),
         )
 
-    return Step(
+    return WalkStep(
         name,
         {"query": "Queries", "key": "Keys", "value": "Values"}[name],
         f"{says} The result is split into H pieces of E numbers, one per head.",
         rf"{symbol}_i = {matrix}\,{before.symbol}_i" + ("" if bias is None else f" + {offset}"),
         (
-            snippet(SelfAttention.forward, f"{symbol} = self.{symbol}("),
-            snippet(SelfAttention, "heads: Tensor = x.unflatten", "return"),
+            source_of(SelfAttention.forward, f"{symbol} = self.{symbol}("),
+            source_of(SelfAttention, "heads: Tensor = x.unflatten", "return"),
         ),
         symbol=symbol,
         layer=layer,
@@ -151,15 +149,15 @@ def _projection(
     )
 
 
-def _scores(run: ForwardPass, heads: _Heads) -> Step:
+def _scores(run: ForwardPass, heads: _Heads) -> WalkStep:
     width, focus = run.config.d_head, run.focus
-    return Step(
+    return WalkStep(
         "scores",
         "Scores",
         "Each query is multiplied by each key: the dot product is large where both point in the same direction. "
         "Dividing by √E keeps the scores small; large ones would make softmax put nearly all weight on one token.",
         r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{E}}",
-        (snippet(SelfAttention.forward, "scores = (q / math.sqrt"),),
+        (source_of(SelfAttention.forward, "scores = (q / math.sqrt"),),
         symbol="S",
         layer=heads.layer,
         rows=run.tokens,
@@ -186,12 +184,12 @@ def _scores(run: ForwardPass, heads: _Heads) -> Step:
     )
 
 
-def _mask(run: ForwardPass, heads: _Heads) -> Step:
+def _mask(run: ForwardPass, heads: _Heads) -> WalkStep:
     n, n_masked = len(run.names), int(np.isneginf(heads.masked[0]).sum())
     why = _why_masked(run, n_masked)
-    code = [snippet(Encoder.attention_mask, "real = self.real(ids) if start == 0", "mask = None if real is None")]
+    code = [source_of(Encoder.attention_mask, "real = self.real(ids) if start == 0", "mask = None if real is None")]
     if run.config.causal:
-        code.append(snippet(Encoder.attention_mask, "if self.config.causal", "mask = earlier"))
+        code.append(source_of(Encoder.attention_mask, "if self.config.causal", "mask = earlier"))
 
     def explain(head: int, i: int, j: int) -> Arithmetic:
         symbol, score = rf"\tilde S_{{{i + 1},{j + 1}}}", float(heads.scores[head, i, j])
@@ -199,13 +197,13 @@ def _mask(run: ForwardPass, heads: _Heads) -> Step:
             return Arithmetic(equals(symbol, r"-\infty"), -math.inf)
         return Arithmetic(equals(symbol, f"S_{{{i + 1},{j + 1}}}", number(score)), score)
 
-    return Step(
+    return WalkStep(
         "mask",
         "Mask",
         f"Masked scores are set to minus infinity, which softmax turns into a weight of exactly 0. {why}",
         r"\tilde S_{ij} = \begin{cases} S_{ij} & \text{if query } i \text{ may attend to key } j \\ -\infty & "
         r"\text{if masked} \end{cases}",
-        (*code, snippet(SelfAttention.forward, "if mask is not None", "masked_fill")),
+        (*code, source_of(SelfAttention.forward, "if mask is not None", "masked_fill")),
         symbol=r"\tilde S",
         layer=heads.layer,
         rows=run.tokens,
@@ -234,14 +232,14 @@ def _why_masked(run: ForwardPass, n_masked: int) -> str:
     return "Here none is masked: only padding would be, and a single text has none."
 
 
-def _softmax(run: ForwardPass, heads: _Heads) -> Step:
-    return Step(
+def _softmax(run: ForwardPass, heads: _Heads) -> WalkStep:
+    return WalkStep(
         "softmax",
         "Softmax: the attention pattern",
         "Each row is a query; its weights over the keys (columns) sum to 1. A score that is higher by 1 gets 2.7 times "
         "the weight.",
         r"A_{ij} = \frac{\mathrm{e}^{\tilde S_{ij}}}{\sum_m \mathrm{e}^{\tilde S_{im}}}",
-        (snippet(SelfAttention.forward, "pattern = self.pattern"),),
+        (source_of(SelfAttention.forward, "pattern = self.pattern"),),
         symbol="A",
         layer=heads.layer,
         rows=run.tokens,
@@ -267,15 +265,15 @@ def _softmax(run: ForwardPass, heads: _Heads) -> Step:
     )
 
 
-def _weighted_sum(run: ForwardPass, heads: _Heads) -> Step:
+def _weighted_sum(run: ForwardPass, heads: _Heads) -> WalkStep:
     weights, norms = heads.pattern[:, run.focus], np.linalg.norm(heads.v, axis=2)  # H T, H T
-    return Step(
+    return WalkStep(
         "weighted_sum",
         "Weighted sum of values",
         "In each head, a token gets the sum of all values, weighted by its row of the attention pattern. Only here "
         "does information move between tokens.",
         r"z_i = \sum_j A_{ij}\,v_j",
-        (snippet(SelfAttention.forward, "z = self.z"),),
+        (source_of(SelfAttention.forward, "z = self.z"),),
         symbol="z",
         layer=heads.layer,
         rows=run.tokens,
@@ -300,17 +298,17 @@ def _weighted_sum(run: ForwardPass, heads: _Heads) -> Step:
     )
 
 
-def _output(run: ForwardPass, layer: int) -> Step:
+def _output(run: ForwardPass, layer: int) -> WalkStep:
     output, z = run.block(layer).attn.output, run.value(f"layers.{layer}.attn.z")  # H T E
     weight, bias = weight_and_bias(output)
     concatenated = z.transpose(1, 0, 2).reshape(z.shape[1], -1)  # T D
     labels = tuple(f"head {head + 1}, {e}" for head in range(len(z)) for e in range(z.shape[2]))
-    return Step(
+    return WalkStep(
         "project",
         "Concatenate and project",
         "The heads' results are concatenated to D numbers, and a matrix mixes them: this is the output of attention.",
         r"o_i = W^O\,[z^1_i; \dots; z^H_i]" + ("" if bias is None else " + b^O"),
-        (snippet(SelfAttention.forward, "concatenated =", "output: Tensor"),),
+        (source_of(SelfAttention.forward, "concatenated =", "output: Tensor"),),
         symbol="o",
         layer=layer,
         rows=run.tokens,

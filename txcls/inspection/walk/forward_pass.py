@@ -7,8 +7,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from txcls.inspection.tracing import FloatArray, TracedText
-from txcls.inspection.walk.questions import Question, ask_largest, ask_percentage
-from txcls.inspection.walk.step import Axis
+from txcls.inspection.walk.step import Axis, Question, ask_largest, ask_percentage
 from txcls.model import Block, TextClassifier
 from txcls.predictor import Predictor
 

@@ -4,14 +4,11 @@ from dataclasses import dataclass, replace
 
 from txcls.errors import UnknownNameError
 from txcls.inspection.tracing import TracedText, trace_text
-from txcls.inspection.walk.block import block_steps, norm_step
-from txcls.inspection.walk.embeddings import embedding_steps
 from txcls.inspection.walk.forward_pass import ForwardPass
-from txcls.inspection.walk.head import head_steps
-from txcls.inspection.walk.pooling import pooling_steps
-from txcls.inspection.walk.source_code import snippet
-from txcls.inspection.walk.step import Step
-from txcls.inspection.walk.text import text_steps
+from txcls.inspection.walk.input import embedding_steps, text_steps
+from txcls.inspection.walk.layer import block_steps, norm_step
+from txcls.inspection.walk.output import head_steps, pooling_steps
+from txcls.inspection.walk.step import WalkStep, source_of
 from txcls.model import Encoder, LayerNorm
 from txcls.predictor import Predictor
 
@@ -26,7 +23,7 @@ class Walk:
     """
 
     traced: TracedText
-    steps: tuple[Step, ...]
+    steps: tuple[WalkStep, ...]
     sizes: dict[str, int]
     focus: int
 
@@ -64,11 +61,11 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     return Walk(run.traced, tuple(steps), _sizes(run), run.focus)
 
 
-def _final_norm(run: ForwardPass, before: Step) -> Step:
+def _final_norm(run: ForwardPass, before: WalkStep) -> WalkStep:
     norm = run.model.norm
     assert isinstance(norm, LayerNorm)
     step = norm_step(run, "norm", "Final norm", norm, before, None)
-    return replace(step, code=(snippet(Encoder.read, "normed: Tensor"), *step.code))
+    return replace(step, code=(source_of(Encoder.read, "normed: Tensor"), *step.code))
 
 
 def _sizes(run: ForwardPass) -> dict[str, int]:

@@ -1,13 +1,111 @@
-"""A step of the forward pass: its formula, its code, its numbers, the arithmetic of each number, and a question."""
+"""A step of the forward pass: its formula, code, numbers, the arithmetic of each number, and a question."""
 
-from collections.abc import Callable
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
 
+import numpy as np
+
+import txcls.errors
+from txcls.errors import TraceError
 from txcls.inspection.tracing import FloatArray
 from txcls.inspection.walk.arithmetic import Arithmetic
-from txcls.inspection.walk.questions import Question
-from txcls.inspection.walk.source_code import Source
+from txcls.wording import percentage
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLines:
+    """Lines of code without their indent: `file` relative to the project's folder, `line` the number of the first."""
+
+    file: str
+    line: int
+    code: str
+
+
+@cache
+def source_of(thing: ModuleType | type | Callable[..., Any], first: str = "", last: str = "") -> SourceLines:
+    """The code of a module, class, function or method as its file has it: what is shown is what runs.
+
+    Args:
+        thing: what to show.
+        first: show it from the first line that contains this; "" to show all of it.
+        last: up to the next line that contains this; "" for one line.
+
+    Raises:
+        TraceError: no line contains `first`, or none from there on contains `last`.
+    """
+    lines, number = inspect.getsourcelines(thing)
+    begin = _find(lines, first, 0, thing) if first else 0
+    end = _find(lines, last or first, begin, thing) if first else len(lines) - 1
+    root = Path(txcls.errors.__file__).resolve().parent.parent
+    file = Path(inspect.getfile(thing)).resolve().relative_to(root)
+    code = textwrap.dedent("".join(lines[begin : end + 1])).rstrip()
+    return SourceLines(file.as_posix(), max(number, 1) + begin, code)  # Python counts the lines of a module from 0
+
+
+def _find(lines: list[str], wanted: str, begin: int, thing: ModuleType | type | Callable[..., Any]) -> int:
+    for place in range(begin, len(lines)):
+        if wanted in lines[place]:
+            return place
+    raise TraceError(f"no line of {thing.__name__} after its first {begin} contains {wanted!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something to predict: the options, the index of the right one, and why it is right.
+
+    `cell` is the (row, column) of the number that the question is about, where it is about one.
+    """
+
+    text: str
+    options: tuple[str, ...]
+    answer: int
+    because: str
+    cell: tuple[int, int] | None = None
+
+
+def ask_largest(
+    text: str,
+    names: Sequence[str],
+    values: Sequence[float],
+    because: Callable[[int], str],
+    cell: Callable[[int], tuple[int, int]] | None = None,
+) -> Question | None:
+    """Which of these has the largest value? None where all have the same.
+
+    `because` and `cell` are called with the right one's index.
+    Up to six are all offered; of more, the right one, the runner-up, a middle one and the last.
+    """
+    ranked = sorted(range(len(names)), key=lambda n: -values[n])
+    ranked = [n for n in ranked if n == ranked[0] or values[n] < values[ranked[0]]]
+    last = len(ranked) - 1
+    if last < 1:
+        return None
+    offered = sorted({ranked[place] for place in (range(last + 1) if last < 6 else (0, 1, last // 2, last))})
+    best = ranked[0]
+    options = tuple(names[n] for n in offered)
+    return Question(text, options, offered.index(best), because(best), None if cell is None else cell(best))
+
+
+def ask_number(text: str, right: int, others: Sequence[int], because: str) -> Question | None:
+    """Which of these numbers is right? None where all are the same."""
+    options = sorted({right, *others})
+    if len(options) < 2:
+        return None
+    return Question(text, tuple(f"{option:,}" for option in options), options.index(right), because)
+
+
+def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> Question:
+    """In which of five ranges does this share, the number in a cell, lie?"""
+    options = ("less than 10 %", "10 to 30 %", "30 to 60 %", "60 to 90 %", "more than 90 %")
+    answer = int(np.searchsorted([0.1, 0.3, 0.6, 0.9], share, side="right"))
+    return Question(text, options, answer, f"{percentage(share)}.", cell)
+
 
 Explain = Callable[[int, int, int], Arithmetic]
 """The arithmetic of the number at (head, row, column)."""
@@ -74,7 +172,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Step:
+class WalkStep:
     """A step of the forward pass for one text.
 
     Attributes:
@@ -95,7 +193,7 @@ class Step:
     title: str
     says: str
     formula: str
-    code: tuple[Source, ...]
+    code: tuple[SourceLines, ...]
     symbol: str = ""
     layer: int | None = None
     rows: Axis | None = None

@@ -4,8 +4,7 @@ import math
 
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import ANY
-from txcls.inspection.stories.measured import MeasuredStory
-from txcls.inspection.stories.story import Clause
+from txcls.inspection.stories.story import Clause, MeasuredStory
 
 MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
 """A sign for each verdict, so that none relies on colour alone."""

@@ -1,22 +1,100 @@
-"""From token ids to the start of the residual stream: token vectors, position vectors, and their sum."""
+"""From the typed text to the start of the residual stream: tokens, ids, token vectors, position vectors, their sum."""
 
 import math
 from dataclasses import replace
+from inspect import getmodule
 
 import numpy as np
 from torch import nn
 
 from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, lookup, number, total
 from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
-from txcls.inspection.walk.questions import Question, ask_largest
-from txcls.inspection.walk.source_code import Source, snippet
-from txcls.inspection.walk.step import Explain, Operand, Step
+from txcls.inspection.walk.step import Explain, Operand, Question, SourceLines, WalkStep, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
+from txcls.text.encoder import TextEncoder
+from txcls.text.subwords import BytePairs
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+
+def text_steps(run: ForwardPass) -> list[WalkStep]:
+    """Text, tokens, ids."""
+    return [_text(run), _tokens(run), _ids(run)]
+
+
+def _text(run: ForwardPass) -> WalkStep:
+    steps = [step.replace("_", " ") for step in run.classifier.encoder.config.cleaning]
+    cleaning = f"It is cleaned in this order: {', '.join(steps)}." if steps else "This classifier does not clean it."
+    return WalkStep(
+        "text",
+        "Text",
+        f"The text as it was typed: a string of characters. {cleaning}",
+        "",
+        (source_of(TextEncoder, "cleaned = clean_aligned"),),
+    )
+
+
+def _tokens(run: ForwardPass) -> WalkStep:
+    encoder, n = run.classifier.encoder, len(run.names)
+    kind = "sub-words, by byte-pair encoding" if encoder.byte_pairs else "words and punctuation marks"
+    return WalkStep(
+        "tokens",
+        "Tokens",
+        f"The cleaned text is split into T tokens: {kind}. At most {encoder.max_length} are read."
+        + (" A class token is put in front of them." if encoder.class_token else "")
+        + (" Padding fills the text up to that length." if run.config.fixed_length else ""),
+        "",
+        (source_of(TextEncoder, "for first, last", "tokens.append"),),
+        reads=("Text",),
+        _ask=lambda _: _ask_number_of_tokens(n, with_pieces=encoder.byte_pairs is not None),
+    )
+
+
+def _ask_number_of_tokens(n: int, *, with_pieces: bool) -> Question:
+    guesses = sorted({max(n // 2, 1), n, n + max(n // 3, 2), 2 * n + 3})
+    counted = "Punctuation marks and pieces of words" if with_pieces else "Punctuation marks"
+    return Question(
+        "How many tokens is this text split into?",
+        tuple(map(str, guesses)),
+        guesses.index(n),
+        f"T = {n}. {counted} count as tokens.",
+    )
+
+
+def _ids(run: ForwardPass) -> WalkStep:
+    order = (
+        "Ids are in order of frequency in the training texts; only the four special tokens come before all others."
+        if run.classifier.encoder.byte_pairs is None
+        else "Ids are in the order of learning: the four special tokens, single bytes, then merged pairs."
+    )
+    return WalkStep(
+        "ids",
+        "Ids",
+        "Each token is replaced by its index in the vocabulary of V tokens. A token that is not in the vocabulary "
+        f"becomes {SPECIAL_TOKENS[1]}, id 1. From here on the model works with numbers only.",
+        r"id_i = \mathrm{index}(\mathrm{token}_i), \qquad 0 \le id_i < V",
+        (_lookup_code(run.classifier.encoder),),
+        symbol="id",
+        reads=("Tokens",),
+        _ask=lambda _: run.ask_token(
+            "Which of these tokens has the lowest id?",
+            [-float(index) for index in run.ids],
+            lambda n: f"Its id is {run.ids[n]}. {order}",
+        ),
+    )
+
+
+def _lookup_code(encoder: TextEncoder) -> SourceLines:
+    if encoder.byte_pairs is not None:
+        return source_of(BytePairs.tokenize, "index +")
+    module = getmodule(TextEncoder)
+    assert module is not None
+    return source_of(module, "self._ids.get(token, UNK)) for start")
+
 
 TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
 
-def embedding_steps(run: ForwardPass) -> list[Step]:
+def embedding_steps(run: ForwardPass) -> list[WalkStep]:
     """The vectors that are added up, and their sum."""
     parts = [_token_vectors(run)]
     if run.config.positions == "learned":
@@ -26,12 +104,12 @@ def embedding_steps(run: ForwardPass) -> list[Step]:
     return [*parts, _sum(run, parts)]
 
 
-def _token_vectors(run: ForwardPass) -> Step:
+def _token_vectors(run: ForwardPass) -> WalkStep:
     embeddings = run.model.embeddings
     n_tokens, width = embeddings.token.weight.shape
     is_widened, is_scaled = width != run.config.d_model, embeddings.scale != 1.0
     vector = r"W^{\mathrm{wide}}\,W^{\mathrm{tok}}_{id_i}" if is_widened else r"W^{\mathrm{tok}}_{id_i}"
-    return Step(
+    return WalkStep(
         "embeddings",
         "Token vectors",
         f"Each id picks its row of a trained table with one row for each of the {n_tokens:,} tokens."
@@ -39,7 +117,7 @@ def _token_vectors(run: ForwardPass) -> Step:
         + (" It is multiplied by √D, as in the 2017 paper." if is_scaled else "")
         + (" Equal ids give equal rows: positions come later." if len(set(run.ids)) < len(run.ids) else ""),
         rf"{TOKEN}_i = {vector}" + (r" \cdot \sqrt{D}" if is_scaled else ""),
-        (snippet(Embeddings.forward, "x = self.tokens"),),
+        (source_of(Embeddings.forward, "x = self.tokens"),),
         symbol=TOKEN,
         rows=run.tokens,
         columns=run.model_dims,
@@ -91,7 +169,7 @@ def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
     )
 
 
-def _learned_positions(run: ForwardPass) -> Step:
+def _learned_positions(run: ForwardPass) -> WalkStep:
     table = to_numpy(run.model.embeddings.positional)
     return _position_vectors(
         run,
@@ -102,7 +180,7 @@ def _learned_positions(run: ForwardPass) -> Step:
     )
 
 
-def _sinusoidal_positions(run: ForwardPass) -> Step:
+def _sinusoidal_positions(run: ForwardPass) -> WalkStep:
     d_model = run.config.d_model
 
     def explain(_: int, i: int, d: int) -> Arithmetic:
@@ -119,18 +197,20 @@ def _sinusoidal_positions(run: ForwardPass) -> Step:
         rf"{POSITION}_{{i,2m}} = \sin\frac{{i-1}}{{10000^{{2m/D}}}}, \quad "
         rf"{POSITION}_{{i,2m+1}} = \cos\frac{{i-1}}{{10000^{{2m/D}}}}",
         explain,
-        (snippet(sinusoidal_encoding, "position =", "encoding[:, 1::2]"),),
+        (source_of(sinusoidal_encoding, "position =", "encoding[:, 1::2]"),),
     )
 
 
-def _position_vectors(run: ForwardPass, kind: str, formula: str, explain: Explain, code: tuple[Source, ...]) -> Step:
-    return Step(
+def _position_vectors(
+    run: ForwardPass, kind: str, formula: str, explain: Explain, code: tuple[SourceLines, ...]
+) -> WalkStep:
+    return WalkStep(
         "positions",
         "Position vectors",
         "Attention by itself does not depend on the order of the tokens. So each position has a vector, "
         f"{kind}; row i is the same in every text, whatever the token.",
         formula,
-        (*code, snippet(Embeddings.forward, "x = x + self.positions")),
+        (*code, source_of(Embeddings.forward, "x = x + self.positions")),
         symbol=POSITION,
         rows=run.tokens,
         columns=run.model_dims,
@@ -146,10 +226,10 @@ def _position_vectors(run: ForwardPass, kind: str, formula: str, explain: Explai
     )
 
 
-def _sum(run: ForwardPass, parts: list[Step]) -> Step:
+def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
     norms = [float(np.linalg.norm(part.cells(), axis=1).mean()) for part in parts]
     names = [part.title.lower() for part in parts]
-    return Step(
+    return WalkStep(
         "sum",
         "Start of the residual stream",
         "The vectors of each token are added. The sum is the residual stream, which every later step reads from and "
@@ -157,7 +237,7 @@ def _sum(run: ForwardPass, parts: list[Step]) -> Step:
         if len(parts) > 1
         else "The token vectors are the start of the residual stream: this classifier adds no position vectors.",
         f"x_i = {' + '.join(f'{part.symbol}_i' for part in parts)}",
-        (snippet(Embeddings.forward, "x = self.tokens", "out: Tensor"),),
+        (source_of(Embeddings.forward, "x = self.tokens", "out: Tensor"),),
         symbol="x",
         rows=run.tokens,
         columns=run.model_dims,

@@ -1,17 +1,26 @@
-"""Methods that score the words of a text: last-layer attention, rollout, pooling attention, gradient times input,
-integrated gradients, leave one out."""
+"""Which words led to the answer? Methods that score the words of a text, and how good their explanations are.
 
-from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Literal, get_args
+`explain` scores the words of one text, `deletion_curves` and `top_overlaps` evaluate the methods on it, and
+`measure_explanations` does so on many test texts. Whether attention is an explanation was argued by Jain & Wallace 2019
+(https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2019 (https://aclanthology.org/D19-1002), both on recurrent
+models.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.data.datasets import open_dataset
 from txcls.errors import shown
 from txcls.inspection.attention import attention_rollout, readout_weights
+from txcls.inspection.random_texts import random_texts
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
@@ -314,3 +323,245 @@ def explain(
         elsewhere=elsewhere,
         _integrated=integrated,
     )
+
+
+MOST_TOP = 3
+"""Most words of a text that are compared between methods."""
+
+
+def n_top(n_words: int) -> int:
+    """How many words of a text are compared: three, at most a third of them, at least one."""
+    return max(1, min(MOST_TOP, n_words // 3))
+
+
+def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
+    """Share of the `n_top` words with the largest magnitudes that every two methods have in common, (M, M).
+
+    "Feature agreement" of Krishna et al. 2022 (https://arxiv.org/abs/2202.01602). Words with scores near zero take no
+    part, in contrast to rank correlation. Magnitudes, since attention has no sign. Words with equal scores share their
+    places. NaN where a method gives all words the same score, or there is one word only.
+
+    Args:
+        scores: M methods to (W,).
+    """
+    chosen = np.stack([_top(np.abs(values)) for values in scores.values()])  # M W
+    common: Floats = np.minimum(chosen[:, None], chosen[None, :]).sum(axis=-1)  # M M
+    shares: Floats = np.minimum(common / n_top(chosen.shape[1]), 1.0)
+    return shares
+
+
+def _top(strengths: Floats) -> Floats:
+    """1 for the strongest words, 0 for the others, fractions for words that share the last places."""
+    # Rounded, since the last digits depend on the machine.
+    strengths = (strengths / max(float(strengths.max(initial=0.0)), 1e-12)).round(6)
+    if strengths.max() == strengths.min():
+        return np.full(len(strengths), np.nan)
+    n = n_top(len(strengths))
+    last = np.sort(strengths)[-n]
+    above, level = strengths > last, strengths == last
+    chosen: Floats = above + level * (n - above.sum()) / level.sum()
+    return chosen
+
+
+@dataclass(frozen=True)
+class DeletionCurves:
+    """The winning class's probability while words are removed from the text, those with the highest score first.
+
+    Attributes:
+        shares: (K,) share of the words that are removed, from 0 to 1.
+        curves: method to (K,) probabilities.
+        random: (R, K), the same for R random orders.
+        areas: method to the area under its curve. Smaller means that the words removed first mattered more.
+        random_area: mean area of the random orders.
+    """
+
+    shares: Floats
+    curves: Mapping[str, Floats]
+    random: Floats
+    areas: Mapping[str, float]
+    random_area: float
+
+
+def deletion_curves(
+    classifier: Predictor,
+    text: str,
+    scores: Mapping[str, Floats],
+    *,
+    n_random: int = 10,
+    seed: int = 0,
+    most_steps: int = 24,
+) -> DeletionCurves:
+    """Remove words in each method's order, and in random orders (Samek et al. 2017, DeYoung et al. 2020).
+
+    The rest of the text closes the gap; once no word is left, the text is one blank token (`TextEncoder.blank`).
+
+    Args:
+        classifier: nothing in it is changed.
+        text: at least one token long.
+        scores: method to (W,), as `explain` gives them; equal scores are removed from left to right.
+        n_random: R, the number of random orders.
+        seed: of these.
+        most_steps: from longer texts several words are removed at a time.
+
+    Raises:
+        TraceError: the text holds no token to read.
+        ValueError: there is not one score per word, or `n_random` is below 1.
+    """
+    asked = TargetFunction(classifier, trace_text(classifier, text), "probability")
+    words = word_positions(asked.traced)
+    if n_random < 1 or any(len(values) != len(words) for values in scores.values()):
+        raise ValueError(
+            f"got n_random = {n_random} and scores of {sorted({len(values) for values in scores.values()})} words; "
+            f"wanted at least 1, and one score for each of the {len(words)} words"
+        )
+    random = np.random.default_rng(seed)
+    orders = [np.argsort(-values, kind="stable") for values in scores.values()]
+    orders += [random.permutation(len(words)) for _ in range(n_random)]
+    steps = np.unique(np.linspace(0, len(words), min(len(words), most_steps) + 1).round().astype(int))  # K
+    removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
+    values = asked.without(removed).reshape(len(orders), len(steps))
+    shares = steps / len(words)
+    areas: Floats = np.asarray(np.trapezoid(values, shares, axis=1))
+    n = len(scores)
+    return DeletionCurves(
+        shares=shares,
+        curves=dict(zip(scores, values[:n], strict=True)),
+        random=values[n:],
+        areas=dict(zip(scores, areas[:n].tolist(), strict=True)),
+        random_area=float(areas[n:].mean()),
+    )
+
+
+@dataclass(frozen=True)
+class ExplanationEvaluation:
+    """How good the methods are on one text; `chance` is the mean overlap of two random choices of words."""
+
+    curves: DeletionCurves
+    overlaps: Floats
+    chance: float
+    completeness_error: float
+
+
+def evaluate_explanation(classifier: Predictor, text: str) -> ExplanationEvaluation:
+    """Score one text's words for the winning class's logit, and evaluate the methods.
+
+    Raises:
+        TraceError: the text holds no token to read.
+    """
+    explained = explain(classifier, text)
+    return ExplanationEvaluation(
+        curves=deletion_curves(classifier, text, explained.scores),
+        overlaps=top_overlaps(explained.scores),
+        chance=n_top(len(explained.words)) / len(explained.words),
+        completeness_error=explained.integrated.completeness_error,
+    )
+
+
+@dataclass(frozen=True)
+class ExplanationAverages:
+    """The methods on `n` texts of a split.
+
+    Attributes:
+        areas: each of M methods to the mean area under its deletion curve.
+        random_area: the mean area of random orders.
+        overlaps: (M, M) of `top_overlaps`, each averaged over the texts where it is defined; NaN if there is none.
+        chance: the mean overlap of two random choices of words.
+        completeness_error: mean error of integrated gradients, in logits.
+    """
+
+    split: str
+    n: int
+    areas: Mapping[str, float]
+    random_area: float
+    overlaps: Floats
+    chance: float
+    completeness_error: float
+
+    @classmethod
+    def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
+        """Those that the checkpoint keeps; None if it keeps none, or none of its methods."""
+        try:
+            kept = classifier.checkpoint.metrics["explanations"]
+            areas = {name: float(kept["areas"][name]) for name in methods_of(classifier)}
+            rows = [[np.nan if one is None else float(one) for one in row] for row in kept["overlaps"]]
+            overlaps = np.array(rows)
+            found = cls(
+                str(kept["split"]),
+                int(kept["n"]),
+                areas,
+                float(kept["random_area"]),
+                overlaps,
+                float(kept["chance"]),
+                float(kept["completeness_error"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+        return found if overlaps.shape == (len(areas), len(areas)) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, rounded to six places, for `metrics["explanations"]`."""
+        return {
+            "split": self.split,
+            "n": self.n,
+            "areas": {name: round(area, 6) for name, area in self.areas.items()},
+            "random_area": round(self.random_area, 6),
+            "overlaps": [[None if np.isnan(one) else round(float(one), 6) for one in row] for row in self.overlaps],
+            "chance": round(self.chance, 6),
+            "completeness_error": round(self.completeness_error, 8),
+        }
+
+
+def average_explanations(evaluations: Sequence[ExplanationEvaluation], *, split: str) -> ExplanationAverages:
+    """The mean over texts.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not evaluations:
+        raise ValueError("got no text; an average needs at least one")
+    names = evaluations[0].curves.areas
+    stack = np.stack([one.overlaps for one in evaluations])  # n M M
+    counted = np.isfinite(stack).sum(axis=0)  # M M
+    return ExplanationAverages(
+        split=split,
+        n=len(evaluations),
+        areas={name: float(np.mean([one.curves.areas[name] for one in evaluations])) for name in names},
+        random_area=float(np.mean([one.curves.random_area for one in evaluations])),
+        overlaps=np.where(counted > 0, np.nansum(stack, axis=0) / np.maximum(counted, 1), np.nan),
+        chance=float(np.mean([one.chance for one in evaluations])),
+        completeness_error=float(np.mean([one.completeness_error for one in evaluations])),
+    )
+
+
+def measure_explanations(
+    classifier: Predictor,
+    *,
+    n: int = 200,
+    data_path: Path | None = None,
+    on_text: Callable[[int, int], None] | None = None,
+) -> ExplanationAverages:
+    """The methods evaluated on `n` random test texts, always the same ones.
+
+    Args:
+        classifier: nothing in it is changed.
+        n: how many texts; those without a token are left out.
+        data_path: folder or file in the data set's published format; None for where `open_dataset` looks.
+        on_text: called after each text with how many are done, and of how many.
+
+    Raises:
+        DataError: the data are missing, or have no test split.
+        ValueError: no text holds a token, or `n` is below 1.
+    """
+    texts = random_texts(open_dataset(classifier.checkpoint.config.data, path=data_path).load("test").texts, n=n)
+    evaluations = []
+    for place, text in enumerate(texts, start=1):
+        if classifier.encoder.encode(text).has_words:
+            evaluations.append(evaluate_explanation(classifier, text))
+        if on_text is not None:
+            on_text(place, len(texts))
+    return average_explanations(evaluations, split="test")
+
+
+def with_explanations(checkpoint: Checkpoint, averages: ExplanationAverages) -> Checkpoint:
+    """A copy of the checkpoint with the results of `measure_explanations` in its record."""
+    return replace(checkpoint, metrics={**checkpoint.metrics, "explanations": averages.to_dict()})

@@ -1,0 +1,502 @@
+"""What does each part of the model contribute? Parts are switched off or replaced, and the answers compared.
+
+Changes are edits at the model's taps: the model itself stays as it is, and other threads are not affected
+(txcls/tap.py). `ablate` and `ablate_each` are for one text, `ablate_on_rows` and `measure_heads` for labelled rows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.config import ModelConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.types import LabelledTexts
+from txcls.errors import shown
+from txcls.evaluation.evaluate import in_classes_of, predict_logits
+from txcls.inspection.random_texts import random_texts
+from txcls.inspection.tracing import readable, texts_together
+from txcls.model import TextClassifier
+from txcls.predictor import Predictor
+from txcls.tap import Edit, trace
+from txcls.text.given import given_texts
+
+Part = Literal["head", "feed_forward", "positions", "token"]
+How = Literal["zero", "mean", "uniform", "shuffled"]
+Off = Literal["zero", "mean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One part of the model, and what replaces it.
+
+    `part` is a head of a layer (`layer`, `index`), the feed-forward block of a layer (`layer`), the position vectors,
+    or the input of the first layer for one token (`index`). `how` replaces its output by zeros ("zero") or by its mean
+    ("mean", which needs `Means`); a head may also attend to all unmasked keys evenly ("uniform"), or have the weights
+    of each query shuffled among its unmasked keys ("shuffled").
+
+    Raises:
+        ValueError: "uniform" or "shuffled" for a part that is not a head.
+    """
+
+    part: Part
+    how: How = "zero"
+    layer: int = 0
+    index: int = 0
+
+    def __post_init__(self) -> None:
+        if self.how in ("uniform", "shuffled") and self.part != "head":
+            raise ValueError(f"got {self.how} for {self.part}; only a head has an attention pattern to replace")
+
+    @property
+    def tap(self) -> str:
+        """The name of the tap at which the change is made."""
+        if self.part == "head":
+            # Scores rather than the pattern: masked ones are minus infinity there, and stay so.
+            return f"layers.{self.layer}.attn.{'scores' if self.how in ('uniform', 'shuffled') else 'z'}"
+        if self.part == "feed_forward":
+            return f"layers.{self.layer}.ff_out"
+        return "embeddings.positions" if self.part == "positions" else "embeddings.out"
+
+
+@dataclass(frozen=True)
+class Means:
+    """The mean output of each part over the tokens of `n_texts` texts: tap name to (H, E) or (D,)."""
+
+    taps: Mapping[str, NDArray[np.float32]]
+    n_texts: int
+    split: str
+
+    @classmethod
+    def of(cls, classifier: Predictor) -> "Means | None":
+        """Those that `measure_means` found and the checkpoint keeps; None if it keeps none, or none that fit."""
+        try:
+            kept = classifier.checkpoint.metrics["means"]
+            taps = {name: np.asarray(values, dtype=np.float32) for name, values in kept["taps"].items()}
+            found = cls(taps, int(kept["n"]), str(kept["split"]))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+        return found if {name: mean.shape for name, mean in taps.items()} == _mean_shapes(classifier) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, rounded to four places."""
+        taps = {name: np.round(mean.astype(np.float64), 4).tolist() for name, mean in self.taps.items()}
+        return {"split": self.split, "n": self.n_texts, "taps": taps}
+
+
+def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
+    """The taps whose mean may replace a part, with the shape of one token's values there."""
+    config = classifier.checkpoint.config.model
+    shapes: dict[str, tuple[int, ...]] = {"embeddings.out": (config.d_model,)}
+    if config.positions != "none":
+        shapes["embeddings.positions"] = (config.d_model,)
+    for layer in range(config.n_layers):
+        shapes[f"layers.{layer}.attn.z"] = (config.n_heads, config.d_head)
+        shapes[f"layers.{layer}.ff_out"] = (config.d_model,)
+    return shapes
+
+
+def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) -> Means:
+    """The mean output of each part over all tokens of these texts.
+
+    Args:
+        classifier: nothing in it is changed.
+        texts: of the kind it was trained on; those without a token are left out.
+        split: which rows they are, as a name.
+
+    Raises:
+        ValueError: no text holds a token.
+    """
+    names = list(_mean_shapes(classifier))
+    sums: dict[str, Tensor] = {}
+    n_texts = n_tokens = 0
+    for text in given_texts(texts):
+        encoding = classifier.encoder.encode(text)
+        if not encoding.has_words:
+            continue
+        with trace(record=names) as opened:
+            classifier.logits(torch.tensor([encoding.ids]))
+        for name in names:
+            value = opened[name][0].detach().double()  # H T E or T D
+            sums[name] = sums.get(name, 0.0) + value.sum(dim=-2)
+        n_texts, n_tokens = n_texts + 1, n_tokens + value.shape[-2]
+    if not n_texts:
+        raise ValueError("got no text that holds a token; the mean needs at least one")
+    return Means({name: (total / n_tokens).float().numpy() for name, total in sums.items()}, n_texts, split)
+
+
+def each_part(config: ModelConfig, *, heads: How, off: Off) -> list[Change]:
+    """A change for every head, layer by layer, and then for every feed-forward block."""
+    layers = range(config.n_layers)
+    every_head = [Change("head", heads, layer, head) for layer in layers for head in range(config.n_heads)]
+    return every_head + [Change("feed_forward", off, layer) for layer in layers]
+
+
+def edits_of(
+    rows: Sequence[tuple[int | slice, Change]],
+    config: ModelConfig,
+    *,
+    length: int | None,
+    means: Means | None,
+    seed: int = 0,
+) -> dict[str, Edit]:
+    """Tap name to the edit that makes these changes, each in its row (or rows) of the batch.
+
+    Raises:
+        ValueError: as `check_change`.
+    """
+    by_tap: dict[str, list[tuple[int | slice, Change]]] = {}
+    for row, change in rows:
+        check_change(change, config, length=length, means=means)
+        by_tap.setdefault(change.tap, []).append((row, change))
+    return {
+        tap: partial(_apply, todo, None if means is None else means.taps.get(tap), seed) for tap, todo in by_tap.items()
+    }
+
+
+def check_change(change: Change, config: ModelConfig, *, length: int | None, means: Means | None) -> None:
+    """Check a change against a model and a text of `length` tokens (None for any).
+
+    Raises:
+        ValueError: there is no such layer, head or token, or no mean to change to.
+    """
+    most = {"head": config.n_heads, "token": length}.get(change.part, 1)
+    if not 0 <= change.layer < config.n_layers:
+        raise ValueError(f"got layer {change.layer}; this model has layers 0 to {config.n_layers - 1}")
+    if most is not None and not 0 <= change.index < most:
+        raise ValueError(f"got {change.part} {change.index}; wanted 0 to {most - 1}")
+    if change.how == "mean" and means is None:
+        raise ValueError("a change to the mean needs the means of reference texts; measure_means finds them")
+
+
+def _apply(
+    todo: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, seed: int, value: Tensor
+) -> Tensor:
+    """The value at a tap, (B, …), with the changes made."""
+    changed = value.clone()
+    mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E or D
+    for row, change in todo:
+        if change.part == "head" and change.how in ("uniform", "shuffled"):
+            scores = value[row, change.index]  # T T
+            changed[row, change.index] = _even(scores) if change.how == "uniform" else _shuffled(scores, change, seed)
+            continue
+        place = (row, change.index) if change.part in ("head", "token") else (row,)
+        if change.how == "zero" or mean_tensor is None:
+            changed[place] = 0.0
+        else:
+            changed[place] = mean_tensor[change.index] if change.part == "head" else mean_tensor
+    return changed
+
+
+def _even(scores: Tensor) -> Tensor:
+    """Equal scores for all unmasked query–key pairs."""
+    return torch.where(torch.isfinite(scores), 0.0, scores)
+
+
+def _shuffled(scores: Tensor, change: Change, seed: int) -> Tensor:
+    """The scores of each query shuffled among its unmasked keys."""
+    random = torch.Generator().manual_seed(seed * 1_000_003 + change.layer * 1009 + change.index)
+    noise = torch.rand(scores.shape, generator=random).to(scores.device)
+    mask = torch.isfinite(scores)  # T T
+    drawn = torch.where(mask, noise, torch.inf).argsort(dim=-1)  # T T: the unmasked keys first, in random order
+    places = torch.where(mask, 0.0, 1.0).argsort(dim=-1, stable=True)  # T T: the same keys, in their own order
+    return scores.scatter(-1, places, scores.gather(-1, drawn))
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Ablation:
+    """Class probabilities of a text under n settings, `changed` (n, C), and of the model as it is, `original` (C,).
+
+    Attributes:
+        effect: (n,) by how much each setting changes the probability of the class that wins originally.
+    """
+
+    classes: tuple[str, ...]
+    original: Floats
+    changed: Floats
+
+    @property
+    def winner(self) -> int:
+        """The class that wins originally."""
+        return int(self.original.argmax())
+
+    @property
+    def effect(self) -> Floats:
+        """See above."""
+        moved: Floats = self.changed[:, self.winner] - self.original[self.winner]
+        return moved
+
+    def __repr__(self) -> str:
+        """The original answer, and a line for each setting: its answer, and the probability of the original one."""
+        names = [shown(name, limit=60) for name in self.classes]
+        best = names[self.winner]
+        lines = [f"Ablation: {best} {self.original[self.winner]:.1%} as the model is"]
+        for number, (row, effect) in enumerate(zip(self.changed, self.effect, strict=True)):
+            now = f"{best} {row[self.winner]:.1%} ({100 * effect:+.1f} points)"
+            other = int(row.argmax())
+            flip = "" if other == self.winner else f", answer now {names[other]} {row[other]:.1%}"
+            lines.append(f"  setting {number}: {now}{flip}")
+        return "\n".join(lines)
+
+
+def ablate(
+    classifier: Predictor,
+    text: str,
+    settings: Sequence[Sequence[Change]],
+    *,
+    means: Means | None = None,
+    seed: int = 0,
+) -> Ablation:
+    """Class probabilities of one text under each of n settings, in as few batched passes as its length allows.
+
+    Args:
+        classifier: nothing in it is changed.
+        text: at least one token long.
+        settings: the changes of each setting; an empty one changes nothing.
+        means: for changes to the mean.
+        seed: of shuffled patterns; how a head is shuffled does not depend on the other changes.
+
+    Raises:
+        TraceError: the text holds no token to read, or the model has no position vectors to change.
+        ValueError: there is no such layer, head or token, or no `means` for a change to the mean.
+    """
+    ids = readable(classifier, text).ids
+    config = classifier.checkpoint.config.model
+    length = config.max_length if config.fixed_length else len(ids)
+    for setting in settings:  # before anything is computed
+        for change in setting:
+            check_change(change, config, length=length, means=means)
+    together = max(1, texts_together(length) - 1)  # the model as it is takes part in every pass
+    groups = [settings[first : first + together] for first in range(0, len(settings), together)] or [settings]
+    found = [_ablate_together(classifier, ids, group, length=length, means=means, seed=seed) for group in groups]
+    return Ablation(classifier.classes, found[0][0], np.concatenate([one[1:] for one in found]))
+
+
+def _ablate_together(
+    classifier: Predictor,
+    ids: Sequence[int],
+    settings: Sequence[Sequence[Change]],
+    *,
+    length: int,
+    means: Means | None,
+    seed: int,
+) -> Floats:
+    """Class probabilities (1 + n, C) of token ids (T,): of the model as it is, then under each of n settings."""
+    row_of_ids = torch.tensor([ids])  # 1 T
+    rows = [(row, change) for row, setting in enumerate(settings, start=1) for change in setting]
+    config = classifier.checkpoint.config.model
+    with trace(record=(), edit=edits_of(rows, config, length=length, means=means, seed=seed)):
+        logits = classifier.logits(row_of_ids.expand(1 + len(settings), -1))  # 1+n C
+    probabilities: Floats = classifier.calibrated(logits).numpy()
+    return probabilities
+
+
+@dataclass(frozen=True, repr=False)
+class PartEffects:
+    """By how much the winner's probability changes when a single part is changed: `heads` (L, H), `feed_forward` (L,).
+
+    `original` (C,) holds the probabilities of the model as it is.
+    """
+
+    original: Floats
+    heads: Floats
+    feed_forward: Floats
+
+    def __repr__(self) -> str:
+        """A line for each layer, in percentage points."""
+        lines = ["PartEffects: percentage points by which the winner's probability moves"]
+        for layer, (heads, block) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
+            cells = "  ".join(f"{100 * one:+6.1f}" for one in heads)
+            lines.append(f"  layer {layer}  heads {cells}  feed-forward {100 * block:+6.1f}")
+        return "\n".join(lines)
+
+
+def ablate_each(
+    classifier: Predictor, text: str, *, heads: How = "zero", off: Off = "zero", means: Means | None = None
+) -> PartEffects:
+    """Change every head, and switch off every feed-forward block, one at a time.
+
+    Args:
+        classifier: nothing in it is changed.
+        text: at least one token long.
+        heads: what is done to a head.
+        off: what replaces a feed-forward block.
+        means: for "mean".
+
+    Raises:
+        TraceError, ValueError: as `ablate`.
+    """
+    config = classifier.checkpoint.config.model
+    settings = [[change] for change in each_part(config, heads=heads, off=off)]
+    result = ablate(classifier, text, settings, means=means)
+    split = config.n_layers * config.n_heads
+    return PartEffects(
+        original=result.original,
+        heads=result.effect[:split].reshape(config.n_layers, config.n_heads),
+        feed_forward=result.effect[split:],
+    )
+
+
+MEAN_TEXTS = 1000
+"""Validation texts over which the means are taken, so that they do not come from the test texts they are used on."""
+MOST_TOKENS = 800_000
+"""The most tokens of test rows that `measure_heads` reads in one pass; it makes about thirty. A random sample replaces
+more."""
+
+
+@dataclass(frozen=True)
+class AccuracyEffects:
+    """Accuracy on `n` rows of a split with a single part switched off: `heads` (L, H), `feed_forward` (L,).
+
+    `accuracy` is that of the model as it is, `off` what replaces the part; `all_heads` is the accuracy with every head
+    of every layer off together, None in records made before it was measured.
+    """
+
+    split: str
+    n: int
+    off: Off
+    accuracy: float
+    heads: Floats
+    feed_forward: Floats
+    all_heads: float | None = None
+
+    @classmethod
+    def of(cls, classifier: Predictor, *, off: Off = "zero") -> "AccuracyEffects | None":
+        """Those that the checkpoint keeps; None if it keeps none, or none that fit."""
+        config = classifier.checkpoint.config.model
+        try:
+            kept = classifier.checkpoint.metrics["heads"]
+            heads, feed_forward = (np.asarray(kept[off][name], dtype=float) for name in ("heads", "feed_forward"))
+            together = kept[off].get("all_heads")
+            found = cls(
+                split=str(kept["split"]),
+                n=int(kept["n"]),
+                off=off,
+                accuracy=float(kept["accuracy"]),
+                heads=heads,
+                feed_forward=feed_forward,
+                all_heads=None if together is None else float(together),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+        fits = heads.shape == (config.n_layers, config.n_heads) and feed_forward.shape == (config.n_layers,)
+        return found if fits else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for `metrics["heads"][off]`."""
+        found: dict[str, Any] = {
+            "heads": [[round(float(one), 6) for one in row] for row in self.heads],
+            "feed_forward": [round(float(one), 6) for one in self.feed_forward],
+        }
+        return found if self.all_heads is None else {**found, "all_heads": round(self.all_heads, 6)}
+
+
+def ablate_on_rows(
+    classifier: Predictor, rows: LabelledTexts, *, off: Off = "zero", means: Means | None = None, split: str = "test"
+) -> AccuracyEffects:
+    """The accuracy on labelled rows with each head and each feed-forward block off, one at a time, and with no head.
+
+    Args:
+        classifier: its classes are those of the rows, in the same order.
+        rows: at least one.
+        off: what replaces the part.
+        means: for "mean".
+        split: which rows they are, as a name.
+
+    Raises:
+        ValueError: there are no rows, or "mean" came without `means`.
+    """
+    config = classifier.checkpoint.config.model
+    if not len(rows):
+        raise ValueError("got no rows; wanted at least one")
+    texts = TokenisedTexts.encode(classifier.encoder, rows)
+    changes = each_part(config, heads=off, off=off)
+    parts = np.array([accuracy_with(classifier, texts, [change], means=means) for change in changes])
+    split_at = config.n_layers * config.n_heads
+    return AccuracyEffects(
+        split=split,
+        n=len(rows),
+        off=off,
+        accuracy=accuracy_with(classifier, texts, []),
+        heads=parts[:split_at].reshape(config.n_layers, config.n_heads),
+        feed_forward=parts[split_at:],
+        all_heads=accuracy_with(classifier, texts, changes[:split_at], means=means),
+    )
+
+
+def accuracy_with(
+    classifier: Predictor, texts: TokenisedTexts, changes: Sequence[Change], *, means: Means | None = None
+) -> float:
+    """The accuracy on labelled texts with these changes made together.
+
+    Raises:
+        ValueError: as `ablate`.
+    """
+    model = classifier.checkpoint.model
+    assert isinstance(model, TextClassifier)
+    everywhere = [(slice(None), change) for change in changes]
+    edits = edits_of(everywhere, classifier.checkpoint.config.model, length=None, means=means)
+    with trace(record=(), edit=edits), torch.inference_mode():
+        logits = predict_logits(model, texts).numpy()  # N C
+    return float((logits.argmax(axis=1) == texts.labels).mean())
+
+
+def measure_heads(
+    classifier: Predictor, *, data_path: Path | None = None, on_stage: Callable[[str], None] | None = None
+) -> tuple[Means, dict[Off, AccuracyEffects]]:
+    """The accuracy on test rows with each head and each feed-forward block set to zero, and to its mean.
+
+    Where all test rows together have more than `MOST_TOKENS`, a sample of them is read, the same one every time.
+
+    Args:
+        classifier: nothing in it is changed.
+        data_path: folder or file in the data set's published format; None for where `open_dataset` looks.
+        on_stage: called with what is being done.
+
+    Raises:
+        DataError: the data are missing, have no test split, or have classes that the checkpoint has not.
+    """
+    tell = on_stage or (lambda message: None)
+    checkpoint = classifier.checkpoint
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    tell("averaging the output of each part over validation texts")
+    validation = training_and_validation(dataset, checkpoint.config.data)[1].texts
+    means = measure_means(classifier, random_texts(validation, n=MEAN_TEXTS), split="validation")
+    rows = sampled(classifier, in_classes_of(dataset.load("test"), checkpoint))
+    effects: dict[Off, AccuracyEffects] = {}
+    for off in ("zero", "mean"):
+        tell(f"classifying {len(rows):,} test rows without each part ({off})")
+        effects[off] = ablate_on_rows(classifier, rows, off=off, means=means, split="test")
+    return means, effects
+
+
+def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int = MOST_TOKENS) -> LabelledTexts:
+    """All rows, or a fixed random sample of about `most_tokens` tokens where they have more."""
+    n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
+    if n_tokens <= most_tokens:
+        return rows
+    n = max(1, len(rows) * most_tokens // n_tokens)
+    return rows.subset(np.sort(np.random.default_rng(0).choice(len(rows), n, replace=False)).tolist())
+
+
+def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, AccuracyEffects]) -> Checkpoint:
+    """A copy of the checkpoint with the results of `measure_heads` in its record (and model card, once saved)."""
+    heads: dict[str, Any] = {
+        "split": effects["zero"].split,
+        "n": effects["zero"].n,
+        "accuracy": round(effects["zero"].accuracy, 6),
+        **{off: found.to_dict() for off, found in effects.items()},
+    }
+    return replace(checkpoint, metrics={**checkpoint.metrics, "heads": heads, "means": means.to_dict()})
