@@ -14,7 +14,6 @@ from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import nearest_rows
 from txcls.app.shell import checkpoints
-from txcls.data import datasets
 from txcls.data.datasets import Dataset
 from txcls.data.types import DatasetInfo, LabelledTexts
 from txcls.errors import DataError
@@ -38,7 +37,7 @@ def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TXCLS_DATA", raising=False)
-    monkeypatch.setattr(datasets, "is_available", lambda name: False)
+    monkeypatch.setattr(compute_report, "is_available", lambda name: False)
 
 
 def test_without_texts_stored_figures_are_shown_and_the_rest_is_explained(no_rows: None) -> None:

@@ -86,7 +86,7 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     monkeypatch.setattr(st, "data_editor", edit)
     doubted = [{"row": n, "text": ROWS[n][0], "label": ROWS[n][1]} for n in (2, 7)]
     monkeypatch.setattr(
-        "txcls.evaluation.report.suspect_rows", lambda rows, probabilities: [_suspect(**one) for one in doubted]
+        "txcls.app.pages.report.compute.suspect_rows", lambda rows, probabilities: [_suspect(**one) for one in doubted]
     )
     app.button(key="report_suspects").click().run()
     assert not app.exception, app.exception
