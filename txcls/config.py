@@ -168,8 +168,7 @@ class DataConfig(Section):
     unit: Literal["lines", "paragraphs", "documents"] = "lines"
     """For `text`: the unit that is one text: a line, a paragraph between blank lines, or a whole file."""
     validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)
-    """Share of the training rows held out for validation, stratified by class; unused if the data set has a validation
-    split."""
+    """Share of the training rows held out for validation; unused if the data set has a validation split."""
     split_seed: int = Field(0, ge=0)
     """Seed of that split, independent of the training seed, so that runs with different seeds use the same rows."""
 
@@ -207,6 +206,9 @@ class TrainConfig(Section):
     for 500."""
     batch_size: int = Field(64, ge=1, le=65536)
     """Rows per optimiser step; texts of similar length share a batch."""
+    batch_tokens: int = Field(0, ge=0, le=1 << 24)
+    """If not 0: tokens per optimiser step, padding included, in place of `batch_size`. Batches of short texts then have
+    more rows."""
     learning_rate: float = Field(1e-3, gt=0.0, le=10.0)
     """Peak learning rate."""
     layer_decay: float = Field(1.0, gt=0.0, le=1.0)
@@ -236,6 +238,9 @@ class TrainConfig(Section):
     of the weights (Wortsman et al. 2022); of use where they are pre-trained."""
     monitor: Literal["accuracy", "loss", "last"] = "accuracy"
     """Which validation's weights are kept: highest accuracy, lowest loss, or the last."""
+    optimizer: Literal["adamw", "adam", "muon"] = "adamw"
+    """AdamW (decoupled weight decay, none on norms, biases and position embeddings); Muon (Jordan et al. 2024) for the
+    matrices of attention and feed-forward, with AdamW for the rest; or plain Adam, for the reference systems."""
     precision: Precision = "auto"
     """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/runtime/device.py), else float32."""
     seed: int = Field(0, ge=0)
@@ -250,8 +255,6 @@ class TrainConfig(Section):
 
     # Only for the reference systems
 
-    optimizer: Literal["adamw", "adam"] = "adamw"
-    """AdamW (decoupled weight decay, none on norms, biases and position embeddings) or plain Adam."""
     schedule: Literal["cosine", "constant"] = "cosine"
     """After warm-up: cosine decay to zero at the last step, or constant."""
     class_weights: Literal["none", "inverse"] = "none"

@@ -369,9 +369,13 @@ class LanguageModel(Encoder):
 
     def unembed(self, states: Tensor) -> Tensor:
         """Logits (…, V) of final states (…, D), of all positions or only of those that are needed, since V is large."""
-        matrix = self.embeddings.token.weight if self.output is None else self.output.weight  # V width
-        logits: Tensor = self.logits(F.linear(self.narrow(states), matrix, self.bias))  # … V
+        logits: Tensor = self.logits(F.linear(self.narrow(states), self.output_matrix, self.bias))  # … V
         return logits
+
+    @property
+    def output_matrix(self) -> Tensor:
+        """(V, width of the token embeddings): the embeddings themselves, if they are tied."""
+        return self.embeddings.token.weight if self.output is None else self.output.weight
 
     def new_cache(self) -> list[KeyValueCache]:
         """An empty cache, one entry per layer.

@@ -86,6 +86,23 @@ def test_batches_hold_texts_of_similar_length_and_change_with_the_epoch() -> Non
     assert [of_row[batch].max() for batch in epochs[0]] != sorted(of_row[batch].max() for batch in epochs[0])
 
 
+@settings(deadline=None)
+@given(lengths, st.integers(1, 400), st.integers(0, 2**40), st.integers(0, 50))
+def test_batches_of_tokens_hold_every_row_once_and_no_more_tokens_than_asked(
+    of_row: list[int], most: int, seed: int, epoch: int
+) -> None:
+    batches = length_bucketed_batches(of_row, batch_size=1, batch_tokens=most, seed=seed, epoch=epoch)
+    assert sorted(int(row) for batch in batches for row in batch) == list(range(len(of_row)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= most
+
+
+def test_batches_of_tokens_are_nearly_full() -> None:
+    of_row = np.random.default_rng(0).integers(1, 128, 20_000)
+    batches = length_bucketed_batches(of_row, batch_size=1, batch_tokens=8192, seed=0, epoch=0)
+    assert of_row.sum() > 0.95 * 8192 * len(batches)
+
+
 def count_encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
     encode_ids = TextEncoder.encode_ids

@@ -108,10 +108,14 @@ def test_the_same_seed_gives_the_same_result_twice_and_another_seed_another() ->
     assert not same(state(networks[0]), state(networks[2]))
 
 
-@pytest.mark.parametrize("stop_after", [1, 10, 15, 29])
-def test_an_interrupted_run_ends_as_if_it_had_not_been(tmp_path: Path, stop_after: int) -> None:
+@pytest.mark.parametrize(
+    "stop_after, changes", [(1, {}), (10, {}), (15, {}), (29, {}), (15, {"optimizer": "muon", "batch_tokens": 150})]
+)
+def test_an_interrupted_run_ends_as_if_it_had_not_been(
+    tmp_path: Path, stop_after: int, changes: dict[str, object]
+) -> None:
     whole = model()
-    expected = fit(whole, TRAIN, VALIDATION, config())
+    expected = fit(whole, TRAIN, VALIDATION, config(**changes))
 
     def interrupt(progress: Progress) -> None:
         if progress.step == stop_after:
@@ -119,10 +123,10 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(tmp_path: Path, stop_afte
 
     stopped = model()
     with pytest.raises(TrainingInterruptedError, match=f"after step {stop_after}; its state is in"):
-        fit(stopped, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", on_step=interrupt)
+        fit(stopped, TRAIN, VALIDATION, config(**changes), state_path=tmp_path / "state.pt", on_step=interrupt)
     again = model()
     torch.manual_seed(99)  # whatever happened in between
-    result = fit(again, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", resume=True)
+    result = fit(again, TRAIN, VALIDATION, config(**changes), state_path=tmp_path / "state.pt", resume=True)
     assert figures(result) == figures(expected) and same(state(again), state(whole))
 
 
@@ -268,14 +272,51 @@ def test_no_rows_is_refused() -> None:
         fit(model(), TRAIN, empty, config())
 
 
-def test_norms_and_biases_are_not_decayed() -> None:
+def test_history_counts_the_tokens_that_were_read() -> None:
+    result = fit(model(), TRAIN, VALIDATION, config())
+    assert [row.tokens for row in result.history] == [len(TRAIN.ids) * epoch for epoch in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("min_steps", [0, 60])
+def test_the_schedule_of_batches_of_tokens_ends_with_the_last_step(min_steps: int) -> None:
+    history = fit(model(), TRAIN, VALIDATION, config(batch_tokens=150, min_steps=min_steps)).history
+    assert [row.epoch for row in history] == list(range(1, len(history) + 1))
+    assert len(history) == 3 if not min_steps else history[-2].step < min_steps <= history[-1].step
+    assert history[-1].learning_rate < 1e-4 < history[-2].learning_rate
+
+
+def test_muon_changes_the_matrices_of_the_layers_alike_in_all_directions_and_nothing_else() -> None:
+    network, other = model(n_layers=2), model(n_layers=2)
+    muon, adamw = (
+        make_optimizer(one, config(optimizer=name, weight_decay=0.0))
+        for one, name in ((network, "muon"), (other, "adamw"))
+    )
+    before = state(network)
+    for one, optimizer in ((network, muon), (other, adamw)):
+        set_learning_rate(optimizer, 1e-2)
+        torch.manual_seed(0)
+        for parameter in one.parameters():
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+    for name, tensor in network.state_dict().items():
+        change = tensor - before[name]
+        if name.startswith("layers.") and tensor.ndim == 2:
+            strengths = torch.linalg.svdvals(change)
+            assert strengths.min() > 0.4 * strengths.max(), name
+            assert change.square().mean().sqrt().item() == pytest.approx(0.2e-2, rel=0.3), "the size of AdamW's"
+        else:
+            assert torch.equal(tensor, other.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_norms_and_biases_are_not_decayed(optimizer: str) -> None:
     network = model(positions="learned")
-    optimizer = make_optimizer(network, config(weight_decay=0.3))
-    decayed = {id(p) for group in optimizer.param_groups if group["weight_decay"] for p in group["params"]}
+    made = make_optimizer(network, config(weight_decay=0.3, optimizer=optimizer))
+    decayed = {id(p) for group in made.param_groups if group["weight_decay"] for p in group["params"]}
     for name, parameter in network.named_parameters():
         expected = parameter.ndim > 1 and "positional" not in name
         assert (id(parameter) in decayed) == expected, name
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(list(network.parameters()))
+    assert sum(len(group["params"]) for group in made.param_groups) == len(list(network.parameters()))
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "adam"])

@@ -148,7 +148,9 @@ def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:
     return TokenisedTexts(ids.astype(np.int32, copy=False), offsets, labels)
 
 
-def length_bucketed_batches(lengths: Iterable[int], *, batch_size: int, seed: int, epoch: int) -> list[Int64]:
+def length_bucketed_batches(
+    lengths: Iterable[int], *, batch_size: int, seed: int, epoch: int, batch_tokens: int = 0
+) -> list[Int64]:
     """All rows in random batches of similar length; (seed, epoch) determines batches and order.
 
     Rows are shuffled, split into chunks of fifty batches, sorted by length within each chunk, and the batches shuffled:
@@ -159,16 +161,33 @@ def length_bucketed_batches(lengths: Iterable[int], *, batch_size: int, seed: in
         batch_size: rows per batch; the last batch of the last chunk may be smaller.
         seed: the run's seed.
         epoch: from zero.
+        batch_tokens: if not 0, the most tokens of a batch of several rows, padding included, in place of `batch_size`.
     """
     of_row = np.fromiter(lengths, dtype=np.int64)
+    if batch_tokens:
+        batch_size = max(1, round(batch_tokens * len(of_row) / max(int(of_row.sum()), 1)))  # on average
     rng = np.random.default_rng((seed, epoch))
     order = rng.permutation(len(of_row))
     batches = []
     for first in range(0, len(order), chunk := 50 * batch_size):
         rows = order[first : first + chunk]
         rows = rows[np.argsort(of_row[rows], kind="stable")]
-        batches += [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
+        if batch_tokens:
+            batches += _of_tokens(rows, of_row[rows], batch_tokens)
+        else:
+            batches += [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
     return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def _of_tokens(rows: Int64, lengths: Int64, most: int, *, most_rows: int | None = None) -> list[Int64]:
+    """Rows, given from the shortest, in batches from the longest: `most` tokens each, padding included, or one row."""
+    batches = []
+    end = len(rows)
+    while end:  # from the longest: a batch is padded to its length
+        n_rows = max(1, min(most // max(1, int(lengths[end - 1])), most_rows or end, end))
+        batches.append(rows[end - n_rows : end])
+        end -= n_rows
+    return batches
 
 
 MOST_TOKENS = 16_384
@@ -184,13 +203,7 @@ def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[In
     """
     of_row = np.fromiter(lengths, dtype=np.int64)
     order = np.argsort(of_row, kind="stable")
-    end = len(order)
-    batches = []
-    while end:  # from the longest: the batch is padded to its length
-        n_rows = max(1, min(batch_size, MOST_TOKENS // max(1, int(of_row[order[end - 1]])), end))
-        batches.append(order[end - n_rows : end])
-        end -= n_rows
-    return reversed(batches)
+    return reversed(_of_tokens(order, of_row[order], MOST_TOKENS, most_rows=batch_size))
 
 
 def pad_batch(tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int]) -> tuple[Int64, Int64]:

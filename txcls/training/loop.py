@@ -51,6 +51,8 @@ class HistoryRow:
     seconds: float
     tokens_per_second: float
     best: bool
+    tokens: int = 0
+    """Tokens read so far, padding not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +181,38 @@ class _Fit:
         self.optimizer = make_optimizer(model, config)
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
         self.dtype = autocast_dtype(config.precision, device=device, model=model.config)
-        self.batches_per_epoch = math.ceil(len(train) / config.batch_size)
-        self.epochs = max(config.epochs, math.ceil(config.min_steps / self.batches_per_epoch))
-        self.total_steps = self.last_step = self.batches_per_epoch * self.epochs
+        self.epochs, self.total_steps = self._length_of_run()
+        self.last_step = self.total_steps
         self.epoch, self.batch, self.step = 0, 0, 0
         self.running, self.since_snapshot = _Running(), _Running()
         self.history: list[HistoryRow] = []
         self.snapshot_steps = frozenset(snapshot_steps(config.snapshots, self.total_steps))
         self.snapshots: list[tuple[SnapshotRow, dict[str, Tensor]]] = []
         self.best_weights: dict[str, Tensor] = {}
-        self.seconds = 0.0
+        self.seconds, self.tokens = 0.0, 0
         self.saved_at, self.last_save_took = time.monotonic(), 0.0
+
+    def _length_of_run(self) -> tuple[int, int]:
+        """(epochs, steps) of the whole run."""
+        config = self.config
+        if config.batch_tokens:  # how many batches there are differs a little between epochs
+            per_epoch = [len(self._batches(epoch)) for epoch in range(config.epochs)]
+            while sum(per_epoch) < config.min_steps:
+                per_epoch.append(len(self._batches(len(per_epoch))))
+            return len(per_epoch), sum(per_epoch)
+        batches = math.ceil(len(self.train) / config.batch_size)
+        epochs = max(config.epochs, math.ceil(config.min_steps / batches))
+        return epochs, batches * epochs
+
+    def _batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        config = self.config
+        return length_bucketed_batches(
+            self.lengths,
+            batch_size=config.batch_size,
+            batch_tokens=config.batch_tokens,
+            seed=config.seed,
+            epoch=epoch,
+        )
 
     def run(
         self,
@@ -224,9 +247,7 @@ class _Fit:
         stopped_early = self._is_out_of_patience()
         with stop_requests() as stop_requested:
             while self.epoch < self.epochs and not stopped_early:
-                batches = length_bucketed_batches(
-                    self.lengths, batch_size=self.config.batch_size, seed=self.config.seed, epoch=self.epoch
-                )
+                batches = self._batches(self.epoch)
                 validate_after = _validation_points(len(batches), self.config.validations_per_epoch)
                 while self.batch < len(batches) and not stopped_early:
                     self._train_step(batches[self.batch])
@@ -291,6 +312,7 @@ class _Fit:
         spent = time.perf_counter() - started
         self.seconds += spent
         tokens = int(self.lengths[indices].sum())
+        self.tokens += tokens
         for running in (self.running, self.since_snapshot):
             running.add(loss=whole.loss, right=whole.right, n=whole.n, tokens=tokens, seconds=spent)
 
@@ -340,6 +362,7 @@ class _Fit:
             seconds=self.seconds,
             tokens_per_second=running.tokens / max(running.seconds, 1e-9),
             best=best,
+            tokens=self.tokens,
         )
         self.history.append(row)
         self.running = _Running()
@@ -400,6 +423,7 @@ class _Fit:
             "rows": self.rows,
             "position": (self.epoch, self.batch, self.step),
             "seconds": self.seconds,
+            "tokens": self.tokens,
             "running": asdict(self.running),
             "since_snapshot": asdict(self.since_snapshot),
             "snapshots": [(asdict(row), weights) for row, weights in self.snapshots],
@@ -434,7 +458,7 @@ class _Fit:
     def _load(self) -> None:
         state = self.processes.from_first(self._read)
         self.epoch, self.batch, self.step = state["position"]
-        self.seconds = state["seconds"]
+        self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)
         self.running, self.since_snapshot = _Running(**state["running"]), _Running(**state["since_snapshot"])
         self.snapshots = [(SnapshotRow(**row), weights) for row, weights in state["snapshots"]]
         self.history = [HistoryRow(**row) for row in state["history"]]

@@ -14,6 +14,7 @@ from txcls.data.batches import TokenisedTexts, pad_batch
 from txcls.evaluation.evaluate import predict_logits
 from txcls.model import Encoder, LanguageModel, TextClassifier
 from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
+from txcls.training.token_loss import token_loss
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,7 @@ class FillMasked(LanguageObjective):
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
         changed, asked = mask_tokens(ids, vocab_size=self.vocab_size, share=self.share, random=random)
-        scores = model.unembed(model.read(changed)[:, : ids.shape[1]][asked]).float()  # N V: only of predicted tokens
-        return _token_outcome(scores, ids[asked])
+        return _token_outcome(model, model.read(changed)[:, : ids.shape[1]][asked], ids[asked])
 
 
 class PredictNext(LanguageObjective):
@@ -127,16 +127,15 @@ class PredictNext(LanguageObjective):
         assert isinstance(model, LanguageModel)
         real = ids[:, 1:] != PAD  # B T-1
         read = model.read(ids[:, : max(real.shape[1], 1)])  # B T-1 D
-        scores = model.unembed(read[:, : real.shape[1]][real]).float()  # N V
-        return _token_outcome(scores, ids[:, 1:][real])
+        return _token_outcome(model, read[:, : real.shape[1]][real], ids[:, 1:][real])
 
 
-def _token_outcome(scores: Tensor, targets: Tensor) -> Outcome:
-    """The outcome of scores (N, V) for target tokens (N,)."""
+def _token_outcome(model: LanguageModel, states: Tensor, targets: Tensor) -> Outcome:
+    """The outcome of final states (N, D), of predicted tokens only, for target tokens (N,)."""
     if not len(targets):  # only very short texts: a zero loss with a gradient
-        return Outcome(scores.sum(), torch.zeros(()), 0, 0)
-    right = (scores.detach().argmax(-1) == targets).sum()
-    return Outcome(F.cross_entropy(scores, targets), right, len(targets), len(targets))
+        return Outcome(model.unembed(states).sum(), torch.zeros(()), 0, 0)
+    loss, right = token_loss(model.narrow(states), model.output_matrix, model.bias, targets)
+    return Outcome(loss, right, len(targets), len(targets))
 
 
 def drop_tokens(ids: Tensor, probability: float, *, dropped: int = UNK) -> Tensor:

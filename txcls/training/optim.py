@@ -1,6 +1,7 @@
 """Optimiser, learning-rate schedule and averaged weights."""
 
 import math
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -8,26 +9,74 @@ from torch import nn
 from txcls.config import TrainConfig
 from txcls.model import Encoder
 
+BETAS = (0.9, 0.98)
 
-def make_optimizer(model: Encoder, config: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW that decays matrices only, or plain Adam.
+
+class MuonAndAdamW:
+    """Muon for the matrices inside the layers, AdamW for all other parameters, used as one optimiser.
+
+    Muon makes the update of a matrix orthogonal, so that all its directions change alike (Jordan et al. 2024). It is
+    scaled to the size of AdamW's updates, so that both have one learning rate (Liu et al. 2025, "Muon is Scalable for
+    LLM Training").
+    """
+
+    def __init__(self, matrices: list[dict[str, Any]], others: list[dict[str, Any]], *, rate: float) -> None:
+        muon = torch.optim.Muon(matrices, lr=rate, adjust_lr_fn="match_rms_adamw")
+        self.parts = (muon, torch.optim.AdamW(others, lr=rate, betas=BETAS, fused=True))
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """The parameter groups of both."""
+        return [group for part in self.parts for group in part.param_groups]
+
+    def step(self) -> None:
+        """Change all parameters."""
+        muon, adamw = self.parts
+        muon.step()
+        adamw.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients."""
+        for part in self.parts:
+            part.zero_grad(set_to_none=set_to_none)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state for `load_state_dict`."""
+        return {"parts": [part.state_dict() for part in self.parts]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore `state_dict()`."""
+        for part, saved in zip(self.parts, state["parts"], strict=True):
+            part.load_state_dict(saved)
+
+
+Optimizer: TypeAlias = torch.optim.Optimizer | MuonAndAdamW
+
+
+def make_optimizer(model: Encoder, config: TrainConfig) -> Optimizer:
+    """AdamW that decays matrices only, the same with Muon for the matrices inside the layers, or plain Adam.
 
     Norms, biases and positions are not decayed: smaller ones would not make the function simpler. AdamW's betas are 0.9
     and 0.98, as in most Transformer recipes.
     With `layer_decay`, each layer is a parameter group of its own.
     """
-    groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    has_muon = config.optimizer == "muon"
+    groups: dict[tuple[bool, bool, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         is_decayed = parameter.ndim >= 2 and not name.endswith("positional")
+        is_muons = has_muon and is_decayed and name.startswith("layers.")
         share = config.layer_decay ** _layers_above(name, model.config.n_layers)
-        groups.setdefault((is_decayed, share), []).append(parameter)
-    options = [
-        {"params": parameters, "weight_decay": config.weight_decay * is_decayed, "share": share}
-        for (is_decayed, share), parameters in groups.items()
-    ]
+        groups.setdefault((is_muons, is_decayed, share), []).append(parameter)
+    options: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for (is_muons, is_decayed, share), parameters in groups.items():
+        decay = config.weight_decay * is_decayed
+        options[is_muons].append({"params": parameters, "weight_decay": decay, "share": share})
+    rate = config.learning_rate
+    if has_muon:
+        return MuonAndAdamW(options[True], options[False], rate=rate)
     if config.optimizer == "adam":
-        return torch.optim.Adam([{**one, "weight_decay": 0.0} for one in options], lr=config.learning_rate, fused=True)
-    return torch.optim.AdamW(options, lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
+        return torch.optim.Adam([{**one, "weight_decay": 0.0} for one in options[False]], lr=rate, fused=True)
+    return torch.optim.AdamW(options[False], lr=rate, betas=BETAS, fused=True)
 
 
 def _layers_above(name: str, n_layers: int) -> int:
@@ -38,7 +87,7 @@ def _layers_above(name: str, n_layers: int) -> int:
     return n_layers + 1 if part == "embeddings" else 0
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
     """Set the learning rate of the next step; each group gets its share of it."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group["share"]

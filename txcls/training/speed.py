@@ -77,7 +77,9 @@ def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: Tra
     optimizer = make_optimizer(model, config)
     objective = Classify.of(texts, n_classes=model.head.out_features, config=config)
     dtype = autocast_dtype(config.precision, device=torch.device("cpu"), model=model.config)
-    batches = length_bucketed_batches(texts.lengths, batch_size=config.batch_size, seed=0, epoch=0)
+    batches = length_bucketed_batches(
+        texts.lengths, batch_size=config.batch_size, batch_tokens=config.batch_tokens, seed=0, epoch=0
+    )
     model.train()
     tokens, spent, worked = 0, 0.0, 0.0
     for number in range(10_000):
