@@ -22,8 +22,8 @@ from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.stories import HeadAtlas, TokenStatistics, measure_story
 from txcls.predictor import Predictor
+from txcls.training.corpus import windows
 from txcls.training.objectives import FillMasked, PredictNext
-from txcls.training.pretrain import windows
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob("*/config.json"))

@@ -169,6 +169,9 @@ class DataConfig(Section):
     """For `text`: the unit that is one text: a line, a paragraph between blank lines, or a whole file."""
     validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)
     """Share of the training rows held out for validation; unused if the data set has a validation split."""
+    validation: Literal["hash", "stratified"] = "hash"
+    """How they are chosen: by a hash of each row's text, so that equal texts are on the same side whatever rows are
+    there, or at random among the rows of each class, as before the hash (for configurations of that time)."""
     split_seed: int = Field(0, ge=0)
     """Seed of that split, independent of the training seed, so that runs with different seeds use the same rows."""
 

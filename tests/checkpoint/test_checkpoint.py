@@ -234,6 +234,15 @@ def test_a_full_disk_leaves_the_old_checkpoint(
     load_checkpoint(checkpoint.path)
 
 
+def test_rows_of_a_checkpoint_from_before_the_hash_rule_are_those_it_was_validated_on(checkpoint: Checkpoint) -> None:
+    assert checkpoint.path is not None
+    file = checkpoint.path / "config.json"
+    values = json.loads(file.read_text(encoding="utf-8"))
+    assert values["data"].pop("validation") == load_checkpoint(checkpoint.path).config.data.validation == "hash"
+    file.write_text(json.dumps(values), encoding="utf-8")
+    assert load_checkpoint(checkpoint.path).config.data.validation == "stratified"
+
+
 def test_a_setting_that_was_withdrawn_is_passed_over(checkpoint: Checkpoint) -> None:
     assert checkpoint.path is not None
     edit_json("config.json", lambda config: config["train"].update(start_vectors="company"))(checkpoint.path)

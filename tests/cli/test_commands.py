@@ -289,7 +289,6 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         ),
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
         "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
-        "train a language model": (["train", "lm", "--out", "x"], "use `pretrain lm`"),
         "init from a classifier": (["train", "sample", "--out", "x", "--init", "tiny"], "it is a classifier"),
         "generate with a classifier": (["generate", "tiny", "text"], "its objective is classify, wanted causal"),
         "top-p": (["generate", "tiny", "text", "--top-p", "0"], "wanted causal"),
@@ -359,6 +358,12 @@ def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Pa
         assert run("generate", "lm", text, "--tokens", "2").code in (0, 2)
     masked = run("pretrain", "encoder", "--out", "masked", *small, "--set", "data.sources=[]")
     assert masked.code == 0, masked.err
+    same = run("train", "encoder", "--out", "same", *small, "--set", "data.sources=[]")
+    assert same.code == 0 and "validation perplexity" in same.err, same.err
+    weights = [(Path(name) / "model.safetensors").read_bytes() for name in ("masked", "same")]
+    assert weights[0] == weights[1], "`train` does with such a preset what `pretrain` does"
+    refused = run("train", "encoder", "--out", "other", "--init", "masked", *small, "--set", "data.sources=[]")
+    assert refused.code == 2 and "--init masked: encoder is a preset for pre-training" in refused.err
     started = run("train", "ag_news", "--out", "c", "--init", "masked", *small)
     assert started.code == 0, started.err
     assert run("predict", "c", "the train", "--json").objects[0]["label"]

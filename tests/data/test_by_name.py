@@ -36,9 +36,9 @@ def test_test_rows_have_the_names_of_their_classes() -> None:
 def test_a_table_of_ones_own_is_opened_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20)))
     found = txcls.dataset("table", path=tmp_path / "mine.csv")
-    assert len(found.train.texts) == 18 and sorted(found.validation.labels) == ["a", "b"]
+    assert len(found.train.texts) == 17 and set(found.validation.labels) == {"a", "b"}
     assert repr(found) == "SplitDataset('table': 2 classes; .train, .validation)"
-    assert repr(found.train) == "Rows(18 texts, 2 classes)"
+    assert repr(found.train) == "Rows(17 texts, 2 classes)"
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from txcls.config import DataConfig
 from txcls.data.datasets import LabelledTexts, RemoteFile, dataset_info, dataset_names, is_available, open_dataset
+from txcls.data.texts import open_texts
 from txcls.errors import DataError
 
 
@@ -58,6 +59,7 @@ def test_every_name_is_described_and_unknown_ones_are_refused() -> None:
         "snips",
         "atis",
         "20news",
+        "wikipedia",
     )
     assert all(dataset_info(name).name == name and dataset_info(name).terms for name in dataset_names())
     for function in (dataset_info, is_available):
@@ -92,8 +94,9 @@ def test_every_published_set_says_where_it_is_from_and_is_missed_by_name(empty_m
         assert info.is_shipped or info.homepage
         if not info.is_shipped:
             assert not is_available(info.name)
+            opened = open_dataset if info.is_labelled else open_texts
             with pytest.raises(DataError, match=rf"^{info.name} is not on this machine: .*--data PATH"):
-                open_dataset(DataConfig(dataset=info.name))
+                opened(DataConfig(dataset=info.name))
 
 
 def test_every_download_has_a_checksum_of_its_kind_and_a_secure_address() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txcls.data.splits import stratified_split
+from txcls.data.splits import hash_split, stratified_split, validation_share
 from txcls.errors import DataError
 
 two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda labels: labels * 2 + [0, 0, 7, 7])
@@ -41,6 +41,69 @@ def test_a_split_never_moves_between_versions() -> None:
     assert validation.tolist() == [5, 8, 12, 19]
 
 
+words = st.sampled_from(["a", "A ", "b", "c", "d  e", "D e", "f", "g", "h", "i"])
+labelled = st.lists(st.tuples(words, st.integers(0, 2)), max_size=40).map(
+    lambda rows: [*rows, ("own 0", 0), ("own 1", 1), ("own 2", 2), ("also 0", 0), ("also 1", 1), ("also 2", 2)]
+)
+
+
+def texts_and_labels(rows: list[tuple[str, int]]) -> tuple[list[str], list[int]]:
+    return [text for text, _ in rows], [label for _, label in rows]
+
+
+@settings(deadline=None)
+@given(labelled, fractions, st.integers(0, 2**40))
+def test_by_hash_every_row_is_on_one_side_equal_texts_on_the_same_and_every_class_on_both(
+    rows: list[tuple[str, int]], fraction: float, seed: int
+) -> None:
+    texts, labels = texts_and_labels(rows)
+    train, validation = hash_split(texts, labels, fraction=fraction, seed=seed)
+    assert sorted([*train, *validation]) == list(range(len(texts)))
+    assert list(train) == sorted(train) and list(validation) == sorted(validation)
+    sides = [{" ".join(texts[i].lower().split()) for i in side} for side in (train, validation)]
+    assert not sides[0] & sides[1]
+    assert {labels[i] for i in train} == {labels[i] for i in validation} == {0, 1, 2}
+
+
+@settings(deadline=None)
+@given(labelled, fractions, fractions, st.integers(0, 100))
+def test_by_hash_a_smaller_share_is_part_of_a_larger_one(
+    rows: list[tuple[str, int]], one: float, other: float, seed: int
+) -> None:
+    texts, labels = texts_and_labels(rows)
+    few, many = (
+        set(hash_split(texts, labels, fraction=share, seed=seed)[1].tolist()) for share in sorted((one, other))
+    )
+    assert few <= many
+
+
+def test_by_hash_a_side_depends_on_nothing_but_the_text_where_classes_are_large() -> None:
+    texts = [f"text {n}" for n in range(4000)]
+    _, whole = hash_split(texts, [n % 2 for n in range(4000)], fraction=0.1, seed=3)
+    _, part = hash_split(texts[::-1][:2000], [n % 3 for n in range(2000)], fraction=0.1, seed=3)
+    assert {texts[i] for i in whole} & set(texts[2000:]) == {texts[::-1][i] for i in part}
+    assert 320 < len(whole) < 480
+    assert all((validation_share(text, seed=3) < 0.1) == (i in set(whole.tolist())) for i, text in enumerate(texts))
+    other = set(hash_split(texts, [n % 2 for n in range(4000)], fraction=0.1, seed=4)[1].tolist())
+    assert len(other & set(whole.tolist())) < 80, "another seed, other rows"
+
+
+@pytest.mark.parametrize(
+    "texts, labels, problem",
+    [
+        ([], [], "0 rows of 0 class"),
+        (["a", "b"], [1, 1], "2 rows of 1 class"),
+        (["a", "b", "c", "C ", "d"], [0, 0, 1, 1, 0], "only one row of class 'b'"),
+        (["a", "b", "c", "c", "d"], [0, 0, 1, 0, 1], "only one row of class 'b'"),
+    ],
+)
+def test_by_hash_a_class_without_two_texts_of_its_own_is_refused(
+    texts: list[str], labels: list[int], problem: str
+) -> None:
+    with pytest.raises(DataError, match=problem):
+        hash_split(texts, labels, fraction=0.1, seed=0, classes="ab")
+
+
 @pytest.mark.parametrize(
     "labels, problem",
     [
@@ -59,3 +122,5 @@ def test_rows_that_cannot_be_split_are_refused_with_the_class_named(labels: list
 def test_fraction_out_of_range_is_refused(fraction: float) -> None:
     with pytest.raises(ValueError, match="fraction"):
         stratified_split([0, 0, 1, 1], fraction=fraction, seed=0)
+    with pytest.raises(ValueError, match="fraction"):
+        hash_split("abcd", [0, 0, 1, 1], fraction=fraction, seed=0)

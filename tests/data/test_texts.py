@@ -66,21 +66,22 @@ def mixture(**settings: object) -> DataConfig:
     return DataConfig.model_validate({"dataset": "mixture", "sources": ["ag_news", "sample"], **settings})
 
 
-def test_a_mixture_reads_the_training_texts_of_its_sources_and_no_others(news: Path) -> None:
-    opened = open_texts(mixture(validation_fraction=0.2))
+@pytest.mark.parametrize("rule", ["hash", "stratified"])
+def test_a_mixture_reads_the_training_texts_of_its_sources_and_no_others(news: Path, rule: str) -> None:
+    opened = open_texts(mixture(validation_fraction=0.2, validation=rule))
     allowed: list[str] = []
-    kept = 0
     for name in ("ag_news", "sample"):
-        source = DataConfig(dataset=name, validation_fraction=0.2)
+        source = DataConfig.model_validate({"dataset": name, "validation_fraction": 0.2, "validation": rule})
         dataset = open_dataset(source)
         train, validation = training_and_validation(dataset, source)
         allowed += train.texts
-        kept += len(train) // 100
         held_out = {*validation.texts, *dataset.load("test").texts} - {*train.texts}
         assert held_out and not held_out & {*opened.training, *opened.validation}, name
     assert sorted([*opened.training, *opened.validation]) == sorted(allowed)
-    assert len(opened.validation) == kept > 5
+    assert not {*opened.training} & {*opened.validation}
+    assert 5 < len(opened.validation) < 20, "about one in a hundred"
     assert "AG News" in opened.info.title and "research" in opened.info.terms
+    assert opened.rows == {"ag_news": 400, "sample": len(open_dataset(DataConfig()).load("train"))}
 
 
 def test_small_sources_of_a_mixture_are_repeated_as_asked(news: Path) -> None:

@@ -10,6 +10,8 @@ from txcls import cli
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.data.texts import open_texts
 from txcls.errors import TrainingError
 from txcls.text.encoder import TextEncoder
 from txcls.training import pretrain, settings_from, train
@@ -89,6 +91,9 @@ def test_the_class_token_is_read_where_the_classifier_pools_it(other: Checkpoint
         ({"validation_fraction": 0.05}, {}, False),  # its rows are among those that pre-training left out
         ({"validation_fraction": 0.2}, {}, True),
         ({"split_seed": 1}, {}, True),
+        ({}, {"validation": "stratified"}, True),
+        ({"validation": "stratified"}, {}, True),
+        ({"validation": "stratified"}, {"validation": "stratified"}, False),
         ({"validation_fraction": 0.2}, {"dataset": "mixture", "sources": ["ag_news", "sample"]}, True),
         ({"validation_fraction": 0.2}, {"dataset": "mixture", "sources": ["ag_news"]}, False),
         ({"validation_fraction": 0.2}, {"dataset": "ag_news"}, False),
@@ -114,6 +119,64 @@ def test_validation_rows_of_a_smaller_share_are_among_those_of_a_larger_one() ->
     for seed in range(5):
         few, many = (set(stratified_split(labels, fraction=f, seed=seed)[1].tolist()) for f in (0.05, 0.1))
         assert few < many
+
+
+def messages(n: int, *, first: int = 0) -> str:
+    rows = (f"message number {i} of the day,{'abc'[i % 3]},train\n" for i in range(first, first + n))
+    return "text,label,split\n" + "".join(rows)
+
+
+def pretrained_on(path: Path, other: Checkpoint, **data: object) -> Checkpoint:
+    """`other` as if it had read these rows."""
+    config = DataConfig.model_validate({"dataset": "sample", **data})
+    facts = {"rows": dict(open_texts(config, path=path).rows)}
+    return replace(other, config=other.config.model_copy(update={"data": config}), metrics={"data": facts})
+
+
+def test_other_rows_of_a_set_split_by_hash_leak_nothing_and_of_one_split_at_random_are_refused(
+    tmp_path: Path, other: Checkpoint
+) -> None:
+    """With a part of the rows, the random split is another one: rows read in pre-training were validated on."""
+    for name, text in (("all", messages(900)), ("part", messages(600, first=200))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "messages.csv").write_text(text, encoding="utf-8")
+    data: dict[str, object]
+    for rule in ("hash", "stratified"):
+        data = {"validation": rule, "validation_fraction": 0.1}
+        init = pretrained_on(tmp_path / "all", other, **data)
+        read = {*open_texts(init.config.data, path=tmp_path / "all").training}
+        own = run_config("classify", data={"dataset": "sample", **data, "validation_fraction": 0.08})
+        dataset = open_dataset(own.data, path=tmp_path / "part")
+        leaked = read & {*training_and_validation(dataset, own.data)[1].texts}
+        if rule == "hash":
+            assert not leaked
+            check_unread(init, dataset, own)
+        else:
+            assert leaked
+            with pytest.raises(TrainingError, match="pre-trained with 900 rows of sample, here are 600"):
+                check_unread(init, dataset, own)
+
+
+def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
+    tmp_path: Path, other: Checkpoint
+) -> None:
+    for name, n in (("all", 12), ("part", 6)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "messages.csv").write_text(messages(n), encoding="utf-8")
+    init = pretrained_on(tmp_path / "all", other, validation_fraction=0.01)
+    own = run_config("classify", data={"dataset": "sample", "validation_fraction": 0.01})
+    check_unread(init, open_dataset(own.data, path=tmp_path / "all"), own)
+    with pytest.raises(TrainingError, match="pre-trained with 12 rows of sample, here are 6"):
+        check_unread(init, open_dataset(own.data, path=tmp_path / "part"), own)
+
+
+def test_rows_are_held_out_as_the_model_to_start_from_has_held_them_out(other: Checkpoint) -> None:
+    old = replace(other, config=other.config.model_copy(update={"data": DataConfig(validation="stratified")}))
+    assert settings_from(old, run_config("classify")).data.validation == "stratified"
+    elsewhere = run_config("classify", data={"dataset": "ag_news"})
+    assert settings_from(old, elsewhere).data.validation == "hash", "it has read none of these rows"
+    with pytest.raises(TrainingError, match=r"data\.validation is stratified in other, from which the run starts"):
+        settings_from(old, run_config("classify"), assignments=["data.validation=hash"])
 
 
 def test_positions_past_those_of_the_pre_trained_model_are_read_too(other: Checkpoint) -> None:

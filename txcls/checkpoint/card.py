@@ -192,8 +192,10 @@ def _validation_rows(config: RunConfig, data: Mapping[str, Any]) -> str:
         return "Validation rows are those published with the set."
     if data.get("validation") == "given beside the training rows":
         return "Validation rows were given beside the training rows."
-    share = f"{config.data.validation_fraction:.0%} of the training rows of every class"
-    return f"Validation rows are {share} (split seed {config.data.split_seed})."
+    share, seed = f"{config.data.validation_fraction:.0%} of the training rows", config.data.split_seed
+    if config.data.validation == "hash":
+        return f"Validation rows are about {share}, chosen by a hash of their texts (split seed {seed})."
+    return f"Validation rows are {share} of every class (split seed {seed})."
 
 
 def _how_rows_were_used(config: RunConfig, data: Mapping[str, Any], *, held_out: bool) -> str:

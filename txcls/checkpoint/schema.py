@@ -152,6 +152,8 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
     scope = values.pop("scope", None)
     if isinstance(values.get("train"), dict):
         values["train"] = {name: value for name, value in values["train"].items() if name not in WITHDRAWN}
+    if isinstance(values.get("data"), dict):  # from before there were two rules: the only one then
+        values["data"] = {"validation": "stratified", **values["data"]}
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
@@ -574,6 +576,7 @@ class HistoryLine(_Part):
     seconds: Positive = 0.0
     tokens_per_second: Positive = 0.0
     best: bool = False
+    tokens: Count = 0
 
 
 class SnapshotLine(_Part):

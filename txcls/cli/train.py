@@ -78,8 +78,8 @@ def train(
     """Train on a file of your own, or a preset; the result is saved as a checkpoint folder.
 
     With a file everything is chosen from the data and the time budget; rows are held out to measure the result beside
-    a linear SVM. With a preset, the weights that did best on validation rows are kept. To use several processes or
-    GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
+    a linear SVM. With a preset, the weights that did best on validation rows are kept; one for pre-training is trained
+    as by `pretrain`. To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
     """
     own = Path(preset) if _is_file_of_ones_own(preset) else None
     refuse_mixed(
@@ -112,6 +112,11 @@ def train(
         return
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]
     config, folder = _config_and_folder(preset, changes, seed, out, overwrite=overwrite)
+    if config.objective != "classify":
+        if init is not None:
+            raise TrainingError(f"--init {init}: {config.name} is a preset for pre-training, which starts afresh")
+        _pretrain(config, folder, data, resume=resume, overwrite=overwrite, max_steps=max_steps, device=device)
+        return
     if config.data.dataset == "table" and data is not None:
         config = config.model_copy(update={"title": shown(data.name, limit=80)})  # not the preset's subject
     start = None if init is None else load_checkpoint(init)
@@ -157,6 +162,19 @@ def pretrain(
     To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls pretrain …`.
     """
     config, folder = _config_and_folder(preset, settings, seed, out, overwrite=overwrite)
+    _pretrain(config, folder, data, resume=resume, overwrite=overwrite, max_steps=max_steps, device=device)
+
+
+def _pretrain(
+    config: RunConfig,
+    folder: Path,
+    data: Path | None,
+    *,
+    resume: bool,
+    overwrite: bool,
+    max_steps: int | None,
+    device: str | None,
+) -> None:
     with _training_run(device) as shared:
         checkpoint = training.pretrain(
             config,

@@ -7,7 +7,7 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data.cache import fetched_folder
 from txcls.data.generated import sample, who_won
-from txcls.data.published import ag_news, clinc150, huffpost, imdb, newsgroups, snips_atis
+from txcls.data.published import ag_news, clinc150, huffpost, imdb, newsgroups, snips_atis, wikipedia
 from txcls.data.tables.labelled import open_table
 from txcls.data.tables.lines import refuse_unreachable
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
@@ -34,7 +34,7 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
     (snips_atis.ATIS, snips_atis.open_atis),
     (newsgroups.INFO, newsgroups.open_newsgroups),
 )
-_INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED))}
+_INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}
 _SHIPPED = {"sample": sample.open_sample, "who_won": who_won.open_who_won}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
 _SPECIAL = ("split", "joiner", "remove")
@@ -75,7 +75,8 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
     """
     if path is not None:
         refuse_unreachable(path)
-    if config.dataset in ("text", "mixture"):
+    unlabelled = ("text", "mixture", *(info.name for info in _INFOS.values() if not info.is_labelled))
+    if config.dataset in unlabelled:
         raise DataError(f"data set `{config.dataset}` has no labels; it is for pre-training")
     check_settings(config)
     if config.dataset == "table":
@@ -85,7 +86,7 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
     info = dataset_info(config.dataset)
     if info.is_shipped:
         return _SHIPPED[config.dataset](config, path)
-    return _OPENERS[config.dataset](config, path or _find(info))
+    return _OPENERS[config.dataset](config, path or find(info))
 
 
 def check_settings(config: DataConfig) -> None:
@@ -121,7 +122,12 @@ def _folder_of(info: DatasetInfo) -> Path | None:
     return fetched_folder(info)
 
 
-def _find(info: DatasetInfo) -> Path:
+def find(info: DatasetInfo) -> Path:
+    """The folder of a data set that does not ship with txcls.
+
+    Raises:
+        DataError: it is not on this machine; how to get it is said.
+    """
     if (folder := _folder_of(info)) is not None:
         return folder
     how = info.by_hand or f"download it with `txcls data fetch {info.name}`, or give its location with --data PATH"

@@ -1,12 +1,13 @@
-"""Training and validation rows: the published ones, or a stratified, seeded split."""
+"""Training and validation rows: the published ones, or a split by a hash of the texts, or a stratified one."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from txcls.config import DataConfig
+from txcls.data.hashes import fingerprint, hashed_share
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, shown
 
@@ -22,10 +23,64 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
     rows = dataset.load("train")
     if dataset.has_validation:
         return rows, dataset.load("validation")
-    kept, held_out = stratified_split(
-        rows.labels, fraction=config.validation_fraction, seed=config.split_seed, classes=rows.classes
-    )
+    fraction, seed = config.validation_fraction, config.split_seed
+    if config.validation == "hash":
+        kept, held_out = hash_split(rows.texts, rows.labels, fraction=fraction, seed=seed, classes=rows.classes)
+    else:
+        kept, held_out = stratified_split(rows.labels, fraction=fraction, seed=seed, classes=rows.classes)
     return rows.subset(kept), rows.subset(held_out)
+
+
+def validation_share(text: str, *, seed: int) -> float:
+    """The number from 0 up to 1 below which `hash_split` compares `fraction`."""
+    return hashed_share(text, salt=f"validation {seed}")
+
+
+def hash_split(
+    texts: Sequence[str],
+    labels: Sequence[int],
+    *,
+    fraction: float,
+    seed: int,
+    classes: Sequence[str] | None = None,
+) -> tuple[Indices, Indices]:
+    """Row indices (training, validation), each sorted, by a hash of each row's text.
+
+    Texts that are equal but for case and white space are on the same side; with a smaller fraction, validation is a
+    part of that with a larger one. Apart from the exception, a row's side depends on nothing but its text.
+
+    The exception: each class has texts on both sides. Of the texts that only this class has, the one with the lowest
+    hash is for validation and the one with the highest for training, whatever the fraction.
+
+    Args:
+        texts, labels: text and class index of each row.
+        fraction: share of the texts for validation, between 0 and 1.
+        seed: the hash's salt; splits of different seeds are independent of each other.
+        classes: class names, for the message.
+
+    Raises:
+        DataError: there is only one class, or a class has fewer than two texts of its own.
+        ValueError: `fraction` is not between 0 and 1.
+    """
+    _check_fraction(fraction)
+    _check_two_classes(labels)
+    names = [fingerprint(text) for text in texts]
+    shares = {name: validation_share(text, seed=seed) for name, text in zip(names, texts, strict=True)}
+    classes_of: dict[bytes, set[int]] = {}
+    for name, label in zip(names, labels, strict=True):
+        classes_of.setdefault(name, set()).add(label)
+    own: dict[int, list[bytes]] = {label: [] for label in labels}  # the texts that only this class has
+    for name, its in classes_of.items():
+        if len(its) == 1:
+            own[next(iter(its))].append(name)
+    _refuse_single({label: len(its) for label, its in own.items()}, classes)
+    held_out = {name for name, share in shares.items() if share < fraction}
+    for own_texts in own.values():
+        by_hash = sorted(own_texts, key=lambda name: (shares[name], name))
+        held_out.add(by_hash[0])
+        held_out.discard(by_hash[-1])
+    chosen = np.fromiter((name in held_out for name in names), dtype=bool, count=len(names))
+    return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
 def stratified_split(
@@ -45,18 +100,10 @@ def stratified_split(
         DataError: there is only one class, or a class has only one row.
         ValueError: `fraction` is not between 0 and 1.
     """
-    if not 0.0 < fraction < 1.0:
-        raise ValueError(f"fraction: wanted more than 0 and less than 1, got {fraction}")
+    _check_fraction(fraction)
+    _check_two_classes(labels)
     counts = Counter(labels)
-    if len(counts) < 2:
-        raise DataError(f"{len(labels)} rows of {len(counts)} class: wanted at least two classes")
-    single = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
-    if single:
-        names = ", ".join(f"'{shown(name)}'" for name in single[:5]) + (", …" if len(single) > 5 else "")
-        raise DataError(
-            f"only one row of class {names}: every class needs at least two, one to train on and one to validate on; "
-            "add rows or drop the class"
-        )
+    _refuse_single(counts, classes)
     rng = np.random.default_rng(seed)
     of_row = np.asarray(labels, dtype=np.int64)
     validation = []
@@ -66,3 +113,24 @@ def stratified_split(
     chosen = np.zeros(len(of_row), dtype=bool)
     chosen[np.concatenate(validation)] = True
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+
+
+def _check_fraction(fraction: float) -> None:
+    if not 0.0 < fraction < 1.0:
+        raise ValueError(f"fraction: wanted more than 0 and less than 1, got {fraction}")
+
+
+def _check_two_classes(labels: Sequence[int]) -> None:
+    if (n := len(set(labels))) < 2:
+        raise DataError(f"{len(labels)} rows of {n} class: wanted at least two classes")
+
+
+def _refuse_single(counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
+    """Raise DataError if a class cannot be on both sides, for the number of rows or texts that each class has."""
+    single = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
+    if single:
+        names = ", ".join(f"'{shown(name)}'" for name in single[:5]) + (", …" if len(single) > 5 else "")
+        raise DataError(
+            f"only one row of class {names}: every class needs at least two, one to train on and one to validate on; "
+            "add rows or drop the class"
+        )

@@ -1,20 +1,25 @@
 """Unlabelled texts for pre-training: plain text files, or the training texts of one or several data sets."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.archives import MAX_FILES
-from txcls.data.datasets import check_settings, open_dataset
+from txcls.data.datasets import check_settings, dataset_info, find, open_dataset
+from txcls.data.hashes import fingerprint, hashed_share
+from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.lines import read_text
-from txcls.data.types import DatasetInfo
+from txcls.data.types import Dataset, DatasetInfo
 from txcls.errors import DataError
 
 HELD_OUT = 100
 """Of a mixture's training texts, one in this many is held out for validation."""
+MOST_HELD_OUT = 250_000
+"""Most characters of a source that a mixture is validated on; more would take long and tell no more."""
 _ENDINGS = (".txt", ".txt.gz")
 
 
@@ -27,29 +32,40 @@ class UnlabelledTexts:
     """The source for display: a file name, never a whole path."""
     training: Sequence[str]
     validation: Sequence[str]
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """For each data set with labels: how many training rows were there, those not read included."""
 
 
 def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTexts:
     """The texts of a plain text file or folder (data set `text`), or of any other set without labels.
 
     Plain text is split into `config.unit`, in order of the files' names; the last `validation_fraction` is for
-    validation. Other sets have the same training and validation rows as for a classifier; a mixture has the training
-    texts of its sources, one in `HELD_OUT` of them for validation, and none of their validation texts.
+    validation. Wikipedia has parts of its own (`txcls.data.published.wikipedia`). Other sets have the training and
+    validation rows of a classifier. A mixture has the training texts of its sources, one in `HELD_OUT` of them for
+    validation, and none of their validation texts; of Wikipedia, validation articles, up to `MOST_HELD_OUT` characters.
+
+    With `validation = "hash"`, texts that equal a validation or test text of any of the sets, but for case and white
+    space, are left out.
 
     Args:
         config: the data set; for `text` the unit, for `mixture` its sources.
-        path: the .txt (or .txt.gz) file, or a folder with such files at any depth; for `mixture` a folder with each
-            source under its name; for other sets as for `open_dataset`.
+        path: the .txt (or .txt.gz) file, or a folder with such files at any depth; for `mixture` a folder with sources
+            under their names, the others being where `open_dataset` looks; for other sets as for `open_dataset`.
 
     Raises:
         DataError: there are no such files, one cannot be read, or there are fewer than two texts.
     """
     if config.dataset == "mixture":
         return _mixture(config, path)
+    if config.dataset == wikipedia.INFO.name:
+        return _wikipedia(config, path)
     if config.dataset != "text":
         dataset = open_dataset(config, path=path)
         rows, held_out = training_and_validation(dataset, config)
-        return UnlabelledTexts(dataset.info, dataset.source, rows.texts, held_out.texts)
+        n_rows = {dataset.info.name: len(rows) + len(held_out) * (not dataset.has_validation)}
+        unread = _unread(dataset, held_out.texts) if config.validation == "hash" else set()
+        training = [text for text in rows.texts if not unread or fingerprint(text) not in unread]
+        return UnlabelledTexts(dataset.info, dataset.source, training, held_out.texts, n_rows)
     check_settings(config)
     if path is None:
         raise DataError("data set `text` is your own file or folder; give it with --data PATH")
@@ -64,29 +80,81 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     return UnlabelledTexts(info, path.name, texts[:-last], texts[-last:])
 
 
+def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
+    check_settings(config)
+    place = path or find(wikipedia.INFO)
+    parts: dict[wikipedia.Part, list[str]] = {"training": [], "validation": [], "test": []}
+    for article in wikipedia.articles(place):
+        if (part := article.part) != "test":
+            parts[part].append(article.text)
+    if not all(parts[part] for part in ("training", "validation")):
+        raise DataError(
+            f"{place}: {len(parts['training']):,} articles to train on, {len(parts['validation']):,} to validate on; "
+            "wanted at least one of each, so give a larger extraction"
+        )
+    return UnlabelledTexts(wikipedia.INFO, place.name, parts["training"], parts["validation"])
+
+
+def _unread(dataset: Dataset, validation: Sequence[str]) -> set[bytes]:
+    """The fingerprints of all texts of a data set that are not for training."""
+    parts = [dataset.load(split).texts for split in dataset.splits if split != "train"]
+    return {fingerprint(text) for texts in (*parts, validation) for text in texts}
+
+
 def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     """The training texts of all sources; those of small ones are repeated according to `config.mixing`."""
     check_settings(config)
-    opened = []
-    for name in config.sources:
-        same_split = {key: getattr(config, key) for key in ("validation_fraction", "split_seed")}
-        source = DataConfig(dataset=name, **same_split)
-        opened.append(open_texts(source, path=None if path is None else path / name))
-    sizes = [sum(map(len, one.training)) for one in opened]
+    sources, unread = _sources(config, path)
+    parts = [_parts_of_source(source, config) for source in sources]
+    sizes = [sum(map(len, training)) for training, _ in parts]
     training: list[str] = []
     validation: list[str] = []
-    for one, size in zip(opened, sizes, strict=True):
+    for (of_source, held_out), size in zip(parts, sizes, strict=True):
         repeats = round((max(sizes) / max(size, 1)) ** (1 - config.mixing))
-        training += [text for i, text in enumerate(one.training) if (i + 1) % HELD_OUT] * repeats
-        validation += one.training[HELD_OUT - 1 :: HELD_OUT]
+        training += [text for text in of_source if not unread or fingerprint(text) not in unread] * repeats
+        validation += held_out
     if not validation:
         raise DataError(f"{', '.join(config.sources)}: wanted at least {HELD_OUT} training texts in one of them")
     info = DatasetInfo(
         name="mixture",
-        title="; ".join(one.info.title for one in opened),
-        terms="; ".join(f"{one.info.name}: {one.info.terms}" for one in opened if one.info.terms),
+        title="; ".join(source.info.title for source in sources),
+        terms="; ".join(f"{source.info.name}: {source.info.terms}" for source in sources if source.info.terms),
     )
-    return UnlabelledTexts(info, ", ".join(one.source for one in opened), training, validation)
+    rows = {name: n for source in sources for name, n in source.rows.items()}
+    return UnlabelledTexts(info, ", ".join(source.source for source in sources), training, validation, rows)
+
+
+def _sources(config: DataConfig, path: Path | None) -> tuple[list[UnlabelledTexts], set[bytes]]:
+    """The texts of each source, and with the hash rule the fingerprints of what none of them may be read for."""
+    sources: list[UnlabelledTexts] = []
+    unread: set[bytes] = set()
+    for name in config.sources:
+        same_split = {key: getattr(config, key) for key in ("validation", "validation_fraction", "split_seed")}
+        one = DataConfig(dataset=name, **same_split)
+        place = path / name if path is not None and (path / name).exists() else None
+        source = open_texts(one, path=place)
+        sources.append(source)
+        if config.validation == "hash" and dataset_info(name).is_labelled:
+            unread |= _unread(open_dataset(one, path=place), source.validation)
+    return sources, unread
+
+
+def _parts_of_source(source: UnlabelledTexts, config: DataConfig) -> tuple[Sequence[str], Sequence[str]]:
+    """(training, validation) texts that a mixture takes from a source."""
+    if not source.info.is_labelled:
+        return source.training, _up_to(MOST_HELD_OUT, source.validation)
+    if config.validation == "stratified":
+        training = [text for i, text in enumerate(source.training) if (i + 1) % HELD_OUT]
+        return training, source.training[HELD_OUT - 1 :: HELD_OUT]
+    share = {text: hashed_share(text, salt="mixture") for text in source.training}
+    held_out = [text for text in source.training if share[text] * HELD_OUT < 1]
+    return [text for text in source.training if share[text] * HELD_OUT >= 1], _up_to(MOST_HELD_OUT, held_out)
+
+
+def _up_to(most: int, texts: Sequence[str]) -> list[str]:
+    """The first texts, as many as have at most so many characters, but at least one."""
+    ends = accumulate(map(len, texts))
+    return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= most or not i]
 
 
 def _files(path: Path) -> list[Path]:

@@ -81,6 +81,8 @@ class DatasetInfo:
     """How to get a set that cannot be downloaded automatically."""
     settings: tuple[str, ...] = ()
     """The fields of DataConfig that apply to this data set but not to all."""
+    is_labelled: bool = True
+    """Whether it has classes; without them it is for pre-training only."""
 
     @property
     def is_shipped(self) -> bool:

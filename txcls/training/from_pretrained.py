@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import RunConfig
+from txcls.data.splits import training_and_validation, validation_share
 from txcls.data.types import Dataset
 from txcls.errors import TrainingError
 from txcls.model import Encoder
@@ -19,9 +20,11 @@ OWN_SETTINGS = ("max_length", "pooling", "dropout", "attention_dropout")
 def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[str] = ()) -> RunConfig:
     """The classifier's configuration with the text and model settings of its pre-trained model.
 
+    If that was pre-trained on the classifier's data set, also the rule by which rows are held out.
+
     Args:
         init: a pre-trained model.
-        config: the classifier's; `OWN_SETTINGS`, data and training settings are kept.
+        config: the classifier's; `OWN_SETTINGS`, the other data settings and training settings are kept.
         assignments: its explicit `section.key=value` settings, which must not be overridden silently.
 
     Raises:
@@ -32,11 +35,14 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
     kept = {name: getattr(config.model, name) for name in OWN_SETTINGS}
     model = {**init.config.model.model_dump(mode="json"), **kept}
     values = {**config.model_dump(mode="json"), "text": init.config.text.model_dump(mode="json"), "model": model}
+    read = init.config.data
+    if config.data.dataset in (read.sources or (read.dataset,)):
+        values["data"]["validation"] = read.validation
     taken = RunConfig.from_mapping(values, source=f"--init {init.name}")
     for assignment in assignments:
         key = assignment.partition("=")[0].strip()
         section, _, name = key.partition(".")
-        if section not in ("text", "model"):
+        if section not in ("text", "model") and key != "data.validation":
             continue
         asked, got = (getattr(getattr(one, section), name) for one in (config, taken))
         if asked != got:
@@ -49,23 +55,45 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
 def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
     """Refuse a model that was pre-trained on rows that this run validates or tests on.
 
+    With the hash rule a row's part depends on its text alone, so equal settings are enough, whatever rows are at hand.
+    The exceptions are rows that validate a class none of whose texts has a hash low enough, and the stratified rule,
+    where each row's part depends on all of them: these ask for as many rows as pre-training had.
+
     Raises:
-        TrainingError: it was pre-trained on the same data set with a different split.
+        TrainingError: it was pre-trained on the same data set with a different split, or on a different number of rows
+            where that matters.
     """
-    ours, theirs = config.data, init.config.data
-    if ours.dataset not in (theirs.sources or (theirs.dataset,)) or ours.dataset in ("table", "text"):
+    own, before = config.data, init.config.data
+    if own.dataset not in (before.sources or (before.dataset,)) or own.dataset in ("table", "text"):
         return
-    differs = ours.split != theirs.split
-    if not dataset.has_validation:
-        differs |= ours.split == "standard" and (
-            ours.split_seed != theirs.split_seed or ours.validation_fraction > theirs.validation_fraction
-        )
+    differs = own.split != before.split
+    if not dataset.has_validation and own.split == "standard":
+        differs |= own.validation != before.validation or own.split_seed != before.split_seed
+        differs |= own.validation_fraction > before.validation_fraction
     if differs:
         raise TrainingError(
-            f"--init {init.name}: it was pre-trained on rows of {ours.dataset} that this run holds out; wanted "
-            f"data.split={theirs.split}, data.split_seed={theirs.split_seed} and data.validation_fraction of at most "
-            f"{theirs.validation_fraction:g}, or another model to start from"
+            f"--init {init.name}: it was pre-trained on rows of {own.dataset} that this run holds out; wanted "
+            f"data.split={before.split}, data.validation={before.validation}, data.split_seed={before.split_seed} and "
+            f"data.validation_fraction of at most {before.validation_fraction:g}, or another model to start from"
         )
+    if dataset.has_validation:
+        return
+    n_read = init.metrics.get("data", {}).get("rows", {}).get(own.dataset)
+    n_rows = len(dataset.load("train"))
+    if n_read not in (None, n_rows) and not _is_by_text_alone(dataset, config):
+        raise TrainingError(
+            f"--init {init.name}: it was pre-trained with {n_read:,} rows of {own.dataset}, here are {n_rows:,}, so "
+            "that it may have read rows that this run holds out; give the same rows, or another model to start from"
+        )
+
+
+def _is_by_text_alone(dataset: Dataset, config: RunConfig) -> bool:
+    """Whether all validation rows are so by the hash of their text, and none because its class has no other."""
+    own = config.data
+    return own.validation == "hash" and all(
+        validation_share(text, seed=own.split_seed) < own.validation_fraction
+        for text in training_and_validation(dataset, own)[1].texts
+    )
 
 
 def encoder_from(init: Checkpoint, config: RunConfig) -> TextEncoder:

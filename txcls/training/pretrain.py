@@ -4,12 +4,12 @@
     python -m txcls train ag_news --init encoder       # a classifier that starts from it
     python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
-Only training rows are used, with a classifier's split. Held-out texts decide which weights are kept; test texts are
-never read, nor are the validation texts of a mixture's sources.
+Only training rows are used, with a classifier's split, and no text that equals a validation or test text. Held-out
+texts decide which weights are kept; test texts are never read, nor are the validation texts of a mixture's sources.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,21 +20,18 @@ import torch
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.cache import cache_folder
 from txcls.data.texts import open_texts
-from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel
-from txcls.text.encoder import TextEncoder
-from txcls.text.vocabulary import CLS
+from txcls.training.corpus import make_corpus, read_corpus
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import training_facts
 from txcls.training.loop import HistoryRow, Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 
-LONGEST = 1_000_000
-"""Most tokens read from one text."""
+COUNTED_AT_ONCE = 1 << 24
+"""Ids that are counted at once, which takes eight bytes each."""
 
 
 @one_run_per_folder
@@ -67,22 +64,20 @@ def pretrain(
     tell = on_stage or (lambda message: None)
     chosen = training_device(device)
     check_writable(out)
-    tell(f"reading {config.data.dataset}")
-    texts = open_texts(config.data, path=data_path)
-    tell(f"building the vocabulary from {len(texts.training):,} training texts")
-    encoder = TextEncoder.fit(
-        texts.training, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
-    )
-    tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+    folder = state_file(out).with_name("corpus")
     with here().one_before_others():
-        train, held_out = (windows(encoder, part) for part in (texts.training, texts.validation))
+        corpus = read_corpus(folder, config) if resume or here().rank else None
+        if corpus is None:
+            tell(f"reading {config.data.dataset}")
+            corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=tell)
+    encoder, train = corpus.encoder, corpus.training
     torch.manual_seed(config.train.seed)
     model, objective = _task(config, encoder.vocab_size, train)
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     result = fit(
         model,
         train,
-        held_out,
+        corpus.validation,
         config.train,
         objective=objective,
         device=chosen,
@@ -93,13 +88,7 @@ def pretrain(
         max_steps=max_steps,
     )
     metrics: dict[str, Any] = {
-        "data": {
-            "dataset": texts.info.name,
-            "title": texts.info.title,
-            "terms": texts.info.terms,
-            "train_rows": len(texts.training),
-            "validation_rows": len(texts.validation),
-        },
+        "data": corpus.facts,
         "training": training_facts(result, config, command, chosen),
         "language": _figures(result.best),
     }
@@ -108,21 +97,15 @@ def pretrain(
     return finished(checkpoint)
 
 
-def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
-    """The ids of texts, those longer than the model reads split into windows."""
-    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
-    first = CLS if encoder.class_token else None
-    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
-    return TokenisedTexts.encode(whole, rows, cache=cache_folder() / "tokens").windows(encoder.max_length, first=first)
-
-
 def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[LanguageModel, Objective]:
     """A model with its initial weights, and its training objective."""
     share = config.train.masked_share
     model = LanguageModel(config.model, vocab_size=vocab_size)
     objective = FillMasked(vocab_size, share=share) if config.objective == "masked" else PredictNext()
     if model.bias is not None:
-        counts = np.bincount(train.ids, minlength=vocab_size) + 1.0  # V
+        counts = np.ones(vocab_size)  # V
+        for start in range(0, len(train.ids), COUNTED_AT_ONCE):
+            counts += np.bincount(train.ids[start : start + COUNTED_AT_ONCE], minlength=vocab_size)
         model.bias.data.copy_(torch.from_numpy(np.log(counts / counts.sum())))
     return model, objective
 

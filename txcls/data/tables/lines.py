@@ -1,14 +1,16 @@
-"""Text files, plain or gzipped, as rows with their line numbers; problems name file and line."""
+"""Text files, plain or packed, as rows with their line numbers; problems name file and line."""
 
+import bz2
 import codecs
 import csv
 import gzip
 import io
 import itertools
 import json
+import lzma
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,9 +29,9 @@ from txcls.data.limits import (
 from txcls.errors import DataError
 
 _BLANK = re.compile(r"[ \t\r\n]*")
-_UNREADABLE = (OSError, EOFError, zlib.error)
+_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _LINE_ENDS = ("\n", "\r", "\r\n")
-_GZIP = b"\x1f\x8b"
+_PACKINGS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 
 
 def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str:
@@ -77,25 +79,33 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_text(path: Path, *, newline: str = "") -> Iterator[TextIO]:
-    """Open a text file of any size for reading in pieces: UTF-8 or as its byte-order mark says, plain or gzipped.
+def open_text(path: Path, *, newline: str = "", packings: Container[str] = ("gzip",)) -> Iterator[TextIO]:
+    """Open a text file of any size for reading in pieces: UTF-8 or as its byte-order mark says, plain or packed.
+
+    Args:
+        path: the file.
+        newline: as for `open`.
+        packings: what is unpacked: gzip, bzip2, xz. The latter two may ask for much memory, so they are not for files
+            from strangers.
 
     Raises:
         DataError: the file is missing, unreadable, damaged, or in another encoding; also while reading.
     """
     with _readable(path):
         try:
-            with _unpacked(path) as raw, io.TextIOWrapper(raw, encoding=_encoding(path), newline=newline) as text:
+            encoding = _encoding(path, packings)
+            with _unpacked(path, packings) as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as text:
                 yield text
         except UnicodeDecodeError:
-            raise DataError(f"{path}, {_first_bad_byte(path)}; save the file as UTF-8") from None
+            raise DataError(f"{path}, {_first_bad_byte(path, packings)}; save the file as UTF-8") from None
 
 
-def _unpacked(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked if it is gzipped, whatever its name."""
+def _unpacked(path: Path, packings: Container[str] = ("gzip",)) -> IO[bytes]:
+    """The file's bytes, unpacked if it is packed, whatever its name."""
     file = path.open("rb")
-    is_gzip = file.peek(2)[:2] == _GZIP
-    return io.BufferedReader(_Unpacked(file, path), 1 << 16) if is_gzip else file
+    start = file.peek(6)
+    packing = next((name for magic, name in _PACKINGS.items() if start.startswith(magic)), "")
+    return io.BufferedReader(_Unpacked(file, path, packing), 1 << 16) if packing in packings else file
 
 
 class _Sips:
@@ -109,24 +119,30 @@ class _Sips:
 
 
 class _Unpacked(io.RawIOBase):
-    """A gzipped file, which fails beyond the compression ratio of texts."""
+    """A packed file, which fails beyond the compression ratio of texts."""
 
-    def __init__(self, file: io.BufferedReader, path: Path) -> None:
+    def __init__(self, file: io.BufferedReader, path: Path, packing: str) -> None:
         self._file, self._path = file, path
-        self._gzip = gzip.GzipFile(fileobj=cast("IO[bytes]", _Sips(file)))
+        sips = cast("IO[bytes]", _Sips(file))
+        openers: dict[str, Callable[[IO[bytes]], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]] = {
+            "gzip": lambda source: gzip.GzipFile(fileobj=source),
+            "bzip2": bz2.BZ2File,
+            "xz": lzma.LZMAFile,
+        }
+        self._unpacking = openers[packing](sips)
         self._done = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        n = self._gzip.readinto(buffer)
+        n = self._unpacking.readinto(buffer)
         self._done += n
         refuse_swollen(self._done, self._file.tell(), self._path)
         return n
 
     def close(self) -> None:
-        self._gzip.close()
+        self._unpacking.close()
         self._file.close()
         super().close()
 
@@ -140,15 +156,15 @@ def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
         )
 
 
-def _encoding(path: Path) -> str:
-    with _unpacked(path) as raw:
+def _encoding(path: Path, packings: Container[str]) -> str:
+    with _unpacked(path, packings) as raw:
         return "utf-16" if raw.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
-def _first_bad_byte(path: Path) -> str:
-    encoding, line = _encoding(path), 1
+def _first_bad_byte(path: Path, packings: Container[str]) -> str:
+    encoding, line = _encoding(path, packings), 1
     decoder = codecs.getincrementaldecoder(encoding)()
-    with _unpacked(path) as raw:
+    with _unpacked(path, packings) as raw:
         for block in (*iter(partial(raw.read, 1 << 20), b""), b""):
             try:
                 line += decoder.decode(block, final=not block).count("\n")

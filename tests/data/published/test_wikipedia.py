@@ -1,0 +1,138 @@
+"""Wikipedia as WikiExtractor writes it: any packing, one article at a time, and parts that no extraction changes."""
+
+import bz2
+import gzip
+import lzma
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from txcls.config import DataConfig
+from txcls.data.published.wikipedia import Article, articles
+from txcls.data.texts import open_texts
+from txcls.errors import DataError
+
+BODY = (
+    "A comet is an icy body that warms and begins to release gases when it passes close to the Sun, which makes a tail."
+)
+
+
+def document(title: str, body: str = BODY, *, number: int = 1) -> str:
+    start = f'<doc id="{number}" url="http://en.wikipedia.org/wiki?curid={number}" title="{title}">'
+    return f"{start}\n{title}\n\n{body}\n\n</doc>\n"
+
+
+def whole(name: str, n: int, *, body: str = BODY) -> str:
+    return "".join(document(f"{name} {number}", body, number=number) for number in range(n))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_every_packing_is_read_whatever_the_name(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "wiki_00").write_bytes(pack((document("Comet") + document("Étoile")).encode()))
+    assert [article.title for article in articles(tmp_path / "wiki_00")] == ["Comet", "Étoile"]
+
+
+def test_a_folder_is_read_at_any_depth_in_the_order_of_names(tmp_path: Path) -> None:
+    for name in ("AB/wiki_00", "AA/wiki_01", "AA/wiki_00"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(document(name), encoding="utf-8")
+    (tmp_path / "README.md").write_text("about these files", encoding="utf-8")
+    assert [article.title for article in articles(tmp_path)] == ["AA/wiki_00", "AA/wiki_01", "AB/wiki_00"]
+
+
+def test_a_text_is_title_headings_and_paragraphs_and_articles_of_few_words_are_left_out(tmp_path: Path) -> None:
+    text = document("Comet", f"{BODY}\nHistory.\n\nSeen <doc by eye.") + document(
+        "List of comets", "See also.\nOthers."
+    )
+    (tmp_path / "wiki").write_text(text, encoding="utf-8")
+    assert list(articles(tmp_path)) == [Article("Comet", f"Comet\n{BODY}\nHistory.\nSeen <doc by eye.")]
+
+
+def test_quotes_in_a_title_and_line_ends_of_windows_are_read(tmp_path: Path) -> None:
+    (tmp_path / "wiki").write_bytes(document('"Weird Al" Yankovic').replace("\n", "\r\n").encode())
+    (article,) = articles(tmp_path)
+    assert article.title == '"Weird Al" Yankovic' and article.text.startswith('"Weird Al" Yankovic\nA comet')
+
+
+@pytest.mark.parametrize(
+    "raw, problem",
+    [
+        (b"Just text.\n", r"wiki, line 1: 'Just text\.' is in no article; wanted a line <doc"),
+        (b'{"id": "12", "text": "Anarchism"}\n', "line 1: .* as WikiExtractor writes without --json"),
+        ((document("A") + "between\n" + document("B")).encode(), "wiki, line 7: 'between' is in no article"),
+        (document("A").replace("</doc>\n", "").encode() + document("B").encode(), "line 6: .* from line 1 has ended"),
+        (document("A").encode() + document("B").encode()[:-8], "wiki, line 7: .* has no </doc>"),
+        (document("A").encode().replace(b"icy", b"\xff"), "wiki, line 4: byte 0xff is not utf-8"),
+        (lzma.compress(document("A").encode())[:-20], "wiki: cannot read it"),
+        (bz2.compress(document("A").encode())[:-20], "wiki: cannot read it"),
+    ],
+)
+def test_what_is_not_in_that_form_is_refused_with_file_and_line(tmp_path: Path, raw: bytes, problem: str) -> None:
+    (tmp_path / "wiki").write_bytes(raw)
+    with pytest.raises(DataError, match=problem):
+        list(articles(tmp_path))
+
+
+def test_missing_places_and_endless_articles_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match="no such file or folder; extract the text of a dump"):
+        list(articles(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="no files are there"):
+        list(articles(tmp_path))
+    (tmp_path / "wiki").write_text(document("A", f"{BODY}\n" * 50), encoding="utf-8")
+    monkeypatch.setattr("txcls.data.published.wikipedia.LONGEST_ARTICLE", 1000)
+    with pytest.raises(DataError, match=r"line 12: the article from line 1 has more than 1,000 characters"):
+        list(articles(tmp_path))
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    (tmp_path / "wiki").write_text(whole("Comet", 3_000, body=f"{BODY}\n" * 30), encoding="utf-8")
+    tracemalloc.start()
+    n = sum(1 for _ in articles(tmp_path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert n == 3_000 and peak < 1_000_000, "the file holds 10 MB of text"
+
+
+def test_an_articles_part_follows_from_its_title_alone() -> None:
+    parts = Counter(Article(f"Title {n}", "").part for n in range(20_000))
+    assert 120 < parts["test"] < 280 and 120 < parts["validation"] < 280
+    assert all(Article(f"Title {n}", "").part == Article(f"TITLE  {n}", "other").part for n in range(500))
+
+
+@pytest.fixture
+def extraction(tmp_path: Path) -> Path:
+    (tmp_path / "wikipedia").mkdir()
+    (tmp_path / "wikipedia" / "wiki_00").write_text(whole("Comet", 1000), encoding="utf-8")
+    return tmp_path / "wikipedia"
+
+
+def test_pre_training_reads_two_parts_and_never_the_third(extraction: Path) -> None:
+    texts = open_texts(DataConfig(dataset="wikipedia"), path=extraction)
+    parts = {
+        part: [a.text for a in articles(extraction) if a.part == part] for part in ("training", "validation", "test")
+    }
+    assert parts["test"] and (texts.training, texts.validation) == (parts["training"], parts["validation"])
+
+
+def test_in_a_mixture_its_validation_articles_stay_unread_and_so_do_texts_that_another_source_tests_on(
+    extraction: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_DATA", str(extraction.parent))
+    (extraction.parent / "ag_news").mkdir()
+    copied = next(article for article in articles(extraction) if article.part == "training")
+    rows = "".join(f'"{n % 4 + 1}","Headline {n}","Something happened."\n' for n in range(600))
+    rows += f'"1","Twice","here  and THERE"\n"1","{copied.title}","unread"\n'
+    (extraction.parent / "ag_news" / "train.csv").write_text(rows, encoding="utf-8")
+    test = f'"1","{copied.title}","{BODY}"\n"2","twice","here and there"\n'
+    (extraction.parent / "ag_news" / "test.csv").write_text(test, encoding="utf-8")
+    texts = open_texts(DataConfig(dataset="mixture", sources=("ag_news", "wikipedia")))
+    everything = {*texts.training, *texts.validation}
+    held_out = {article.text for article in articles(extraction) if article.part == "validation"}
+    assert held_out <= {*texts.validation} and not held_out & {*texts.training}
+    assert not any(article.text in everything for article in articles(extraction) if article.part == "test")
+    assert copied.text not in everything and "Twice here  and THERE" not in everything
+    assert f"{copied.title} unread" in everything, "only equal texts are left out"
+    assert texts.rows == {"ag_news": 602}

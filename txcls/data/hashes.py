@@ -1,0 +1,29 @@
+"""Numbers that depend on a text alone, by which rows are assigned to parts of a data set."""
+
+import hashlib
+import unicodedata
+
+
+def normalised(text: str) -> str:
+    """The text with what readers and cleaning steps may change made equal: NFC, lower case, single spaces."""
+    folded = unicodedata.normalize("NFC", text).lower()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
+def hashed_share(text: str, *, salt: str) -> float:
+    """A number from 0 up to 1, evenly distributed over texts, the same for texts that `normalised` makes equal.
+
+    The hash is BLAKE2: with a checksum such as CRC-32, which is linear, two salts would give dependent numbers.
+
+    Args:
+        text: as read; lone surrogates are hashed as they are.
+        salt: numbers of different salts are independent of each other.
+    """
+    raw = normalised(text).encode("utf-8", "surrogatepass")
+    key = hashlib.blake2b(salt.encode()).digest()
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=6, key=key).digest(), "big") / 2.0**48
+
+
+def fingerprint(text: str) -> bytes:
+    """Sixteen bytes that are equal for texts that `normalised` makes equal, and for no others."""
+    return hashlib.blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()

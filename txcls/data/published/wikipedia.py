@@ -1,0 +1,134 @@
+"""Wikipedia as WikiExtractor writes it: articles between `<doc id="…" url="…" title="…">` and `</doc>`, without labels.
+
+Any extraction in that form is read: one file or a folder of them, plain or packed, one article at a time.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from txcls.data.archives import MAX_FILES
+from txcls.data.hashes import hashed_share
+from txcls.data.tables.lines import open_text
+from txcls.data.types import DatasetInfo
+from txcls.errors import DataError, shown
+
+Part = Literal["training", "validation", "test"]
+
+INFO = DatasetInfo(
+    name="wikipedia",
+    title="Wikipedia: articles without labels, for pre-training",
+    homepage="https://en.wikipedia.org/",
+    terms="CC BY-SA, with attribution to the articles' authors",
+    citation="Wikipedia contributors: Wikipedia, the free encyclopedia",
+    by_hand="extract the text of a dump from https://dumps.wikimedia.org/ with WikiExtractor "
+    "(https://github.com/attardi/wikiextractor) and give the folder with --data PATH; any extraction serves whose "
+    'articles stand between <doc id="…" url="…" title="…"> and </doc>',
+    is_labelled=False,
+)
+
+FEWEST_WORDS = 20
+"""Articles with fewer words after their title are left out: most are only headings whose lists were not extracted."""
+LONGEST_ARTICLE = 8 << 20
+"""Most characters of an article; English Wikipedia's longest have about one million."""
+VALIDATION_SHARE = TEST_SHARE = 0.01
+"""Share of the articles in each of the two parts that are not for training."""
+
+_PACKINGS = ("gzip", "bzip2", "xz")
+_NOT_TEXT = (".json", ".csv", ".tsv", ".html", ".xml", ".md", ".py", ".log", ".pdf", ".zip", ".tar", ".npy")
+_START = re.compile(r'<doc id="[^"\n]*".* title="(.*)"[^"\n]*>')
+_END = "</doc>"
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """An article: `text` is the title, then paragraphs and headings, a line each."""
+
+    title: str
+    text: str
+
+    @property
+    def part(self) -> Part:
+        """The part it belongs to, by its title, so that it is the same in every extraction and dump.
+
+        Pre-training reads `training`, is validated on some of `validation`, and never reads `test`.
+        """
+        share = hashed_share(self.title, salt="wikipedia")
+        if share < TEST_SHARE:
+            return "test"
+        return "validation" if share < TEST_SHARE + VALIDATION_SHARE else "training"
+
+
+def articles(path: Path) -> Iterator[Article]:
+    """The articles of a file, or of all files of a folder at any depth in the order of their names.
+
+    Raises:
+        DataError: there is no such file, one cannot be read, or is not in WikiExtractor's form.
+    """
+    for file in _files(path):
+        yield from _articles_of(file)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder; {INFO.by_hand}")
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file() and not file.name.startswith(".") and file.suffix.lower() not in _NOT_TEXT
+    )
+    if not files:
+        raise DataError(f"{path}: no files are there; {INFO.by_hand}")
+    if len(files) > MAX_FILES:
+        raise DataError(f"{path}: {len(files):,} files, wanted {MAX_FILES:,} at most; join some of them")
+    return files
+
+
+def _articles_of(file: Path) -> Iterator[Article]:
+    title, begun, size = "", 0, 0  # of the article that is being read: its title, first line and characters
+    lines: list[str] = []
+    with open_text(file, newline="\n", packings=_PACKINGS) as source:
+        for number, raw in enumerate(iter(partial(source.readline, LONGEST_ARTICLE), ""), start=1):
+            where = f"{file}, line {number}"
+            line = raw.rstrip()
+            if start := _START.fullmatch(line):
+                if begun:
+                    raise DataError(f"{where}: an article begins before the one from line {begun} has ended by {_END}")
+                title, begun, size, lines = start[1], number, 0, []
+            elif not begun:
+                if line:
+                    raise DataError(
+                        f'{where}: {shown(line, limit=60)!r} is in no article; wanted a line <doc id="…" url="…" '
+                        'title="…"> before it, as WikiExtractor writes without --json'
+                    )
+            elif line == _END:
+                if article := _article(title, lines):
+                    yield article
+                begun = 0
+            else:
+                size += len(raw)
+                if size >= LONGEST_ARTICLE:
+                    raise DataError(
+                        f"{where}: the article from line {begun} has more than {LONGEST_ARTICLE:,} characters, the "
+                        f"most that is read; does its {_END} lack?"
+                    )
+                lines.append(line)
+    if begun:
+        raise DataError(
+            f"{file}, line {begun}: the article that begins here has no {_END}; make or fetch the file again"
+        )
+
+
+def _article(title: str, lines: list[str]) -> Article | None:
+    """The article of its lines; None if it has hardly any text."""
+    body = [line for line in lines if line]
+    if body and body[0] == title:
+        body = body[1:]
+    if sum(len(line.split()) for line in body) < FEWEST_WORDS:
+        return None
+    return Article(title, "\n".join((title, *body)))

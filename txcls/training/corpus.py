@@ -1,0 +1,168 @@
+"""The token ids that pre-training reads, in files beside the run's state.
+
+Texts are turned into ids once, a few thousand at a time; a resumed run maps the files into memory and starts in
+seconds. They disappear with the state when the run has finished.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from txcls.checkpoint.files import reason
+from txcls.config import RunConfig
+from txcls.data.batches import TokenisedTexts
+from txcls.data.texts import UnlabelledTexts
+from txcls.data.types import LabelledTexts
+from txcls.errors import CheckpointError, TrainingError
+from txcls.text.encoder import WINDOW, TextEncoder
+from txcls.text.vocabulary import CLS
+
+LONGEST = 1_000_000
+"""Most tokens read from one text."""
+VOCABULARY_CHARACTERS = 150_000_000
+"""Of more text than this, the vocabulary is learned from every second, third, … text."""
+_AT_ONCE = 4_000_000
+"""Characters that are turned into ids at once, which takes some 40 bytes for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Windows of training and validation texts, the encoder that made them, and what metrics.json says of the data."""
+
+    encoder: TextEncoder
+    training: TokenisedTexts
+    validation: TokenisedTexts
+    facts: dict[str, Any]
+
+
+def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_stage: Callable[[str], None]) -> Corpus:
+    """Learn the vocabulary from training texts, and write the ids of all texts to `folder`, replacing what is there.
+
+    Raises:
+        TrainingError: the folder cannot be written.
+    """
+    stride = -(-sum(map(len, texts.training)) // VOCABULARY_CHARACTERS) or 1
+    learned_from = texts.training[::stride]
+    on_stage(f"building the vocabulary from {len(learned_from):,} training texts")
+    encoder = TextEncoder.fit(
+        learned_from, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
+    )
+    on_stage(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+    facts = {
+        "dataset": texts.info.name,
+        "title": texts.info.title,
+        "terms": texts.info.terms,
+        "train_rows": len(texts.training),
+        "validation_rows": len(texts.validation),
+        **({"rows": dict(texts.rows)} if texts.rows else {}),
+    }
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name, part in (("training", texts.training), ("validation", texts.validation)):
+            _write_windows(folder / name, encoder, part)
+        described = {"settings": _settings(config), "encoder": encoder.to_dict(), "facts": facts}
+        # Last, since it says that the others are complete.
+        (folder / "corpus.json").write_text(json.dumps(described), encoding="utf-8")
+    except OSError as error:
+        raise TrainingError(f"cannot write to {folder}: {reason(error)}; choose another folder with --out") from None
+    made = read_corpus(folder, config)
+    if made is None:
+        raise TrainingError(f"{folder} was changed while it was written; start again")
+    return made
+
+
+def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
+    """What `make_corpus` wrote for the same settings; None if it is not there."""
+    try:
+        described = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+        if described["settings"] != _settings(config):
+            return None
+        encoder = TextEncoder.from_dict(described["encoder"])
+        training, validation = (_read_windows(folder / name) for name in ("training", "validation"))
+    except (OSError, ValueError, KeyError, TypeError, CheckpointError):
+        return None
+    return Corpus(encoder, training, validation, described["facts"])
+
+
+def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
+    """The ids of texts, those longer than the model reads split into windows."""
+    texts = [piece for text in texts for piece in _pieces(text)]
+    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
+    return _windows(whole, encoder, texts)
+
+
+def _windows(whole: TextEncoder, encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
+    """The same; `whole` encodes texts without the class token and without cutting them."""
+    first = CLS if encoder.class_token else None
+    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
+    return TokenisedTexts.encode(whole, rows).windows(encoder.max_length, first=first)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text, or if it is longer than the encoder reads fast, its lines, as many together as fit."""
+    if len(text) <= WINDOW:
+        yield text
+        return
+    lines: list[str] = []
+    size = 0
+    for line in text.splitlines(keepends=True):
+        if lines and size + len(line) > WINDOW:
+            yield "".join(lines)
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line)
+    yield "".join(lines)
+
+
+def _at_once(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The pieces of all texts, in lists of about `_AT_ONCE` characters."""
+    some: list[str] = []
+    size = 0
+    for piece in (piece for text in texts for piece in _pieces(text)):
+        some.append(piece)
+        size += len(piece)
+        if size >= _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _write_windows(file: Path, encoder: TextEncoder, texts: Sequence[str]) -> None:
+    """The windows' ids in `file`.ids, int32 one after the other, and their lengths in `file`.npy."""
+    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
+    lengths = [np.zeros(0, dtype=np.int64)]
+    with file.with_suffix(".ids").open("wb") as target:
+        for some in _at_once(texts):
+            made = _windows(whole, encoder, some)
+            target.write(made.ids.tobytes())
+            lengths.append(made.lengths)
+    np.save(file.with_suffix(".npy"), np.concatenate(lengths))
+
+
+def _read_windows(file: Path) -> TokenisedTexts:
+    """Raises OSError or ValueError: the files are not there or do not fit together."""
+    lengths = np.load(file.with_suffix(".npy"), allow_pickle=False)
+    offsets = np.append(0, np.cumsum(lengths))
+    if file.with_suffix(".ids").stat().st_size != 4 * offsets[-1]:
+        raise ValueError(f"{file}: ids and lengths do not fit together")
+    # Copy on write: torch wants arrays that could be written to. None is.
+    empty = not offsets[-1]
+    ids = np.zeros(0, np.int32) if empty else np.memmap(file.with_suffix(".ids"), dtype=np.int32, mode="c")
+    return TokenisedTexts(ids, offsets, np.zeros(len(lengths), dtype=np.int64))
+
+
+def _settings(config: RunConfig) -> dict[str, Any]:
+    """What the ids depend on, apart from the texts."""
+    return {
+        "data": config.data.model_dump(mode="json"),
+        "text": config.text.model_dump(mode="json"),
+        "max_length": config.model.max_length,
+        "class_token": config.reads_class_token,
+    }
