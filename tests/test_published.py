@@ -61,7 +61,7 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
 
 LOAD_EACH = """
 import sys
-from txcls.checkpoint import load_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint
 for name in sys.argv[1:]:
     load_checkpoint(name)
     assert "torch._dynamo" not in sys.modules, name

@@ -59,7 +59,7 @@ def test_loading_reads_the_weights_once_and_initialises_none(
     """A model is built on the meta device; initial weights would cost more time than the file's."""
     read: list[Path] = []
     real = safetensors.torch.load_file
-    monkeypatch.setattr(safetensors.torch, "load_file", lambda path: read.append(path) or real(path))
+    monkeypatch.setattr("txcls.checkpoint.checkpoint.load_file", lambda path: read.append(path) or real(path))
     written: list[str] = []
 
     class Watch(TorchFunctionMode):
@@ -214,7 +214,11 @@ def test_a_full_disk_leaves_the_old_checkpoint(
     def full(*args: object, **kwargs: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    target = {"save_file": "safetensors.torch.save_file", "fsync": "os.fsync", "rename": "pathlib.Path.rename"}[failing]
+    target = {
+        "save_file": "txcls.checkpoint.checkpoint.save_file",
+        "fsync": "os.fsync",
+        "rename": "pathlib.Path.rename",
+    }[failing]
     with monkeypatch.context() as patch:
         if failing == "rename":
             real = Path.rename

@@ -58,7 +58,7 @@ def test_a_save_killed_at_any_stage_loses_no_checkpoint(tiny: Checkpoint) -> Non
 SAVER = """
 import sys
 from dataclasses import replace
-from txcls.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 made = load_checkpoint(sys.argv[1])
 print("ready", flush=True)
 for seed in range(int(sys.argv[2])):
@@ -103,7 +103,7 @@ def test_a_save_that_is_running_elsewhere_is_let_be(tiny: Checkpoint) -> None:
     code = """
 import sys, time
 from pathlib import Path
-from txcls.folders import new_folder
+from txcls.checkpoint.files import new_folder
 with new_folder(Path(sys.argv[1])) as folder:
     (folder / "half").write_text("x")
     print(folder.name, flush=True)

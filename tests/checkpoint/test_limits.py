@@ -26,8 +26,8 @@ CHILD = """
 import json, os, resource, sys, time
 from pathlib import Path
 import tokenizers
-from txcls.checkpoint import load_checkpoint
-from txcls.gpt2 import load_gpt2
+from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.language.gpt2 import load_gpt2
 from txcls.errors import CheckpointError
 
 def usage():

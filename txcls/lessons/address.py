@@ -309,7 +309,9 @@ def page_names() -> tuple[str, ...]:
     Without the page Lessons, which shows no model.
     """
     folder = Path(__file__).parents[1] / "app" / "pages"
-    pages = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/page.py")}
+    pages = {
+        file.stem for file in (*folder.glob("*.py"), *folder.glob("*/*.py")) if file.parent.name in ("pages", file.stem)
+    }
     return tuple(sorted(pages - {"__init__", "lessons"}))
 
 

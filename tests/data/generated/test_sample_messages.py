@@ -11,7 +11,7 @@ import txcls.data
 CLASSES = ("cooking", "health", "money", "sport", "technology", "travel")
 
 
-FOLDER = Path(txcls.data.__path__[0]) / "sample"
+FOLDER = Path(txcls.data.__path__[0]) / "generated" / "sample"
 
 
 @pytest.fixture(scope="module")

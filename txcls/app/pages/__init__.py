@@ -21,8 +21,8 @@ class PageInfo:
     @property
     def path(self) -> str:
         """Its file, relative to `streamlit_app.py`."""
-        is_folder = (Path(__file__).parent / self.name / "page.py").is_file()
-        return f"txcls/app/pages/{self.name}/page.py" if is_folder else f"txcls/app/pages/{self.name}.py"
+        is_folder = (Path(__file__).parent / self.name / f"{self.name}.py").is_file()
+        return f"txcls/app/pages/{self.name}/{self.name}.py" if is_folder else f"txcls/app/pages/{self.name}.py"
 
 
 PAGES = (
