@@ -4,12 +4,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.tokenize.destructive import NLTKWordTokenizer
+from nltk.tokenize import NLTKWordTokenizer
 
 from tests.text.strategies import texts
 from txcls.data.published.ag_news import read_rows
-from txcls.text import treebank
-from txcls.text.words import by_all_rules, separate_full_stops, tokenize_words, words
+from txcls.text.words import separate_full_stops, tokenize_words, words
 
 
 @pytest.mark.parametrize(
@@ -43,72 +42,28 @@ def test_every_token_is_the_text_at_its_place_and_nothing_but_white_space_is_lef
     assert text[end:].strip() == ""
 
 
-@given(texts)
-def test_fast_tokens_are_those_with_places(text: str) -> None:
-    assert words(text) == [token for _, _, token in tokenize_words(text)]
-
-
-@given(st.text(alphabet="abcdnotsz ABTS0159.,:;!?'()[]<>$%&*-–—…\n“”é", max_size=80))
-def test_tokens_are_nltks_once_full_stops_stand_apart(text: str) -> None:
-    text = re.sub("'+", "'", text)
-    assert words(text) == NLTKWordTokenizer().tokenize(separate_full_stops(text))
-
-
-MARKS = st.text(alphabet="abcnotswd ABTS0159.,:;!?'()[]<>{}$%&*-–—…\n\t\r\u00a0“”‘’«»`\"é\u0301İıſ_#@/\\", max_size=30)
-PIECES = st.sampled_from(
-    [
-        *(
-            "cannot",
-            "gimme",
-            "d'ye",
-            "more'n",
-            "wanna",
-            "'tis",
-            "'twas",
-            "n't",
-            "don't",
-            "'s",
-            "'ll",
-            "plain",
-            "plainest",
-        ),
-        *("U.S.", "Mr.", "inc.", "e.g.", "a.com", "...", ".", ".)", '."', '. "', ":", ",", "3,36", "x", "--"),
-        *("``", "''", '"', "'", ")", "]", "’", "”", " ", "  ", "\n", "\x1c", "\u2028"),
-    ]
+QUOTES = re.compile("\"|``|''")
+SPLIT_WORDS = (
+    "cannot gimme d'ye more'n wanna 'tis 'twas n't don't 's 'll plain U.S. Mr. inc. e.g. a.com 3,36 x -- ... :"
 )
+MARKS = ("``", "''", '"', "'", ")", "]", "’", "”", ".", ".)", '."', '. "', " ", "  ", "\n", "\x1c", "\u2028", "\u0301")
+PIECES = st.sampled_from([*SPLIT_WORDS.split(), *MARKS])
 
 
 @settings(max_examples=400)
-@given(st.one_of(texts, MARKS, st.lists(PIECES, max_size=12).map("".join), st.lists(PIECES, max_size=9).map(" ".join)))
-def test_cached_runs_give_what_all_rules_give(text: str) -> None:
-    assert words(text) == by_all_rules(text)
+@given(texts | st.lists(PIECES, max_size=12).map("".join) | st.lists(PIECES, max_size=9).map(" ".join))
+def test_tokens_are_nltks_once_full_stops_stand_apart_but_for_quotes(text: str) -> None:
+    """NLTK writes `` and '' for double quotes; a token is what the text has there."""
+    nltks = NLTKWordTokenizer().tokenize(separate_full_stops(text))
+    assert [QUOTES.sub("", token) for token in words(text)] == [QUOTES.sub("", token) for token in nltks]
 
 
-def test_the_rules_are_those_of_the_installed_nltk() -> None:
-    for table in ("STARTING_QUOTES", "PUNCTUATION", "ENDING_QUOTES"):
-        theirs = [(rule.pattern, replacement) for rule, replacement in getattr(NLTKWordTokenizer, table)]
-        assert list(getattr(treebank, table)) == theirs
-    for single in ("PARENS_BRACKETS", "DOUBLE_DASHES"):
-        rule, replacement = getattr(NLTKWordTokenizer, single)
-        assert getattr(treebank, single) == (rule.pattern, replacement)
-    for table in ("CONTRACTIONS2", "CONTRACTIONS3"):
-        assert list(getattr(treebank, table)) == [rule.pattern for rule in getattr(NLTKWordTokenizer, table)]
-
-
-@given(st.text(alphabet="abcdnotsz ABTS0159.,:;!?'()[]<>$%&*-–—…\n“”«»`\"é", max_size=80))
-def test_one_sentence_is_tokenized_as_nltk_does(text: str) -> None:
-    assert treebank.tokenize(text) == NLTKWordTokenizer().tokenize(text)
-
-
-@pytest.mark.slow
-def test_fast_tokens_are_those_with_places_and_nltks_on_ag_news(published_data: Path) -> None:
+def test_tokens_of_news_stand_where_nltk_finds_them(published_data: Path) -> None:
     tokenizer = NLTKWordTokenizer()
-    for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts:
-        tokens = words(text)
-        assert tokens == by_all_rules(text)
-        assert tokens == [token for _, _, token in tokenize_words(text)]
-        if '"' not in text and "''" not in text:
-            assert tokens == tokenizer.tokenize(separate_full_stops(text))
+    for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts[:1000]:
+        if separate_full_stops(text) == text:
+            spans = [(start, end) for start, end, _ in tokenize_words(text)]
+            assert spans == list(tokenizer.span_tokenize(text))
 
 
 @pytest.mark.parametrize("abbreviated", ["U.S.", "Mr.", "inc.", "p.m.", "J.", "w.va.", "No."])

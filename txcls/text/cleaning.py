@@ -138,9 +138,8 @@ _NAMES_WITHOUT_AMPERSAND = (
     "bull|middot|pound|euro|yen|cent|copy|reg|trade|deg|eacute|ntilde"
 )
 ENTITY = re.compile(
-    r"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
-    rf"|(?:^|[ ])(?:\#[0-9]{{2,7}}|\#x[0-9a-fA-F]{{2,6}}|{_NAMES_WITHOUT_AMPERSAND});",
-    re.VERBOSE,
+    r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+    rf"|(?:^| )(?:#[0-9]{{2,7}}|#x[0-9a-fA-F]{{2,6}}|{_NAMES_WITHOUT_AMPERSAND});"
 )
 
 

@@ -21,7 +21,7 @@ import {readWeights} from "./weights.js";
 
 export class Classifier {
   /** @param {Description} description @param {ArrayBuffer} file its model.safetensors
-   * @param {import("./unicode.js").Tables} tables */
+   * @param {import("./words.js").Tables} tables */
   constructor(description, file, tables) {
     this.description = description;
     this.classes = description.classes;

@@ -2,29 +2,25 @@
 //
 // Places are counted in UTF-16 units, as JavaScript does; a character of two units is never split.
 
-import {CodePoints, Lower} from "./unicode.js";
+import {compiled} from "./words.js";
 
 /** A cleaned text: its unit i comes from the units `starts[i]` to `ends[i]` of the text as typed.
  * @typedef {{text: string, starts: number[], ends: number[]}} CleanedText */
 /** @typedef {(cleaned: CleanedText) => CleanedText} Pass */
 
 export class Cleaning {
-  /** @param {string[]} steps names, in the order they run @param {import("./unicode.js").Tables} tables
-   * @param {import("./regex.js").Patterns} patterns */
-  constructor(steps, tables, patterns) {
-    const replace = (name, replacement, hints) => replacing(patterns.named(name), replacement, hints);
+  /** @param {string[]} steps names, in the order they run @param {import("./words.js").Tables} tables */
+  constructor(steps, {patterns}) {
+    const replace = (name, replacement, hints) => replacing(compiled(patterns[name]), replacement, hints);
     /** @type {Record<string, () => Pass[]>} */
     const known = {
-      html_entities: () => [replace("entity", (found) => unescape(found, tables.entities), [";"])],
+      html_entities: () => [replace("entity", unescape, [";"])],
       html_tags: () => [replace("tag", () => " ", ["<"])],
       urls: () => [replace("url", () => " ", ["://", "www.", "WWW.", "Www."])],
       backslashes: () => [replacing(/\\/gu, () => " ")],
-      lowercase: () => [lowering(new Lower(tables.lower))],
-      punctuation: () => {
-        const marks = new CodePoints(tables.classes.mark);
-        const keepMark = (found) => (marks.has(found.codePointAt(0)) ? found : " ");
-        return [replace("word_apostrophe", () => ""), replace("punctuation", keepMark)];
-      },
+      lowercase: () => [lowering],
+      punctuation: () => [replace("word_apostrophe", () => ""),
+        replace("punctuation", (character) => (/\p{M}/u.test(character) ? character : " "))],
       whitespace: () => [replace("spaces", () => " "), strip],
     };
     /** @type {Pass[]} */
@@ -88,32 +84,31 @@ function replacing(pattern, replacement, hints = []) {
 }
 
 /** Unicode's NFC, of the pieces that Python's version of Unicode changes.
- * @param {import("./regex.js").Patterns} patterns @returns {Pass} */
+ * @param {Record<string, string>} patterns @returns {Pass} */
 function composing(patterns) {
   /** @type {Pass | undefined} */
   let compose;
   return (cleaned) => {
     if (cleaned.text.normalize("NFC") === cleaned.text) return cleaned;
-    compose ??= replacing(patterns.named("composed"), (piece) => piece.normalize("NFC"));
+    compose ??= replacing(compiled(patterns.composed), (piece) => piece.normalize("NFC"));
     return compose(cleaned);
   };
 }
 
-/** @param {Lower} lower @returns {Pass} */
-function lowering(lower) {
-  return ({text, starts, ends}) => {
-    const characters = [...text], out = {text: "", starts: [], ends: []};
-    let at = 0;
-    lower.each(characters).forEach((made, place) => {
-      out.text += made;
-      for (let i = 0; i < made.length; i++) {
-        out.starts.push(starts[at]);
-        out.ends.push(ends[at]);
-      }
-      at += characters[place].length;
-    });
-    return out;
-  };
+/** @type {Pass} */
+function lowering({text, starts, ends}) {
+  const lower = text.toLowerCase();
+  if (lower.length === text.length) return {text: lower, starts, ends};
+  const out = {text: lower, starts: [], ends: []}; // "İ" becomes two characters
+  let at = 0;
+  for (const character of text) {
+    for (let i = character.toLowerCase().length; i > 0; i--) {
+      out.starts.push(starts[at]);
+      out.ends.push(ends[at]);
+    }
+    at += character.length;
+  }
+  return out;
 }
 
 /** @type {Pass} */
@@ -124,18 +119,12 @@ function strip({text, starts, ends}) {
   return {text: text.slice(first, last), starts: starts.slice(first, last), ends: ends.slice(first, last)};
 }
 
-/** Python's html.unescape of one entity, or of AG News' form without its ampersand.
- * @param {string} found @param {NonNullable<import("./unicode.js").Tables["entities"]>} entities */
-function unescape(found, entities) {
-  const name = found.replace(/^ *&?/, "");
-  if (name.startsWith("#")) {
-    const code = /^#x/i.test(name) ? parseInt(name.slice(2), 16) : parseInt(name.slice(1), 10);
-    if (Object.hasOwn(entities.numbers, code)) return entities.numbers[code];
-    return code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? "\ufffd" : String.fromCodePoint(code);
-  }
-  for (let end = name.length; end > 1; end--) { // the longest beginning that is a name: "&notit;" is "¬it;"
-    const start = name.slice(0, end);
-    if (Object.hasOwn(entities.names, start)) return entities.names[start] + name.slice(end);
-  }
-  return `&${name}`;
+/** Python's html.unescape of one entity, or of AG News' form without its ampersand: what the browser's own parser makes
+ * of it, but nothing for the number of a control or of no character.
+ * @param {string} entity */
+function unescape(entity) {
+  const place = document.createElement("div");
+  place.innerHTML = `&${entity.replace(/^ *&?/, "")}`; // as matched, it holds no markup
+  const character = place.textContent ?? "";
+  return entity.includes("#") && /^[\x01-\x08\x0b\x0e-\x1f\x7f\p{Noncharacter_Code_Point}]$/u.test(character) ? "" : character;
 }

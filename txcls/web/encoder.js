@@ -1,7 +1,6 @@
 // From typed text to token ids, with the place of each token in the text as typed (txcls/text/encoder.py).
 
 import {Cleaning} from "./cleaning.js";
-import {Patterns} from "./regex.js";
 import {BytePairs} from "./subwords.js";
 import {Words} from "./words.js";
 
@@ -17,13 +16,11 @@ const WINDOW = 32768;
 const MARGIN = 8192;
 
 export class TextEncoder {
-  /** @param {any} description the checkpoint's tokenizer.json @param {import("./unicode.js").Tables} tables */
+  /** @param {any} description the checkpoint's tokenizer.json @param {import("./words.js").Tables} tables */
   constructor(description, tables) {
     const {config: {cleaning, tokenizer: kind}, tokens, merges, max_length, class_token} = description;
-    const patterns = new Patterns(tables);
-    this.cleaning = new Cleaning(cleaning, tables, patterns);
-    this.tokenizer = kind === "bpe" ? new BytePairs(tokens, merges, tables, patterns)
-      : new Words(tokens, kind, tables, patterns);
+    this.cleaning = new Cleaning(cleaning, tables);
+    this.tokenizer = kind === "bpe" ? new BytePairs(tokens, merges) : new Words(tokens, kind, tables);
     this.tokens = tokens;
     this.maxLength = max_length;
     this.classToken = class_token;

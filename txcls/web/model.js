@@ -259,20 +259,23 @@ const ACTIVATIONS = {
   },
 };
 
-/** The error function, within 3e-7: a quotient of two polynomials, as Eigen and XLA have it for single precision. */
-export function erf(value) {
-  const x = value > 4 ? 4 : value < -4 ? -4 : value, s = x * x;
-  let p = -2.72614225801306e-10;
-  p = p * s + 2.77068142495902e-8;
-  p = p * s - 2.10102402082508e-6;
-  p = p * s - 5.69250639462346e-5;
-  p = p * s - 7.34990630326855e-4;
-  p = p * s - 2.9545998085402e-3;
-  p = p * s - 1.60960333262415e-2;
-  let q = -1.45660718464996e-5;
-  q = q * s - 2.13374055278905e-4;
-  q = q * s - 1.68282697438203e-3;
-  q = q * s - 7.37332916720468e-3;
-  q = q * s - 1.42647390514189e-2;
-  return (x * p) / q;
+const STEP = 1 / 64, END = 6; // beyond it, erf is 1 in single precision
+const PLACES = Array.from({length: END / STEP + 2}, (_, i) => i * STEP);
+const VALUES = Float64Array.from(PLACES, erfSeries);
+const SLOPES = Float64Array.from(PLACES, (x) => (STEP * 2 * Math.exp(-x * x)) / Math.sqrt(Math.PI));
+
+/** Abramowitz & Stegun, Handbook of Mathematical Functions (1964), 7.1.6: erf x =
+ * 2 / sqrt(pi) exp(-x^2) (x + 2 x^3 / 3 + 4 x^5 / (3 * 5) + 8 x^7 / (3 * 5 * 7) + ...). */
+function erfSeries(x) {
+  let term = x, sum = x;
+  for (let n = 1; term > 1e-17 * sum; n++) sum += term *= (2 * x * x) / (2 * n + 1);
+  return (2 * Math.exp(-x * x) * sum) / Math.sqrt(Math.PI);
+}
+
+/** The error function within 1e-9: cubic Hermite interpolation between its values at multiples of STEP. */
+export function erf(x) {
+  const place = Math.min(Math.abs(x), END) / STEP, i = Math.floor(place), t = place - i;
+  const rise = VALUES[i + 1] - VALUES[i], m = SLOPES[i], n = SLOPES[i + 1];
+  const value = VALUES[i] + t * (m + t * (3 * rise - 2 * m - n + t * (m + n - 2 * rise)));
+  return x < 0 ? -value : value;
 }

@@ -119,7 +119,7 @@ def packed(checkpoint: str | Path) -> bytes:
     """
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
-    tables = reading_tables(steps=set(text["cleaning"]), tokenizers={text["tokenizer"]})
+    tables = reading_tables(tokenizers={text["tokenizer"]})
     description = _json({"description": model.description, "tables": tables})
     description += b" " * (-(4 + len(description)) % 8)
     return len(description).to_bytes(4, "little") + description + model.weights
@@ -263,9 +263,7 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
     """index.html, with the descriptions and weights in it or the names of the files that hold them."""
     descriptions = [model.description for model in models]
     texts = [one["tokenizer"]["config"] for one in descriptions]
-    tables = reading_tables(
-        steps={step for text in texts for step in text["cleaning"]}, tokenizers={text["tokenizer"] for text in texts}
-    )
+    tables = reading_tables(tokenizers={text["tokenizer"] for text in texts})
     entries = [
         {"name": model.description["name"], "title": model.description["title"]}
         | ({"description": model.description} if single_file else {"file": model.file})

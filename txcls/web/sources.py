@@ -6,9 +6,17 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MODULES = (
-    "tensor", "unicode", "regex", "cleaning", "words", "subwords", "encoder", "calibration", "weights", "model",
-    "ablation", "classifier",
-)  # fmt: skip
+    "tensor",
+    "words",
+    "cleaning",
+    "subwords",
+    "encoder",
+    "calibration",
+    "weights",
+    "model",
+    "ablation",
+    "classifier",
+)
 """What computes, each module after those that it imports."""
 PICTURE = ("reader", "dom", "figures", "saving", "scene", "kept", "placing", "lines", "painting", "tracing", "machine")
 """What draws the picture of the whole model."""

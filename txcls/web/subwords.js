@@ -1,39 +1,35 @@
 // Byte-pair encoding over bytes, as the `tokenizers` library does it for txcls/text/subwords.py.
 
-import {CodePoints} from "./unicode.js";
+import {isSpace} from "./words.js";
 
 /** @typedef {import("./words.js").Piece} Piece */
 
+/** What byte pairs are merged within (Radford et al. 2019, as published with GPT-2): common endings, words, numbers and
+ * other characters, each with the space before it, and white space. */
+const PARTS = new RegExp(["'(?:s|t|re|ve|m|ll|d)", " ?\\p{L}+", " ?\\p{N}+", " ?[^\\p{White_Space}\\p{L}\\p{N}]+",
+  "\\p{White_Space}+(?!\\P{White_Space})", "\\p{White_Space}+"].join("|"), "gu");
+
 export class BytePairs {
   /** @param {string[]} tokens all tokens in the order of their ids, bytes in GPT-2's alphabet
-   * @param {[string, string][]} merges in the order they were learned
-   * @param {import("./unicode.js").Tables} tables @param {import("./regex.js").Patterns} patterns */
-  constructor(tokens, merges, tables, patterns) {
+   * @param {[string, string][]} merges in the order they were learned */
+  constructor(tokens, merges) {
     /** @type {Map<string, number>} */
     this.ids = new Map(tokens.map((token, id) => [token, id]));
     /** @type {Map<string, number>} */
     this.ranks = new Map(merges.map(([left, right], rank) => [`${left} ${right}`, rank]));
-    this.spaces = patterns.sets.space;
-    const [letter, number, space] = ["letter", "number", "space"].map((name) => {
-      return new CodePoints(tables.byte_level[name]).source();
-    });
-    // The pattern of GPT-2, with the library's letters, numbers and white space.
-    this.parts = new RegExp(
-      `'s|'t|'re|'ve|'m|'ll|'d| ?[${letter}]+| ?[${number}]+| ?[^${space}${letter}${number}]+`
-        + `|[${space}]+(?![^${space}])|[${space}]+`, "gu");
     /** The pieces of the parts seen so far. @type {Map<string, string[]>} */
     this.known = new Map();
   }
 
   /** The tokens of a cleaned text. @param {string} text @returns {Piece[]} */
   tokenize(text) {
-    const [skipped, until] = this.trimmed(text, 0, text.length);
+    const [skipped, until] = trimmed(text, 0, text.length);
     const stripped = text.slice(skipped, until);
-    if (!stripped || this.spaces.has(stripped.charCodeAt(0))) return [];
+    if (!stripped || isSpace(stripped[0])) return [];
     const pieces = [];
     const first = String.fromCodePoint(/** @type {number} */ (stripped.codePointAt(0))).length;
     // A space is put before the text; its place is that of the first character.
-    for (const match of ` ${stripped}`.matchAll(this.parts)) {
+    for (const match of ` ${stripped}`.matchAll(PARTS)) {
       // Which character of the text each byte of the part belongs to: start and end, in units.
       const starts = [], ends = [];
       let bytes = "", at = match.index - 1;
@@ -47,7 +43,7 @@ export class BytePairs {
       }
       let done = 0;
       for (const piece of this.pieces(bytes)) {
-        const [start, end] = this.trimmed(stripped, starts[done], ends[done + piece.length - 1]);
+        const [start, end] = trimmed(stripped, starts[done], ends[done + piece.length - 1]);
         done += piece.length;
         pieces.push({start: skipped + start, end: skipped + end, id: /** @type {number} */ (this.ids.get(piece))});
       }
@@ -75,15 +71,15 @@ export class BytePairs {
     }
     return pieces;
   }
+}
 
-  /** Without the white space at either end; where there is nothing else, as it is. */
-  trimmed(text, start, end) {
-    let first = start, last = end;
-    while (first < last && this.spaces.has(text.charCodeAt(first))) first++;
-    if (first === last) return [start, end];
-    while (this.spaces.has(text.charCodeAt(last - 1))) last--;
-    return [first, last];
-  }
+/** A place in the text without the white space at either end; where there is nothing else, as it is. */
+function trimmed(text, start, end) {
+  let first = start, last = end;
+  while (first < last && isSpace(text[first])) first++;
+  if (first === last) return [start, end];
+  while (isSpace(text[last - 1])) last--;
+  return [first, last];
 }
 
 const UTF8 = new globalThis.TextEncoder();

@@ -1,29 +1,33 @@
-// Word tokens by NLTK's Penn Treebank rules, with their places (txcls/text/words.py and treebank.py), and the simpler
-// tokenizers that published systems use. The rules come from NLTK, copyright 2001-2026 NLTK Project, under the Apache
-// License 2.0 (https://www.apache.org/licenses/LICENSE-2.0); changes are listed in txcls/text/treebank.py.
+// Word tokens by NLTK's Penn Treebank rules, with their places (txcls/text/words.py), and the simpler tokenizers that
+// published systems use. NLTK's rules are in the tables that txcls/web/tables.py makes of the installed NLTK.
 
-import {replacement} from "./regex.js";
-
+/** What a text is read with, of txcls/web/tables.py: sources of regular expressions with the flags g and v, and pairs of
+ * these and a replacement.
+ * @typedef {{patterns: Record<string, string>,
+ *   words?: {full_stop: string, splits: [string, string][], endings: [string, string][]}}} Tables */
 /** @typedef {{start: number, end: number, id: number}} Piece */
 
+/** @param {string} source of the tables */
+export const compiled = (source) => new RegExp(source, "gv");
+
+const SPACE = /[\p{White_Space}\x1c-\x1f]/u;
+/** Whether a character is white space in Python. @param {string} character */
+export const isSpace = (character) => SPACE.test(character);
+
 export class Words {
-  /** @param {string[]} tokens all tokens in the order of their ids @param {string} kind
-   * @param {import("./unicode.js").Tables} tables @param {import("./regex.js").Patterns} patterns */
-  constructor(tokens, kind, tables, patterns) {
+  /** @param {string[]} tokens all tokens in the order of their ids @param {string} kind @param {Tables} tables */
+  constructor(tokens, kind, tables) {
     /** @type {Map<string, number>} */
     this.ids = new Map();
     for (let id = 4; id < tokens.length; id++) this.ids.set(tokens[id], id); // a special token is never found in a text
-    this.spaces = patterns.sets.space;
     if (kind === "word") {
-      const rules = tables.treebank;
-      const compiled = (names) => names.flatMap((name) => rules[name])
-        .map(([pattern, made]) => /** @type {const} */ ([patterns.compile(pattern), replacement(made)]));
-      this.fullStop = patterns.compile(...rules.full_stop);
-      this.splits = compiled(["starting_quotes", "punctuation", "parens_brackets", "double_dashes"]);
-      this.endings = compiled(["ending_quotes", "contractions"]);
-      this.space = patterns.compile("\\s+");
+      const {full_stop, splits, endings} = /** @type {NonNullable<Tables["words"]>} */ (tables.words);
+      this.fullStop = compiled(full_stop);
+      const rules = (pairs) => pairs.map(([source, made]) => /** @type {const} */ ([compiled(source), made]));
+      this.splits = rules(splits);
+      this.endings = rules(endings);
     } else {
-      this.pattern = patterns.named(kind);
+      this.pattern = compiled(tables.patterns[kind]);
     }
   }
 
@@ -35,11 +39,11 @@ export class Words {
     return spans.map(([start, end]) => ({start, end, id: this.ids.get(text.slice(start, end)) ?? 1}));
   }
 
-  /** Where the words are: `by_all_rules`, which gives the same as the quicker way that Python takes. */
+  /** Where NLTK's words are in the text. */
   spans(text) {
     let at = 0;
-    return this.treebank(text.replace(this.fullStop, " .")).map((token) => {
-      while (this.spaces.has(text.charCodeAt(at))) at++;
+    return this.nltk(text.replace(this.fullStop, " .")).map((token) => {
+      while (isSpace(text[at])) at++;
       // The rules write `` or '' for a double quote, and `` for ''.
       const length = text.startsWith(token, at) ? token.length : text[at] === '"' ? 1 : 2;
       at += length;
@@ -48,10 +52,10 @@ export class Words {
   }
 
   /** The tokens of one sentence as NLTK returns them. @param {string} text @returns {string[]} */
-  treebank(text) {
+  nltk(text) {
     for (const [rule, made] of this.splits) text = text.replace(rule, made);
     text = ` ${text} `;
     for (const [rule, made] of this.endings) text = text.replace(rule, made);
-    return text.split(this.space).filter(Boolean);
+    return text.split(/[\p{White_Space}\x1c-\x1f]+/u).filter(Boolean);
   }
 }

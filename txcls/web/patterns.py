@@ -1,0 +1,118 @@
+r"""Python's regular expressions as JavaScript's, for `new RegExp(source, "gv")`.
+
+The same words mean different things in the two languages: JavaScript's `\w` is ASCII, its `\s` holds U+FEFF, its `$`
+ignores a final newline. So a pattern is translated when a page is exported, with classes that the browser's own Unicode
+properties spell out. NLTK matches with the `regex` library, whose classes are those of Unicode Technical Standard 18.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+PYTHON = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", "s": r"\p{White_Space}\x1c-\x1f"}
+"""What `\\w`, `\\d` and `\\s` match in Python's `re`."""
+UTS18 = {"w": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d", "d": r"\p{Nd}", "s": r"\p{White_Space}"}
+"""The same in the `regex` library."""
+CASES = {"i": "Iiİı", "k": "Kk\u212a", "s": "Ssſ"}
+"""What a letter matches in Python where case is ignored, if that is more than the letter and its capital."""
+
+_BRACKETS = re.compile(r"\[(\^?)(\]?(?:\\.|[^\]\\])*)\]", re.DOTALL)
+_ONE = r"\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\.|[^\\]"
+_IN_BRACKETS = re.compile(rf"({_ONE})(?:-({_ONE}))?", re.DOTALL)
+_ITEM = re.compile(rf"{_BRACKETS.pattern}|\(\?#[^)]*\)|\((?:\?(?:[:=!]|<[=!]))?|[*+?]\+|\{{[\d,]+\}}|{_ONE}", re.DOTALL)
+
+
+def to_javascript(pattern: Any) -> str:
+    """The source of a compiled pattern of `re`, or of the `regex` library, in JavaScript.
+
+    Raises:
+        ValueError: it has something that is not translated: named groups, ranges of letters without case, VERBOSE, …
+    """
+    return _Translation(pattern).source()
+
+
+def to_replacement(template: str) -> str:
+    r"""The template of `re.sub` (`\1`, `\g<0>`) for JavaScript's `String.replace`."""
+    return re.sub(
+        r"\\g<0>|\\(\d)|(\$)", lambda match: f"${match[1]}" if match[1] else "$$" if match[2] else "$&", template
+    )
+
+
+class _Translation:
+    def __init__(self, pattern: Any) -> None:
+        if pattern.flags & re.VERBOSE:
+            raise ValueError(f"cannot translate a verbose pattern: {pattern.pattern}")
+        self.python = pattern.pattern.removeprefix("(?i)")
+        self.ignores_case = bool(pattern.flags & re.IGNORECASE)
+        self.dot = "[^]" if pattern.flags & re.DOTALL else r"[^\n]"
+        self.classes: Mapping[str, str] = PYTHON if isinstance(pattern, re.Pattern) else UTS18
+
+    def source(self) -> str:
+        items: list[str] = []
+        for match in _ITEM.finditer(self.python):
+            item = match[0]
+            if item.startswith("(?#"):
+                continue
+            if re.fullmatch(r"[*+?]\+", item):  # possessive: an atomic group, which JavaScript spells as a look-ahead
+                if items[-1] == ")":
+                    raise ValueError(f"cannot translate a possessive group: {self.python}")
+                name = f"possessive{len(items)}"
+                items[-1] = rf"(?=(?<{name}>{items[-1]}{item[0]}))\k<{name}>"
+            else:
+                items.append(self._brackets(match) if item[0] == "[" else self._item(item, match))
+        return "".join(items)
+
+    def _item(self, item: str, match: re.Match[str]) -> str:
+        if item == r"\b":
+            return self._boundary(self.python[: match.start()], self.python[match.end() :])
+        if item == ".":
+            return self.dot
+        if item == "$":
+            return r"(?=\n?$)"
+        if item[0] in "(^*+?|)" or (item[0] == "{" and len(item) > 1):
+            return item
+        is_set = self._is_class(item) or self._has_case(item)
+        return f"[{self._one(item)}]" if is_set else self._one(item)
+
+    def _brackets(self, match: re.Match[str]) -> str:
+        content = ""
+        for first, last in _IN_BRACKETS.findall(match[2]):
+            if last and self.ignores_case and (first + last).isalpha():
+                raise ValueError(f"cannot translate a range of letters where case is ignored: {self.python}")
+            content += f"{_literal(first)}-{_literal(last)}" if last else self._one(first)
+        return f"[{match[1]}{content}]"
+
+    def _one(self, item: str) -> str:
+        """A character or a class, as it stands in brackets."""
+        if self._is_class(item):
+            members = self.classes[item[1].lower()]
+            return members if item[1].islower() else f"[^{members}]"
+        if self._has_case(item):
+            return CASES.get(item.lower(), item.upper() + item.lower())
+        return _literal(item)
+
+    def _is_class(self, item: str) -> bool:
+        return len(item) == 2 and item[0] == "\\" and item[1].lower() in self.classes
+
+    def _has_case(self, item: str) -> bool:
+        return self.ignores_case and item.isascii() and item.isalpha()
+
+    def _boundary(self, before: str, after: str) -> str:
+        """`\\b`: shorter beside a letter, since a browser takes a millisecond or two for each class of letters."""
+        word = f"[{self.classes['w']}]"
+        if re.match(r"(?:\((?:\?:)?)*[A-Za-z]", after):
+            return f"(?<!{word})"
+        if re.search(r"(?<!\\)[A-Za-z]\)*$", before):
+            return f"(?!{word})"
+        return f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
+
+
+def _literal(item: str) -> str:
+    """A character, or an escaped one, that stands for itself."""
+    if item.startswith((r"\u", r"\x")):
+        return item
+    if item[0] == "\\":
+        if item[1].isalnum():
+            raise ValueError(f"cannot translate {item}")
+        item = item[1]
+    return f"\\x{ord(item):02x}" if item.isascii() and not item.isalnum() and item not in " _" else item
