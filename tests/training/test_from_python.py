@@ -74,7 +74,7 @@ def test_an_existing_folder_is_replaced_on_request_alone() -> None:
 
 def test_validation_rows_may_be_given_or_a_share_of_the_rows() -> None:
     shared = txcls.train(ROWS, LABELS, settings=SMALL, validation=0.25, progress=False)
-    assert shared.checkpoint.metrics["data"]["validation_rows"] == 6
+    assert shared.checkpoint.metrics["data"]["validation_rows"] == 7, "about a quarter, by hash"
     given = txcls.train(ROWS, LABELS, settings=SMALL, validation=(ROWS[:4], LABELS[:4]), out="mine", progress=False)
     facts = given.checkpoint.metrics["data"]
     assert (facts["train_rows"], facts["validation_rows"]) == (24, 4)
