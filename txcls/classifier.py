@@ -182,7 +182,7 @@ class Classifier(Predictor):
             effects.heads, effects.feed_forward  # (L, H), (L,): by how much the winner's probability moves
 
         What one head does is judged against the others. `txcls.figures.head_effects_map(effects.heads,
-        effects.feed_forward, title="points", what="The probability", clickable=False)` draws it.
+        effects.feed_forward, title="points", quantity="The probability", clickable=False)` draws it.
 
         Args:
             text: with at least one word.

@@ -251,7 +251,7 @@ def test_training_curves_leave_out_what_a_row_lacks() -> None:
     assert len(training_curves([]).data) == 4
     rows = [{"step": 1, "train_loss": 0.5}, {"step": 2, "validation_accuracy": 0.9, "best": True}]
     figure = training_curves(rows)
-    assert any(trace.name == "kept weights" for trace in figure.data)
+    assert any(trace.name == "saved weights" for trace in figure.data)
     json.loads(figure.to_json())
 
 
@@ -280,11 +280,11 @@ def test_a_map_of_one_word_is_no_slab_and_what_is_not_shown_has_a_column() -> No
 
 def test_bars_of_numbers_rank_many_classes_and_keep_the_order_of_dimensions() -> None:
     values = np.array([0.5, -np.inf, 2.0, 1.0])
-    [bars] = number_bars(values, names=["a", "b", "c", "d"], what="class", chosen=0, ranked=True).data
+    [bars] = number_bars(values, names=["a", "b", "c", "d"], axis_title="class", chosen=0, ranked=True).data
     assert list(bars.customdata) == [2, 3, 0, 1] and list(bars.x[:3]) == [2.0, 1.0, 0.5] and np.isnan(bars.x[3])
     assert [colour == FRAME for colour in bars.marker.color] == [False, False, True, False]
     many = np.arange(150.0)
-    [bars] = number_bars(many, names=[f"class {n}" for n in range(150)], what="class", chosen=3, ranked=True).data
+    [bars] = number_bars(many, names=[f"class {n}" for n in range(150)], axis_title="class", chosen=3, ranked=True).data
     assert list(bars.customdata) == [*range(149, 126, -1), 3], "the largest, and the chosen one"
     [bars] = number_bars(many, chosen=7).data
     assert list(bars.x) == list(range(150)) == list(bars.customdata) and list(bars.y) == many.tolist()

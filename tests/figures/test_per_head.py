@@ -7,7 +7,7 @@ from txcls.figures import FEED_FORWARD, head_effects_map, head_values_map
 
 def test_effects_show_points_with_sign_and_feed_forward_apart() -> None:
     figure = head_effects_map(
-        np.array([[0.031, -0.2], [0.0, 1e-6]]), np.array([-0.5, 0.004]), title="points", what="It",
+        np.array([[0.031, -0.2], [0.0, 1e-6]]), np.array([-0.5, 0.004]), title="points", quantity="It",
         badges={(0, 1): "uniform"},
     )  # fmt: skip
     cells, marks = figure.data
@@ -22,19 +22,19 @@ def test_effects_show_points_with_sign_and_feed_forward_apart() -> None:
     assert frame.x0 < 1 < frame.x1 and frame.y0 < 0 < frame.y1
     assert [one.text for one in figure.layout.annotations if one.x == 1] == ["<b>uniform</b>"]
     assert "click" in marks.text[0]
-    fixed = head_effects_map(np.zeros((1, 1)), np.zeros(1), title="", what="It", clickable=False)
+    fixed = head_effects_map(np.zeros((1, 1)), np.zeros(1), title="", quantity="It", clickable=False)
     assert "click" not in fixed.data[1].text[0] and fixed.layout.coloraxis.cmax == 1
 
 
 def test_colours_of_small_effects_are_the_same_for_most_texts() -> None:
     tops = {
-        head_effects_map(np.array([[one]]), np.zeros(1), title="", what="").layout.coloraxis.cmax
+        head_effects_map(np.array([[one]]), np.zeros(1), title="", quantity="").layout.coloraxis.cmax
         for one in (0.021, 0.03, -0.05)
     }
     assert tops == {5}
 
 
 def test_head_values_map_runs_from_zero_to_its_top() -> None:
-    figure = head_values_map(np.array([[0.5, 2.25]]), title="bits", what="entropy in bits:", top=3.0)
+    figure = head_values_map(np.array([[0.5, 2.25]]), title="bits", quantity="entropy in bits:", top=3.0)
     assert list(figure.data[0].text[0]) == ["0.50", "2.25"] and "entropy in bits: 2.250" in figure.data[1].text[1]
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, 3)

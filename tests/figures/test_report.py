@@ -25,7 +25,7 @@ def test_classes_whose_names_are_cut_alike_stay_apart() -> None:
 def test_markup_in_class_names_is_escaped() -> None:
     figure = confusion_map(("<b>x</b>", "y"), np.eye(2, dtype=int))
     assert "<b>" not in figure.data[0].x[0]
-    assert "<b>" not in group_bars(("<b>x</b>",), (0.5,), (10,), what="tokens").data[0].customdata[0][0]
+    assert "<b>" not in group_bars(("<b>x</b>",), (0.5,), (10,), axis_title="tokens").data[0].customdata[0][0]
 
 
 def test_the_reliability_diagram_leaves_out_empty_bins() -> None:
@@ -38,7 +38,7 @@ def test_the_reliability_diagram_leaves_out_empty_bins() -> None:
 
 
 def test_groups_have_their_name_above_their_bar_and_their_accuracy_beside_it() -> None:
-    figure = group_bars(("short", "long"), (0.5, 1.0), (10, 20), what="tokens")
+    figure = group_bars(("short", "long"), (0.5, 1.0), (10, 20), axis_title="tokens")
     (bars,) = figure.data
     assert list(bars.text) == ["50.0 %", "100.0 %"] and list(bars.x) == [0.5, 1.0]
     assert [list(one) for one in bars.customdata] == [["short", 10], ["long", 20]]

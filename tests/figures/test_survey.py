@@ -22,7 +22,7 @@ def test_one_run_is_one_line_and_none_is_a_legend() -> None:
 def test_no_share_beyond_all_is_written_at_the_axis() -> None:
     for low in (0.2, 0.5, 0.8, 0.97):
         figure = comparison_intervals(
-            [("guess", low, low - 0.01, low + 0.01), ("model", 0.99, 0.98, 1.0)], what="share"
+            [("guess", low, low - 0.01, low + 0.01), ("model", 0.99, 0.98, 1.0)], measure="share"
         )
         ticks = figure.layout.xaxis.tickvals
         assert 2 <= len(ticks) <= 7 and max(ticks) == 1

@@ -1,4 +1,4 @@
-"""A matrix beside the matrices that it is computed from: what goes into one of its numbers is framed."""
+"""A matrix as a heat map, alone or beside the matrices that it is computed from."""
 
 import textwrap
 from collections.abc import Sequence
@@ -8,15 +8,97 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import DIVERGING, FRAME, SEQUENTIAL, Quantity, colour_limit, drawable, label, new_figure
+from txcls.figures.style import (
+    DIVERGING,
+    FRAME,
+    SEQUENTIAL,
+    TOKENS,
+    Quantity,
+    categories,
+    colour_limit,
+    drawable,
+    few_columns,
+    frame_cells,
+    label,
+    new_figure,
+    share_colours,
+    signed_colours,
+)
+
+WRITTEN_CELLS = 160
+"""Numbers are written into the cells where there are no more than these, and no more than WRITTEN_COLUMNS across."""
+
+WRITTEN_COLUMNS = 10
+
+
+def number_map(
+    values: NDArray[np.floating],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str] | None = None,
+    row_title: str = "token",
+    column_title: str = "dimension",
+    quantity: Quantity = "value",
+    bound: float | None = None,
+    chosen: tuple[int, int] | None = None,
+) -> go.Figure:
+    """A matrix as a heat map, with every number on hover; minus infinity is left blank.
+
+    Args:
+        values: R K numbers.
+        rows: R names.
+        columns: K names; None for dimensions, which are numbered from 0.
+        row_title: what a row is.
+        column_title: what a column is.
+        quantity: what the numbers are; weights and probabilities have colours from 0 to 1, values signed ones.
+        bound: signed colours span -bound … bound; None for the largest magnitude in `values`.
+        chosen: (row, column) to frame.
+    """
+    n_rows, n_columns = values.shape
+    finite = drawable(values)
+    row_names = categories(rows)
+    column_names = None if columns is None else categories(columns)
+    written = n_columns <= WRITTEN_COLUMNS and n_rows * n_columns <= WRITTEN_CELLS
+    axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
+    across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {**TOKENS, **few_columns(n_columns)}
+    figure = new_figure(
+        height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
+        x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
+        y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
+        coloraxis=signed_colours(colour_limit(finite, bound), title="value")
+        if quantity == "value"
+        else share_colours(title=quantity),
+    )
+    gap = 1 if n_columns <= 24 else 0  # on a phone cells get narrow
+    across = "%{x}" if columns is not None else f"{column_title} %{{x}}"
+    figure.add_heatmap(
+        z=finite,
+        x=column_names,
+        y=row_names,
+        coloraxis="coloraxis",
+        xgap=gap,
+        ygap=gap,
+        texttemplate="%{z:.3f}" if written else None,
+        hovertemplate=f"<b>%{{y}}</b>, <b>{label(across, width=40)}</b><br>%{{z:.4f}}<extra></extra>",
+        hoverongaps=False,
+    )
+    if chosen is not None:
+        row, column = chosen
+        frame_cells(figure, (row, row + 1), (column, column + 1), colour=FRAME, width=3)
+    return figure
+
 
 Used = Literal["row", "column", "cell"]
+
 MOST_NAMES = 12
 """Most rows and columns that are named, besides the chosen one."""
+
 GAP, ABOVE = 0.03, 0.36
 """Width between two matrices, and the share of the height that belongs to what stands above the result."""
+
 LINE, LINE_PX = 0.11, 32
 """Height of a line of a name: of the result below another matrix as a share, and above all matrices in pixels."""
+
 ACROSS, LEAST_ACROSS, LEAST_OF_RESULT = 36, 14, 21
 """Letters that fit above all matrices on a narrow screen, and the fewest in a line of a name: the result's may be wider
 than its matrix."""
@@ -47,13 +129,13 @@ def operands_map(
             (both have R rows and stand to the left), or their column j (at most one, with K columns).
         rows, columns, row_title, column_title, quantity, bound, chosen: as for `number_map`.
     """
-    left = [one for one in operands if one[2] != "column"]
-    above = next((one for one in operands if one[2] == "column"), None)
+    left = [operand for operand in operands if operand[2] != "column"]
+    above = next((operand for operand in operands if operand[2] == "column"), None)
     n_rows, n_columns = values.shape
     widths = _widths([matrix.shape[1] for _, matrix, _ in left], n_columns)
     starts = np.concatenate([[0.0], np.cumsum(np.array(widths) + GAP)])
     axes = [(float(start), min(float(start + width), 1.0)) for start, width in zip(starts[:-1], widths, strict=True)]
-    names = [_lines(one[0], domain) for one, domain in zip(left, axes[:-1], strict=True)]
+    names = [_lines(name, domain) for (name, _, _), domain in zip(left, axes[:-1], strict=True)]
     names.append(_lines(result, axes[-1], least=LEAST_OF_RESULT, most_lines=2 if above is None else 1))
     name_above = [] if above is None else _lines(above[0], axes[-1])
     top = 1.0 if above is None else 1.0 - ABOVE - LINE

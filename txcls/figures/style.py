@@ -14,21 +14,30 @@ from txcls.wording import bounded_percentage
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
 """Colour-blind-safe line colours after Okabe & Ito 2008, changed where contrast to white or black was too low."""
+
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Used together with OKABE_ITO, so that lines differ without colour too."""
+
 BAR, BAR_REST, BAR_OTHER = "#1F83C4", "#7FA8C4", "#8A8A8A"
+
 FRAME = "#FF6A13"
+
 SEQUENTIAL = tuple((place**2 / 81, colour) for place, colour in enumerate(sample_colorscale("viridis", 10)))
 """Viridis from 0 to 1, with more contrast among small weights, which most are in a long text."""
+
 DIVERGING = (
     (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),
 )  # fmt: skip
 """Blue, light grey at zero, orange: distinct in every common form of colour blindness."""
+
 FONT_SIZE = 14
+
 Quantity = Literal["value", "weight", "probability"]
 """What the numbers of a matrix are: weights and probabilities have colours from 0 to 1, values signed ones."""
+
 Settings = Mapping[str, Any]
 """A part of a figure's layout, with plotly's names."""
+
 PROBABILITY: Settings = {
     "range": [0, 1],
     "tickvals": [0, 0.25, 0.5, 0.75, 1],
@@ -36,6 +45,7 @@ PROBABILITY: Settings = {
     "title": "probability",
 }
 """The axis of class probabilities: always from 0 to 1, so that figures can be compared."""
+
 TOKENS: Settings = {"type": "category", "tickangle": -60, "tickfont": {"size": 13}}
 """An axis of tokens, named by `categories`."""
 
@@ -220,3 +230,49 @@ def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: i
             **layout,
         }
     )
+
+
+def class_figure(
+    names: Sequence[str], *, height: int, size: int, above: bool, right: int = 8, top: float = 1.0, **layout: Any
+) -> go.Figure:
+    """A figure without data: probabilities on the x axis, and one row per class, the first at the top.
+
+    Args:
+        names: of the classes.
+        height: in pixels.
+        size: font size of the names beside the rows.
+        above: write each name above its bar, whose centre is then at 0.2, 1.2, … of the reversed axis.
+        right: right margin in pixels; 84 leaves room for a percentage beside a full bar.
+        top: end of the axis of probabilities, beyond 1 for round marks.
+        layout: further settings, with plotly's names.
+    """
+    return new_figure(
+        height=height,
+        left=20 if above else 8,  # room for half of "0%"
+        right=right,
+        x={**PROBABILITY, "range": [0, top]},
+        y={
+            "range": [len(names) - 0.5, -0.5],
+            "tickvals": np.arange(len(names)),
+            "ticktext": names,
+            "tickfont": {"size": size},
+            "showgrid": False,
+            "showticklabels": not above,
+        },
+        annotations=names_over_bars(names, by=0.22) if above else [],
+        **layout,
+    )
+
+
+def frame_cells(figure: go.Figure, rows: tuple[int, int], columns: tuple[int, int], *, colour: str, width: int) -> None:
+    """Frame cells of a heat map, visible on every colour of its scale.
+
+    Args:
+        figure: the heat map, with cells at whole numbers.
+        rows, columns: the first cell, and the one after the last.
+        colour: of the frame, which has a white line around it.
+        width: in pixels.
+    """
+    (y0, y1), (x0, x1) = rows, columns
+    for line in ({"color": "#FFFFFF", "width": width + 3}, {"color": colour, "width": width}):
+        figure.add_shape(type="rect", x0=x0 - 0.5, x1=x1 - 0.5, y0=y0 - 0.5, y1=y1 - 0.5, line=line)

@@ -158,7 +158,7 @@ def _groups(report: Report, charts: _Charts) -> list[str]:
     ):
         if slices := report.figures.get(field):
             names = [group_name(one, form) for one in slices]
-            bars = group_bars(names, [one["accuracy"] for one in slices], [one["n"] for one in slices], what=what)
+            bars = group_bars(names, [one["accuracy"] for one in slices], [one["n"] for one in slices], axis_title=what)
             parts += [f"<h2>Accuracy by {what}</h2>", charts.draw(bars, alt=f"Bars of accuracy by {what}")]
     if order := report.figures.get("order"):
         lines = [("as typed", f"{report.figures['accuracy']:.1%}")]

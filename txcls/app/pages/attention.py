@@ -262,7 +262,7 @@ def _heads(opened: layout.Page) -> None:
     with left:
         chart(
             head_values_map(
-                found.heads.entropy, title="bits", what="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
+                found.heads.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
             ),
             key="chart_entropy",
             alt=f"Board of each head's entropy, from {found.heads.entropy.min():.2f} to "
@@ -276,7 +276,11 @@ def _heads(opened: layout.Page) -> None:
     with right:
         chart(
             head_values_map(
-                found.heads.distance, title="tokens", what="mean distance:", top=max(1.0, (n_tokens - 1) / 2), digits=1
+                found.heads.distance,
+                title="tokens",
+                quantity="mean distance:",
+                top=max(1.0, (n_tokens - 1) / 2),
+                digits=1,
             ),
             key="chart_distance",
             alt=f"Board of each head's mean distance, from {found.heads.distance.min():.1f} to "

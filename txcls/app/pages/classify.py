@@ -25,7 +25,7 @@ from txcls.app.shell.prediction import (
 from txcls.data.datasets import dataset_info, dataset_names, is_available
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
-from txcls.figures.training import of_runs
+from txcls.figures.lines import of_runs
 from txcls.lessons.address import LONGEST_LINKED_TEXT, MOST_ROWS, SWITCH, params_from_view
 from txcls.predictor import Predictor
 from txcls.web.page import unsupported

@@ -373,7 +373,7 @@ def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, c
         number_bars(
             values,
             names=axis.names or None,
-            what=axis.what,
+            axis_title=axis.what,
             quantity=step.quantity,
             chosen=chosen,
             ranked=ranked,

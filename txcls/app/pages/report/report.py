@@ -21,7 +21,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError, TxclsError
 from txcls.evaluation.report import Report, cluster_order, worst_pairs
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
-from txcls.figures.training import of_runs
+from txcls.figures.lines import of_runs
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
@@ -313,7 +313,7 @@ def _group(
     else:
         st.markdown(f"**{title}**")
     chart(
-        group_bars(names, accuracies, rows, what=what),
+        group_bars(names, accuracies, rows, axis_title=what),
         key=f"chart_groups_{field}",
         alt="Bars of accuracy: "
         + "; ".join(

@@ -136,7 +136,7 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
     with right:
         drawn = [(name, one.accuracy.value, one.accuracy.low, one.accuracy.high) for name, one in players]
         chart(
-            comparison_intervals(drawn, what="accuracy on test rows"),
+            comparison_intervals(drawn, measure="accuracy on test rows"),
             key="chart_comparison",
             alt="Accuracy on test rows with 95 % intervals: "
             + "; ".join(

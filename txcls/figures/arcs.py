@@ -1,0 +1,126 @@
+"""The tokens of a text in a row, with arcs from queries to keys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from txcls.figures.style import (
+    OKABE_ITO,
+    TOKENS,
+    categories,
+    label,
+    new_figure,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """The query–key pairs that are drawn as arcs, and their share of all attention.
+
+    `queries`, `keys`, `weights` have one entry per arc, strongest first; `share` is the weight of the arcs, and of
+    self-attention (drawn as dots), over all weight; `n_hidden` counts the pairs that are not drawn.
+    """
+
+    queries: NDArray[np.intp]
+    keys: NDArray[np.intp]
+    weights: NDArray[np.floating]
+    share: float
+    n_hidden: int
+
+
+def choose_arcs(
+    pattern: NDArray[np.floating], *, query: int | None = None, min_weight: float = 0.0, at_most: int = 400
+) -> Arcs:
+    """The pairs of different tokens with the largest weights, at least `min_weight` and at most `at_most` of them.
+
+    Args:
+        pattern: T T attention weights.
+        query: only the arcs of this query; None for all.
+    """
+    rows = np.arange(len(pattern)) if query is None else np.array([query])
+    weights = np.zeros_like(pattern)
+    weights[rows] = pattern[rows]
+    total = float(weights.sum())
+    diagonal = float(np.trace(weights))
+    np.fill_diagonal(weights, 0.0)
+    queries, keys = np.nonzero((weights >= min_weight) & (weights > 0))
+    order = np.argsort(-weights[queries, keys], kind="stable")[:at_most]
+    queries, keys = queries[order], keys[order]
+    drawn = weights[queries, keys]
+    share = (float(drawn.sum()) + diagonal) / total if total else 0.0
+    pairs = len(rows) * (len(pattern) - 1)
+    return Arcs(queries, keys, drawn, min(share, 1.0), pairs - len(drawn))
+
+
+def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
+    """The tokens in a row with arcs from queries to keys: above to later keys, below to earlier ones.
+
+    Args:
+        pattern: T T attention weights; its diagonal, self-attention, sets the size of the dots.
+        tokens: T tokens.
+        arcs: which pairs to draw, from `choose_arcs`. Thicker and more opaque means more weight.
+    """
+    n = len(tokens)
+    span_of_tokens = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
+    figure = new_figure(
+        height=430,
+        x={"showticklabels": False, **span_of_tokens},
+        y={"range": [-1.3, 1.3], "showgrid": False, "showticklabels": False},
+        xaxis2={"overlaying": "x", "automargin": True, **TOKENS, **span_of_tokens},
+        annotations=[
+            {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
+            for y, text in ((1.2, "↷ attends to a later token"), (-1.2, "↶ attends to an earlier token"))
+        ],
+    )
+    span = max(int(np.abs(arcs.keys - arcs.queries).max(initial=1)), 1)
+    _add_arcs(figure, arcs, span)
+    if len(arcs.weights):
+        apex = np.sign(arcs.keys - arcs.queries) * np.sqrt(np.abs(arcs.keys - arcs.queries) / span)
+        figure.add_scatter(
+            x=(arcs.queries + arcs.keys) / 2,
+            y=apex,
+            mode="markers",
+            marker={"size": 12, "opacity": 0},
+            customdata=[(label(tokens[q]), label(tokens[k])) for q, k in zip(arcs.queries, arcs.keys, strict=True)],
+            text=[f"{weight:.3f}" for weight in arcs.weights],
+            hovertemplate="<b>%{customdata[0]}</b> attends to <b>%{customdata[1]}</b><br>weight %{text}<extra></extra>",
+        )
+    diagonal = np.diagonal(pattern)
+    figure.add_scatter(
+        x=categories(tokens),
+        y=np.zeros(n),
+        xaxis="x2",
+        mode="markers",
+        marker={"size": 4 + 14 * np.sqrt(diagonal), "color": OKABE_ITO[7], "line": {"width": 0}},
+        text=[f"{weight:.3f}" for weight in diagonal],
+        hovertemplate="<b>%{x}</b> attends to itself<br>weight %{text}<extra></extra>",
+    )
+    return figure
+
+
+def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
+    """One line per direction and range of weights; an arc between tokens `span` apart is 1 high, lower ones as sqrt."""
+    turn = np.linspace(0.0, np.pi, 25)
+    edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
+    for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
+        for low, high in pairwise(edges):
+            chosen = (arcs.weights >= low) & (arcs.weights < high) & ((arcs.keys > arcs.queries) == later)
+            if not chosen.any():
+                continue
+            start, end = arcs.queries[chosen].astype(float), arcs.keys[chosen].astype(float)
+            middle, radius = (start + end) / 2, (end - start) / 2
+            x = middle[:, None] - radius[:, None] * np.cos(turn)
+            y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(turn)
+            break_ = np.full((len(x), 1), np.nan)
+            figure.add_scatter(
+                x=np.hstack([x, break_]).ravel().astype(np.float32),
+                y=np.hstack([y, break_]).ravel().astype(np.float32),
+                mode="lines",
+                line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
+                opacity=float(np.clip(0.35 + (low + high) / 2, 0.45, 0.95)),
+                hoverinfo="skip",
+            )

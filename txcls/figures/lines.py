@@ -1,0 +1,483 @@
+"""Lines and points: training, calibration, deletion, the class lens, positions, intervals, vectors in a plane."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from txcls.figures.style import (
+    BAR,
+    BAR_OTHER,
+    DASHES,
+    FONT_SIZE,
+    FRAME,
+    OKABE_ITO,
+    PROBABILITY,
+    Settings,
+    colour_limit,
+    label,
+    legend_above,
+    new_figure,
+)
+from txcls.wording import percentage
+
+
+def of_runs(runs: int) -> str:
+    """What the curves of a training in several runs show, as a sentence."""
+    return f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier."
+
+
+def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> go.Figure:
+    """Loss and accuracy on training and validation rows over the optimiser steps; the saved weights are marked.
+
+    Args:
+        history: rows of history.jsonl with `step`, `train_loss`, `validation_loss`, `train_accuracy`,
+            `validation_accuracy` and `best`; missing values are left out.
+        runs: of the training, of which these rows are the first's; the mean of several is saved, which is on no curve.
+    """
+    figure = _loss_and_accuracy(0.2)
+    steps = [row.get("step", place) for place, row in enumerate(history)]
+    best = [place for place, row in enumerate(history) if row.get("best")]
+    for column, quantity in enumerate(("loss", "accuracy"), start=1):
+        for split, symbol in (("train", "diamond"), ("validation", "circle")):
+            _add_curve(
+                figure,
+                column,
+                "training rows" if split == "train" else "validation rows",
+                steps,
+                [row.get(f"{split}_{quantity}") for row in history],
+                legendgroup=split,
+                mode="lines+markers",
+                marker={"size": 6, "symbol": symbol},
+                hovertemplate="step %{x}<br>%{y:.4f}<extra></extra>",
+            )
+        if best and runs == 1:
+            figure.add_scatter(
+                x=[steps[best[-1]]],
+                y=[history[best[-1]].get(f"validation_{quantity}")],
+                mode="markers",
+                name="saved weights",
+                showlegend=column == 1,
+                marker={"size": 15, "symbol": "circle-open", "color": FRAME, "line": {"width": 3}},
+                hovertemplate="saved weights<br>%{y:.4f}<extra></extra>",
+                row=1,
+                col=column,
+            )
+    figure.update_yaxes(tickformat=".3~%", col=2, row=1)
+    figure.update_layout(height=360)
+    return figure
+
+
+def live_curves(
+    points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int, runs: int = 1
+) -> go.Figure:
+    """Loss and accuracy of a training that runs, on the axes of the whole run: nothing moves but the lines.
+
+    Args:
+        points: `step`, `loss` and `accuracy` on training rows, over the steps since the last validation.
+        validations: the same on validation rows.
+        steps: of the whole run.
+        runs: how many times it trains from the same start; a line stands between two of them.
+    """
+    steps_per_run = max(steps // runs, 1)
+    figure = _loss_and_accuracy(0.16)
+    for column, quantity in enumerate(("loss", "accuracy"), start=1):
+        for name, rows, mode in (
+            ("training rows", points, "lines"),
+            ("validation rows", validations, "lines+markers"),
+        ):
+            drawn = _with_gaps(rows, steps_per_run)
+            _add_curve(
+                figure,
+                column,
+                name,
+                [row.get("step") for row in drawn],
+                [row.get(quantity) for row in drawn],
+                legendgroup=name,
+                mode=mode,
+                marker={"size": 7},
+                hovertemplate="step %{x}<br>%{y:.3f}<extra></extra>",
+            )
+    for run in range(1, runs):
+        figure.add_vline(run * steps_per_run, line={"color": BAR_OTHER, "width": 1, "dash": "dash"})
+    highest = max([row["loss"] for row in (*points, *validations)], default=1.0)
+    figure.update_xaxes(range=[0, max(steps, 1)])
+    figure.update_yaxes(range=[0, 1.05 * highest], nticks=5, row=1, col=1)
+    figure.update_yaxes(range=[0, 1.02], tickformat=".0%", nticks=6, row=1, col=2)
+    figure.update_layout(height=320, uirevision="live")
+    return figure
+
+
+def _loss_and_accuracy(spacing: float) -> go.Figure:
+    """Two plots side by side without curves; `spacing` between them is a share of the width."""
+    # Names above the plots, not beside them: on a phone there is no room between the two.
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=spacing, subplot_titles=("loss", "accuracy"))
+    figure.update_annotations(font_size=FONT_SIZE)
+    figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
+    figure.update_yaxes(automargin=True)
+    figure.update_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 8}, font={"size": FONT_SIZE}, dragmode=False, **legend_above(y=1.2)
+    )
+    return figure
+
+
+def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: Sequence[Any], **settings: Any) -> None:
+    """The curve of the training or the validation rows in one of the two plots."""
+    is_training = name == "training rows"
+    figure.add_scatter(
+        x=x,
+        y=y,
+        name=name,
+        showlegend=column == 1,
+        line={"color": OKABE_ITO[is_training], "width": 2.5, "dash": "dot" if is_training else "solid"},
+        row=1,
+        col=column,
+        **settings,
+    )
+
+
+def _with_gaps(rows: Sequence[Mapping[str, Any]], steps_per_run: int) -> list[Mapping[str, Any]]:
+    """The rows with a gap between two runs; a gap alone if there are none, since an empty line has no legend."""
+    drawn: list[Mapping[str, Any]] = []
+    for row in rows:
+        if drawn and (row["step"] - 1) // steps_per_run != (drawn[-1]["step"] - 1) // steps_per_run:
+            drawn.append({})
+        drawn.append(row)
+    return drawn or [{}]
+
+
+def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
+    """Accuracy of the rows in each bin of confidence, beside the diagonal where both are equal (Guo et al. 2017).
+
+    Args:
+        bins: rows of "reliability" in metrics.json; empty ones are left out.
+    """
+    filled = [row for row in bins if row["n"]]
+    total = sum(row["n"] for row in filled) or 1
+    confidence = {**PROBABILITY, "title": "confidence: probability of the predicted class"}
+    figure = new_figure(height=400, x=confidence, y={**PROBABILITY, "title": "accuracy"}, **legend_above())
+    figure.add_bar(
+        x=[(row["low"] + row["high"]) / 2 for row in filled],
+        y=[row["n"] / total for row in filled],
+        width=[0.94 * (row["high"] - row["low"]) for row in filled],
+        name="share of rows",
+        marker={"color": "rgba(138, 138, 138, 0.35)", "line_width": 0},
+        customdata=[row["n"] for row in filled],
+        hovertemplate="%{customdata:,} rows, %{y:.1%} of all<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[0, 1],
+        y=[0, 1],
+        mode="lines",
+        name="as confident as right",
+        line={"color": OKABE_ITO[7], "dash": "dash", "width": 2},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=[row["confidence"] for row in filled],
+        y=[row["accuracy"] for row in filled],
+        mode="lines+markers",
+        cliponaxis=False,  # dots at 100 % are whole
+        name="this classifier",
+        line={"color": BAR, "width": 2.5},
+        marker={"size": [6 + 12 * (row["n"] / total) ** 0.5 for row in filled], "color": BAR},
+        customdata=[row["n"] for row in filled],
+        hovertemplate="confidence %{x:.1%}, accuracy %{y:.1%}<br>%{customdata:,} rows<extra></extra>",
+    )
+    return figure
+
+
+def deletion_lines(
+    names: Sequence[str],
+    shares: NDArray[np.floating],
+    curves: Sequence[NDArray[np.floating]],
+    random: NDArray[np.floating],
+    *,
+    winner: str,
+) -> go.Figure:
+    """The winner's probability while words are deleted, one line per method; random orders as a grey band.
+
+    Args:
+        names: M methods.
+        shares: (K,) share of the words that are deleted.
+        curves: M of (K,) probabilities.
+        random: (R, K) probabilities of random orders, of which lowest, mean and highest are drawn.
+        winner: the class.
+    """
+    figure = new_figure(
+        height=500,
+        x={"range": [0, 1], "tickformat": ".0%", "title": "share of words deleted,<br>highest score first"},
+        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(winner)}"},
+        hovermode="x unified",
+        **legend_above(traceorder="normal"),
+    )
+    for values, fill in ((random.max(axis=0), None), (random.min(axis=0), "tonexty")):
+        figure.add_scatter(
+            x=shares, y=values, mode="lines", line={"width": 0}, fill=fill, fillcolor="rgba(128,128,128,0.22)",
+            hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
+    figure.add_scatter(
+        x=shares,
+        y=random.mean(axis=0),
+        mode="lines",
+        name=f"random ({len(random)} orders)",
+        line={"color": BAR_OTHER, "width": 3, "dash": "dot"},
+        hovertemplate="%{y:.1%}",
+    )
+    for place, (name, values) in enumerate(zip(names, curves, strict=True)):
+        figure.add_scatter(
+            x=shares,
+            y=values,
+            mode="lines",
+            name=name,
+            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
+            hovertemplate="%{y:.1%}",
+        )
+    return figure
+
+
+def lens_lines(
+    states: Sequence[str], classes: Sequence[str], probabilities: NDArray[np.floating], *, n_lines: int = 6
+) -> go.Figure:
+    """The class head applied to every state: one line per class, for those with the highest probability anywhere.
+
+    Args:
+        states: S names, in order.
+        classes: C class names.
+        probabilities: (S, C).
+        n_lines: how many classes to draw.
+    """
+    chosen = sorted(
+        np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines], key=lambda index: -probabilities[-1, index]
+    )
+    figure = new_figure(
+        height=430,
+        x={"type": "category", "tickfont": {"size": 13}, "title": "after …"},
+        y={"range": [0, 1.02], "tickformat": ".0%", "title": "probability"},
+        hovermode="x unified",
+        **legend_above(),
+    )
+    names = [name.replace(": ", "<br>") for name in states]
+    for place, index in enumerate(chosen):
+        figure.add_scatter(
+            x=names,
+            y=probabilities[:, index],
+            mode="lines+markers",
+            name=label(classes[index], width=26),
+            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 3},
+            marker={"size": 9},
+            hovertemplate="%{y:.1%}",
+        )
+    return figure
+
+
+def position_curves(
+    values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
+) -> go.Figure:
+    """Chosen dimensions over positions, each with its own colour and dash.
+
+    Args:
+        values: T D encoding.
+        dimensions: columns of `values` to draw.
+        bound: the value axis spans -bound … bound; None for the largest magnitude in `values`.
+    """
+    limit = 1.08 * colour_limit(values, bound)
+    figure = new_figure(
+        height=440,
+        x={"title": "position", "range": [0, max(len(values) - 1, 1)]},
+        y={"title": "value", "range": [-limit, limit]},
+        hovermode="x unified",
+        **legend_above(),
+    )
+    positions = np.arange(len(values))
+    for place, dimension in enumerate(dimensions):
+        figure.add_scatter(
+            x=positions,
+            y=np.asarray(values[:, dimension], dtype=np.float32),
+            mode="lines",
+            name=f"dimension {dimension}",
+            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
+            hovertemplate="%{y:.3f}",
+        )
+    return figure
+
+
+def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, measure: str) -> go.Figure:
+    """A point with its 95 % interval for each contestant.
+
+    Args:
+        rows: (name, value, low, high), as shares; the last is drawn in the colour of the model.
+        measure: for the axis.
+    """
+    lowest = min(low for _, _, low, _ in rows)
+    left = max(0.0, round(lowest - 0.05, 1) - 0.02)
+    apart = next(step for step in (0.05, 0.1, 0.2) if (1 - left) / step <= 5 or step == 0.2)
+    ticks = [n * apart for n in range(round(1 / apart) + 1) if n * apart >= left]
+    names = [name for name, *_ in rows]
+    figure = new_figure(
+        height=90 + 46 * len(rows),
+        x={"title": measure, "range": [left, 1.06], "tickformat": ".0%", "tickvals": ticks},
+        y={"range": [len(rows) - 0.4, -0.6], "tickvals": list(range(len(rows))), "ticktext": names},
+        right=24,
+    )
+    for place, (name, value, low, high) in enumerate(rows):
+        figure.add_scatter(
+            x=[value],
+            y=[place],
+            mode="markers+text",
+            text=[percentage(value)],
+            textposition="top center",
+            cliponaxis=False,
+            marker={"size": 13, "color": OKABE_ITO[0] if place == len(rows) - 1 else BAR_OTHER},
+            error_x={"type": "data", "array": [high - value], "arrayminus": [value - low], "thickness": 3, "width": 7},
+            customdata=[name],
+            name=name,
+            hovertemplate=f"%{{customdata}}: {percentage(value)} ({percentage(low)} to {percentage(high)})"
+            "<extra></extra>",
+        )
+    return figure
+
+
+_KEPT: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
+"""A click fades no points."""
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
+
+
+def token_scatter(
+    points: NDArray[np.floating],
+    names: Sequence[str],
+    own_points: NDArray[np.floating],
+    own_names: Sequence[str],
+    shares: Sequence[float],
+    *,
+    ids: Sequence[int],
+    own_ids: Sequence[int],
+    near: Sequence[int] = (),
+) -> go.Figure:
+    """The vocabulary as small dots, and the tokens of a text as large dots with their names.
+
+    A click reports a token's id as `customdata`.
+
+    Args:
+        points: N 2, tokens of the vocabulary.
+        names: N tokens.
+        own_points: M 2, tokens of the text.
+        own_names: M tokens.
+        shares: of the variance along each axis.
+        ids, own_ids: of the tokens.
+        near: ids of tokens of the vocabulary that are named too.
+    """
+    figure = _plane(shares, clickmode="event+select")
+    _dots(figure, points, [label(name) for name in names], "vocabulary", OKABE_ITO[7], "circle", size=4, opacity=0.45)
+    figure.data[0].update(customdata=list(ids), **_KEPT)
+    named = [place for place, token_id in enumerate(ids) if token_id in near]
+    if named:
+        figure.add_scatter(
+            x=np.asarray(points[named, 0], dtype=np.float32),
+            y=np.asarray(points[named, 1], dtype=np.float32),
+            mode="markers+text",
+            text=[label(names[place]) for place in named],
+            textposition="top center",
+            textfont={"size": 14},
+            marker={"size": 9, "color": OKABE_ITO[0]},
+            customdata=[ids[place] for place in named],
+            hovertemplate="<b>%{text}</b><extra></extra>",
+            cliponaxis=False,
+            **_KEPT,
+        )
+    figure.add_scatter(
+        x=np.asarray(own_points[:, 0], dtype=np.float32),
+        y=np.asarray(own_points[:, 1], dtype=np.float32),
+        mode="markers+text",
+        name="this text",
+        text=[label(name) for name in own_names],
+        textposition="top center",
+        textfont={"size": 14},
+        marker={"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}},
+        customdata=list(own_ids),
+        hovertemplate="<b>%{text}</b>, in this text<extra></extra>",
+        cliponaxis=False,
+        **_KEPT,
+    )
+    return figure
+
+
+def text_scatter(
+    points: NDArray[np.floating],
+    labels: Sequence[str],
+    texts: Sequence[str],
+    own: Sequence[float],
+    own_label: str,
+    shares: Sequence[float],
+    *,
+    classes: Sequence[str],
+) -> go.Figure:
+    """Texts, with colour and symbol by predicted class, and one text as a large star.
+
+    Args:
+        points: N 2.
+        labels: N predicted classes.
+        texts: N beginnings of texts, shown on hover.
+        own: the point of the text.
+        own_label: its predicted class.
+        shares: of the variance along each axis.
+        classes: all classes; their order determines colours and symbols.
+    """
+    figure = _plane(shares, **legend_above())
+    winners = np.array(labels)
+    for number, name in enumerate(classes):
+        rows = np.flatnonzero(winners == name)
+        if not len(rows):
+            continue
+        colour, symbol = OKABE_ITO[number % 7], SYMBOLS[(number + number // 7) % len(SYMBOLS)]
+        hover = [f"{label(name, width=40)}<br>{label(texts[n], width=70)}" for n in rows.tolist()]
+        _dots(figure, np.asarray(points)[rows], hover, label(name, width=30), colour, symbol, size=9, opacity=0.8)
+    figure.add_scatter(
+        x=[float(own[0])],
+        y=[float(own[1])],
+        mode="markers+text",
+        name="this text",
+        text=["this text"],
+        textposition="top center",
+        textfont={"size": 16},
+        marker={"size": 20, "color": FRAME, "symbol": "star", "line": {"width": 1.5, "color": "#FFFFFF"}},
+        hovertemplate=f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>",
+        cliponaxis=False,
+    )
+    return figure
+
+
+def _dots(
+    figure: go.Figure,
+    points: NDArray[np.floating],
+    hover: Sequence[str],
+    name: str,
+    colour: str,
+    symbol: str,
+    *,
+    size: int,
+    opacity: float,
+) -> None:
+    figure.add_scatter(
+        x=np.asarray(points[:, 0], dtype=np.float32),
+        y=np.asarray(points[:, 1], dtype=np.float32),
+        mode="markers",
+        name=name,
+        text=list(hover),
+        marker={"size": size, "color": colour, "symbol": symbol, "opacity": opacity, "line": {"width": 0}},
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _plane(shares: Sequence[float], **layout: Any) -> go.Figure:
+    first, second = (percentage(share, 0) for share in shares)
+    return new_figure(
+        height=620,
+        x={"title": f"first component: {first} of the variance", "showticklabels": False},
+        y={"title": f"second: {second}", "showticklabels": False},
+        **layout,
+    )
