@@ -55,7 +55,7 @@ def probabilities(figure: Figure) -> Iterator[str]:
 
 
 def training(figure: Figure) -> Iterator[str]:
-    kept = [one for one in figure["data"] if one["name"] == "kept weights"][1]
+    kept = [one for one in figure["data"] if one["name"] == "saved weights"][1]
     yield f"{100 * kept['y'][0]:.1f} %"
 
 
