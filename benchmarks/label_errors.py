@@ -3,7 +3,7 @@
     python -m benchmarks.label_errors [ag_news huffpost clinc150 imdb who_won sample] [--rows 2000] [--share 0.05]
 
 The labels of a share of some random test rows are changed to another class at random, before anything reads them. Rows
-are then flagged as the Report page and `txcls report` do it (`txcls.evaluation.report.suspect_rows`), from the shipped
+are then flagged as the Report page and `txcls report` do it (`txcls.evaluation.label_errors`), from the shipped
 classifier's probabilities together with those of linear models fitted to the other rows in five folds. Of as many rows
 as were planted, counted is how many were: those flagged first, or fewer if fewer were flagged. `sample` has no shipped
 classifier: the linear models alone judge. Data sets have wrong labels of their own, which count against it here.
@@ -20,7 +20,8 @@ from txcls.config import load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import in_classes_of
-from txcls.evaluation.report import answer_rows, held_out_probabilities, some_rows, suspect_rows
+from txcls.evaluation.label_errors import held_out_probabilities, suspect_rows
+from txcls.evaluation.report import answer_rows, some_rows
 from txcls.predictor import Predictor
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")

@@ -223,7 +223,7 @@ class Classifier(Predictor):
 
     @property
     def comparison(self) -> Comparison | None:
-        """How it did beside a linear SVM on its test rows; None if it was not compared."""
+        """How it compares with the linear baseline on its test rows; None if it was not compared."""
         found = self.checkpoint.metrics.get("comparison")
         return None if found is None else Comparison.from_dict(found)
 
@@ -318,7 +318,7 @@ def train(
         print(classifier.comparison.verdict)
 
     Settings are chosen from the texts and the time budget, starting from the shipped encoder. A fifth of the rows is
-    held out (unless `test` is given), and `classifier.comparison` sets the classifier beside a linear SVM on them.
+    held out (unless `test` is given), and `classifier.comparison` compares with the linear baseline on them.
     With any of `preset`, `settings`, `validation` and `init`, these decide instead, as in `python -m txcls train
     PRESET --data FILE`: nothing is held out for testing, and every class needs two rows unless validation rows are
     given.

@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
 from tests.conftest import make_checkpoint
 from txcls import cli
 from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.data.datasets import open_dataset
+from txcls.data.splits import training_and_validation
+from txcls.evaluation.baseline import fit_linear_baseline
 
 QUICK = [
     "--set",
@@ -379,25 +378,26 @@ def test_a_table_of_ones_own_is_learned(run, tmp_path: Path) -> None:  # type: i
     assert run("predict", "mine", "good nice", "--json").objects[0]["label"] in ("up", "down")
 
 
-def test_a_linear_model_is_compared_on_the_test_rows_and_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subjects = ("cooking", "health", "money", "sport", "technology", "travel")
     made = make_checkpoint(tmp_path / "tiny", classes=subjects)
     dataset = open_dataset(made.config.data)
-    train, test = dataset.load("train"), dataset.load("test")
+    train, validation = training_and_validation(dataset, made.config.data)
+    test = dataset.load("test")
     assert train.classes == test.classes == subjects
-    peer = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC(random_state=0))
-    right = peer.fit(train.texts, train.labels).predict(test.texts) == np.array(test.labels)
+    baseline = fit_linear_baseline([*train.texts, *validation.texts], [*train.labels, *validation.labels])
+    right = baseline.predict(test.texts) == np.array(test.labels)
     ran = run("evaluate", "tiny", "--linear", "--write", "--json")
     assert ran.code == 0, ran.err
     [found] = ran.objects
     compared = found["comparison"]
-    assert isinstance(compared, dict) and compared["n_training"] == len(train.texts)
+    assert isinstance(compared, dict) and compared["n_training"] == len(train) + len(validation)
     assert compared["linear"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-6)
     [plain] = run("evaluate", "tiny", "--json").objects
     assert compared["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
     assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == compared
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| TF-IDF of words and pairs + linear SVM | {100 * right.mean():.1f} % (" in card
+    assert f"| linear baseline | {100 * right.mean():.1f} % (" in card
     assert "The test rows were read by `evaluate` alone" in card
     assert f"{100 * right.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
     assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2

@@ -1,4 +1,4 @@
-"""The linear peer and the comparison: against scikit-learn's and SciPy's own figures."""
+"""The linear baseline and the comparison: against scikit-learn's and SciPy's own figures."""
 
 import json
 import re
@@ -9,12 +9,23 @@ from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison
-from txcls.evaluation.baseline import compare, linear_answers, majority_answers, paired_difference, wilson
+from txcls.evaluation import baseline
+from txcls.evaluation.baseline import (
+    baseline_seconds,
+    compare,
+    fit_linear_baseline,
+    majority_answers,
+    paired_difference,
+    wilson,
+)
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 4, 300)
 GOOD = np.where(RNG.random(300) < 0.9, TRUE, RNG.integers(0, 4, 300))
 FAIR = np.where(RNG.random(300) < 0.6, TRUE, RNG.integers(0, 4, 300))
+
+
+FITTED = fit_linear_baseline(["good", "bad"] * 5, [0, 1] * 5)
 
 
 def compared(**changes: object) -> Comparison:
@@ -23,7 +34,7 @@ def compared(**changes: object) -> Comparison:
         "majority": majority_answers(TRUE.tolist(), 300),
         "linear": FAIR,
         "transformer": GOOD,
-        "n_training": 1000,
+        "baseline": FITTED,
     }
     return compare(**{**arguments, **changes})  # type: ignore[arg-type]
 
@@ -54,13 +65,20 @@ def test_the_interval_of_a_difference_covers_the_truth_about_as_often_as_it_says
     assert 0.93 <= covered <= 0.975
 
 
+def test_comparisons_of_earlier_versions_are_read_and_called_untuned() -> None:
+    stored = compared().to_dict()
+    assert "C = 1" in Comparison.from_dict(stored).settings
+    del stored["baseline"]
+    assert "scikit-learn's default settings, untuned" in Comparison.from_dict(stored).settings
+
+
 def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
-    assert compared().verdict.startswith("The Transformer is better than the linear SVM")
+    assert compared().verdict.startswith("The Transformer is better than the linear baseline")
     worse = compared(linear=GOOD, transformer=FAIR)
-    assert worse.verdict.startswith("The linear SVM is better than the Transformer by ")
+    assert worse.verdict.startswith("The linear baseline is better than the Transformer by ")
     low, high = (float(one) for one in re.findall(r"[+-]\d+\.\d", worse.verdict))
     assert 0 < low < high, "an interval around what is said, with its sign"
-    assert compared(linear=GOOD, transformer=FAIR).verdict.startswith("The linear SVM is better")
+    assert compared(linear=GOOD, transformer=FAIR).verdict.startswith("The linear baseline is better")
     same = compared(linear=GOOD)
     assert "cannot be told apart" in same.verdict and same.difference.low < 0 < same.difference.high
 
@@ -71,25 +89,68 @@ def test_a_comparison_is_read_back_from_json() -> None:
     assert again.to_dict() == found.to_dict() and again.verdict == found.verdict and again.linear.seconds == 0.3
     assert [row[0] for row in again.table] == [
         "majority guess",
-        "TF-IDF of words and pairs + linear SVM",
+        "linear baseline",
         "this Transformer",
-        "Transformer − linear SVM",
+        "Transformer − linear baseline",
     ]
 
 
-def test_the_linear_peer_learns_pairs_of_words_and_answers_any_text() -> None:
-    texts = ["not good", "good", "not bad", "bad"] * 20
-    answers = linear_answers(texts, [0, 1, 1, 0] * 20, ["bad", "not bad", "", "?!"])
+def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
+    baseline = fit_linear_baseline(["not good", "good", "not bad", "bad"] * 20, [0, 1, 1, 0] * 20)
+    answers = baseline.predict(["bad", "not bad", "", "?!"])
     assert answers.tolist()[:2] == [0, 1] and set(answers.tolist()) <= {0, 1} and answers.dtype == np.int64
 
 
-def test_texts_of_single_signs_are_learned() -> None:
-    assert linear_answers(["好", "坏"] * 10, [1, 0] * 10, ["好", "坏"]).tolist() == [1, 0]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(["好", "坏"], id="single characters"),
+        pytest.param(["这家店的东西很好吃", "这家店的东西很难吃"], id="Chinese clauses"),
+        pytest.param(["plan a", "plan b"], id="one-letter words"),
+    ],
+)
+def test_what_tells_the_classes_apart_is_a_word(texts: list[str]) -> None:
+    assert fit_linear_baseline(texts * 10, [0, 1] * 10).predict([f"{texts[1]} 的", f"{texts[0]} 的"]).tolist() == [1, 0]
+
+
+def inflected(n: int, seed: int) -> tuple[list[str], list[int]]:
+    """Words that never recur, whose endings tell the class."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, n).tolist()
+    stems = ["".join(random.choice(list("bcdfgklmnprst"), 6)) for _ in range(n)]
+    return [f"{stem}{('eau', 'ung')[label]}" for stem, label in zip(stems, labels, strict=True)], labels
+
+
+def test_characters_are_read_where_they_do_better() -> None:
+    baseline = fit_linear_baseline(*inflected(400, seed=0))
+    texts, labels = inflected(100, seed=1)
+    assert baseline.kinds == ("words", "characters") and (baseline.predict(texts) == labels).mean() > 0.9
+
+
+def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baseline, "STRENGTHS", (1e-6, 1.0))  # the first gives every text the more frequent class
+    texts, labels = [f"{word} {n}" for n in range(20) for word in ("good", "bad", "good")], [0, 1, 0] * 20
+    first, again = (fit_linear_baseline(texts, labels, seed=3) for _ in range(2))
+    assert first.strength == again.strength == 1.0
+    assert np.array_equal(first.predict(texts), again.predict(texts))
+
+
+def test_of_too_many_rows_a_sample_with_every_class_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, labels = [f"shared w{n % 50}" for n in range(1000)], [n % 50 for n in range(1000)]
+    monkeypatch.setattr(baseline, "MOST_WORK", 100_000)
+    sampled = fit_linear_baseline(texts, labels)
+    assert 50 <= sampled.n_training < 1000
+    assert set(sampled.predict(texts).tolist()) == set(range(50))
+
+
+def test_the_forecast_grows_with_classes_up_to_the_bound() -> None:
+    few, many, more = (baseline_seconds(10_000_000, n) for n in (2, 100, 10_000))
+    assert 5 < few < many and more == pytest.approx(many, rel=0.5) and more < 600
 
 
 def test_nothing_to_compare_is_refused() -> None:
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(ValueError, match="got 0 rows"):
-        compare(truth=none, majority=none, linear=none, transformer=none, n_training=1)
+        compare(truth=none, majority=none, linear=none, transformer=none, baseline=FITTED)
     with pytest.raises(ValueError, match="got 300 rows"):
         compared(linear=FAIR[:-1])

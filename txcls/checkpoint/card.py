@@ -223,17 +223,17 @@ def _new_lines(name: str, metrics: Mapping[str, Any]) -> list[str]:
 
 
 def _comparison_lines(found: Mapping[str, Any] | None) -> list[str]:
-    """Beside a majority guess and a linear SVM on the same test rows."""
+    """Beside a majority guess and the linear baseline on the same test rows."""
     if not found:
         return []
     comparison = Comparison.from_dict(found)
     return [
-        "Beside the usual baseline on the same test rows (in brackets 95 % intervals, that of the difference in "
-        "accuracy paired):",
+        "Comparison with the linear baseline on the same test rows (95 % intervals in brackets; that of the difference "
+        "in accuracy is paired):",
         "",
         *_table(("", "accuracy", "macro-F1"), comparison.table),
-        f"{comparison.verdict} The Transformer alone is right on {comparison.only_transformer:,} rows, the linear SVM "
-        f"alone on {comparison.only_linear:,}. {comparison.settings}",
+        f"{comparison.verdict} Only the Transformer is right on {comparison.only_transformer:,} rows, only the linear "
+        f"baseline on {comparison.only_linear:,}. {comparison.settings}",
         "",
     ]
 

@@ -1,4 +1,4 @@
-"""A classifier beside a majority guess and the linear SVM on the same test rows, as a checkpoint stores it."""
+"""A classifier beside a majority guess and the linear baseline on the same test rows, as a checkpoint stores it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,15 +27,16 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A majority guess, the linear SVM and the Transformer on the same test rows.
+    """A majority guess, the linear baseline and the Transformer on the same test rows.
 
     Attributes:
         n: test rows.
-        n_training: the rows that the linear SVM learned from: all but the test rows.
+        n_training: rows that the linear baseline was fitted to.
         majority, linear, transformer: what each reaches.
-        difference: accuracy of the Transformer minus that of the linear SVM, with its paired interval.
+        difference: accuracy of the Transformer minus that of the linear baseline, with its paired interval.
         difference_f1: the same of macro-F1.
-        only_transformer, only_linear: test rows that one of them alone gets right.
+        only_transformer, only_linear: test rows that only this one classifies correctly.
+        baseline: features and C of the linear baseline; None for those of earlier versions, which were not tuned.
     """
 
     n: int
@@ -47,6 +48,7 @@ class Comparison:
     difference_f1: Measured
     only_transformer: int
     only_linear: int
+    baseline: str | None = None
 
     @property
     def verdict(self) -> str:
@@ -54,32 +56,31 @@ class Comparison:
         points = f"{100 * abs(self.difference.value):.1f} points"
         span = f"95 % interval {100 * self.difference.low:+.1f} to {100 * self.difference.high:+.1f}"
         if self.difference.low > 0:
-            return f"The Transformer is better than the linear SVM by {points} of accuracy ({span})."
+            return f"The Transformer is better than the linear baseline by {points} of accuracy ({span})."
         if self.difference.high < 0:
             span = f"95 % interval {-100 * self.difference.high:+.1f} to {-100 * self.difference.low:+.1f}"
-            return f"The linear SVM is better than the Transformer by {points} of accuracy ({span})."
+            return f"The linear baseline is better than the Transformer by {points} of accuracy ({span})."
         return (
-            f"On {self.n:,} test rows the Transformer and the linear SVM cannot be told apart: "
+            f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: "
             f"{100 * self.difference.value:+.1f} points of accuracy ({span})."
         )
 
     @property
     def settings(self) -> str:
-        """How the linear SVM was fitted, as a sentence."""
-        return f"The linear SVM learned from {self.n_training:,} rows with scikit-learn's default settings."
+        """How the linear baseline was fitted, as a sentence."""
+        how = "TF-IDF of words and pairs of words, scikit-learn's default settings, untuned"
+        if self.baseline is not None:
+            how = f"{self.baseline}, chosen on a part of these rows"
+        return f"The linear baseline is a linear SVM fitted to {self.n_training:,} rows ({how})."
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
         """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals, for people."""
         return [
             ("majority guess", with_interval(self.majority.accuracy), with_interval(self.majority.macro_f1)),
-            (
-                "TF-IDF of words and pairs + linear SVM",
-                with_interval(self.linear.accuracy),
-                with_interval(self.linear.macro_f1),
-            ),
+            ("linear baseline", with_interval(self.linear.accuracy), with_interval(self.linear.macro_f1)),
             ("this Transformer", with_interval(self.transformer.accuracy), with_interval(self.transformer.macro_f1)),
-            ("Transformer − linear SVM", _points(self.difference), _points(self.difference_f1)),
+            ("Transformer − linear baseline", _points(self.difference), _points(self.difference_f1)),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,6 +105,7 @@ class Comparison:
             difference_f1=Measured(**values["difference_f1"]),
             only_transformer=values["only_transformer"],
             only_linear=values["only_linear"],
+            baseline=values.get("baseline"),
         )
 
 

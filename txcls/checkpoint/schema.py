@@ -544,6 +544,7 @@ class _Comparison(_Part):
     difference_f1: _Measured
     only_transformer: Count
     only_linear: Count
+    baseline: Text | None = None
 
 
 class Record(_Part):

@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "report": (
         "report",
-        "How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear peer.",
+        "How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear baseline.",
     ),
     "predict": ("predict", "Classify texts, or the rows of a file of any size."),
     "inspect": ("inspect", "Print name and shape of every tensor from token ids to probabilities, for one text."),

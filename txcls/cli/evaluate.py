@@ -22,9 +22,9 @@ from txcls.data.tables.own_table import is_own_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
 from txcls.evaluation import evaluate as measuring
+from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation, with_comparison
 from txcls.evaluation.on_file import rows_of_file
-from txcls.evaluation.peer import compare_with_linear
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
 from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
@@ -52,7 +52,7 @@ def evaluate(
         typer.Option("--explanations", metavar="N", min=1, help="Instead, compare attributions on N test texts."),
     ] = None,
     linear: Annotated[
-        bool, typer.Option("--linear", help="Instead, compare with TF-IDF and a linear SVM fitted to the other rows.")
+        bool, typer.Option("--linear", help="Instead, compare with the linear baseline, fitted to the other rows.")
     ] = False,
     device: DeviceOption = None,
     as_json: JsonOption = False,
@@ -198,17 +198,17 @@ def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
 
 
 def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device: str | None, as_json: bool) -> None:
-    """`--linear`: the usual baseline on the same test rows."""
+    """`--linear`: the linear baseline on the same test rows."""
     loaded = load_checkpoint(checkpoint)
-    found = compare_with_linear(loaded, data_path=data, device=device, on_stage=note)
+    comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
     if write:
-        save_checkpoint(with_comparison(loaded, found))
+        save_checkpoint(with_comparison(loaded, comparison))
     if as_json:
-        print_json({"checkpoint": loaded.name, "comparison": found.to_dict()})
+        print_json({"checkpoint": loaded.name, "comparison": comparison.to_dict()})
         return
     out = console()
-    out.print(comparison_table(found))
-    out.print(Text(shown(found.verdict, limit=500)))
+    out.print(comparison_table(comparison))
+    out.print(Text(shown(comparison.verdict, limit=500)))
 
 
 def _evaluate_parts(

@@ -15,20 +15,11 @@ from txcls.data.splits import training_and_validation
 from txcls.data.tables.own_table import is_own_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
+from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
 from txcls.evaluation.evaluate import in_classes_of
+from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.on_file import rows_of_file
-from txcls.evaluation.report import (
-    PeerAnswers,
-    Report,
-    SuspectRow,
-    ask_peer,
-    held_out_probabilities,
-    report_on,
-    some_rows,
-    stored_report,
-    suspect_rows,
-    worst_pairs,
-)
+from txcls.evaluation.report import Report, report_on, some_rows, stored_report, worst_pairs
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
 
@@ -46,12 +37,12 @@ def report(
         int, typer.Option("--rows", metavar="N", min=10, help="Rows to answer at most, drawn at random.")
     ] = 5000,
     linear: Annotated[
-        bool, typer.Option("--linear", help="Also fit TF-IDF with a linear SVM to the training rows.")
+        bool, typer.Option("--linear", help="Also fit the linear baseline to the training rows.")
     ] = False,
     labels: Annotated[bool, typer.Option("--labels/--no-labels", help="Look for rows whose label looks wrong.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear peer."""
+    """How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear baseline."""
     classifier = Predictor.load(checkpoint)
     if out is not None and out.is_dir():
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
@@ -63,19 +54,19 @@ def report(
             raise
         note(f"{error}; the report is of stored figures alone. A table of your own works too: --data FILE")
         given = None
-    peer, suspects = None, None
+    baseline, suspects = None, None
     if given is not None:
         few = some_rows(given, most=rows)
         what = "test rows" if data is None else f"rows of {data.name}"
         are = f"{len(few):,} {what}" if len(few) == len(given) else f"{len(few):,} of {len(given):,} {what}, at random"
         with console(error=True).status(f"answering {len(few):,} rows"):
             found = report_on(classifier, few, rows_are=are)
-        peer, suspects = _more(classifier, found, data, linear=linear, labels=labels)
+        baseline, suspects = _more(classifier, found, data, linear=linear, labels=labels)
     elif linear:
         raise DataError("--linear needs the texts; see above")
-    _show(found, peer, suspects, as_json=as_json)
+    _show(found, baseline, suspects, as_json=as_json)
     if out is not None:
-        _write(out, found, peer, suspects)
+        _write(out, found, baseline, suspects)
 
 
 def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
@@ -91,16 +82,16 @@ def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
 
 def _more(
     classifier: Predictor, found: Report, data: Path | None, *, linear: bool, labels: bool
-) -> tuple[PeerAnswers | None, list[SuspectRow] | None]:
+) -> tuple[BaselineAnswers | None, list[SuspectRow] | None]:
     answers = found.answers
     assert answers is not None
-    peer, suspects = None, None
+    baseline, suspects = None, None
     with console(error=True).status("fitting linear models"):
         if linear:
             config = classifier.checkpoint.config.data
             own_file = data is not None and data.is_file()
             training = training_and_validation(open_dataset(config, path=None if own_file else data), config)[0]
-            peer = ask_peer(answers, training)
+            baseline = answer_with_baseline(answers, training)
         if labels:
             try:
                 learned = data is not None and data.name == classifier.checkpoint.metrics.get("data", {}).get("title")
@@ -109,17 +100,17 @@ def _more(
                 note(str(error))
             else:
                 suspects = suspect_rows(answers.rows, found_out)
-    return peer, suspects
+    return baseline, suspects
 
 
-def _show(found: Report, peer: PeerAnswers | None, suspects: list[SuspectRow] | None, *, as_json: bool) -> None:
+def _show(found: Report, baseline: BaselineAnswers | None, suspects: list[SuspectRow] | None, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
                 "checkpoint": found.name,
                 "rows": found.rows_are,
                 **found.figures,
-                **({} if peer is None else {"linear": peer.accuracy[1]}),
+                **({} if baseline is None else {"linear": baseline.accuracy}),
                 **({} if found.answers is None else {"mistakes": [asdict(one) for one in found.answers.mistakes()]}),
                 **({} if suspects is None else {"doubtful": [asdict(one) for one in suspects]}),
             }
@@ -132,11 +123,11 @@ def _show(found: Report, peer: PeerAnswers | None, suspects: list[SuspectRow] | 
             f"accuracy {found.figures['accuracy']:.2%}   macro-F1 {found.figures['macro_f1']:.4f}   "
             f"calibration error {found.figures['ece']:.4f}"
         )
-    if peer is not None:
-        out.print(Text(peer.verdict()))
+    if baseline is not None:
+        out.print(Text(baseline.verdict()))
         out.print(
-            f"only the Transformer is right: {len(peer.alone(peer=False)):,} rows; "
-            f"only the linear model: {len(peer.alone(peer=True)):,} rows"
+            f"only the Transformer is right: {len(baseline.only_transformer_right()):,} rows; "
+            f"only the linear baseline: {len(baseline.only_baseline_right()):,} rows"
         )
     counts = found.confusion
     if counts is not None:
@@ -162,9 +153,11 @@ def _table(title: str, head: tuple[str, ...], lines: "list[tuple[str, str, str, 
     console().print(table)
 
 
-def _write(out: Path, found: Report, peer: PeerAnswers | None, suspects: list[SuspectRow] | None) -> None:
+def _write(out: Path, found: Report, baseline: BaselineAnswers | None, suspects: list[SuspectRow] | None) -> None:
     try:
-        out.write_text(report_html(found, peer=peer, suspects=suspects), encoding="utf-8", errors="backslashreplace")
+        out.write_text(
+            report_html(found, baseline=baseline, suspects=suspects), encoding="utf-8", errors="backslashreplace"
+        )
     except OSError as error:
         raise DataError(f"cannot write {out}: {error.strerror or error}; choose another file") from None
     note(f"wrote {out}")

@@ -78,8 +78,8 @@ def train(
     """Train on a file of your own, or a preset; the result is saved as a checkpoint folder.
 
     With a file everything is chosen from the data and the time budget; rows are held out to measure the result beside
-    a linear SVM. With a preset, the weights that did best on validation rows are kept; one for pre-training is trained
-    as by `pretrain`. To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
+    the linear baseline. With a preset, the weights that did best on validation rows are kept; one for pre-training is
+    trained as by `pretrain`. To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
     """
     own = Path(preset) if _is_file_of_ones_own(preset) else None
     refuse_mixed(

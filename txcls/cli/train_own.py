@@ -153,7 +153,7 @@ def _open_command(folder: Path) -> str:
 
 
 def comparison_table(comparison: Comparison) -> Any:
-    """A table with a row for each: majority guess, linear SVM, Transformer, and the difference of the last two."""
+    """A table with a row for each: majority guess, linear baseline, Transformer, and the difference of the last two."""
     table = Table(title=f"{comparison.n:,} test rows, with 95 % intervals")
     table.add_column("")
     for heading in ("accuracy", "macro-F1"):

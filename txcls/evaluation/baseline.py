@@ -1,17 +1,71 @@
-"""The usual baseline on the same rows: TF-IDF of words and pairs with a linear SVM, and a majority guess.
+"""The linear baseline, TF-IDF with a linear support vector machine, and how a classifier compares with it.
 
-Nothing of this answers in place of the Transformer: `compare` only sets its answers beside the others', with intervals.
+    python -m txcls evaluate ag_news --linear
+
+`fit_linear_baseline` is what cards, `train FILE`, the report and benchmarks compare with. It is tuned on a part of its
+own training rows. Nothing of it answers in place of the Transformer.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.checkpoint.comparison import Comparison, Contestant, Measured
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.comparison import Comparison, Contestant, Measured, with_interval
+from txcls.data.batches import TokenisedTexts
+from txcls.data.datasets import open_dataset
+from txcls.data.own_split import copies, hold_out
+from txcls.data.splits import training_and_validation
+from txcls.data.types import LabelledTexts
+from txcls.errors import CheckpointError, DataError
+from txcls.evaluation.evaluate import in_classes_of, predict_logits
+from txcls.evaluation.report import Answers, RowAnswer, some_rows
+from txcls.model import TextClassifier
+from txcls.runtime.device import choose_device
+from txcls.runtime.pause import may_pause
 
-Answers = NDArray[np.int64]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.svm import LinearSVC
+
+ClassIndices = NDArray[np.int64]
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Thai, Lao, Myanmar, Khmer, kana and Han: scripts written without spaces between words."""
+WORD = rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+|[^\w\s]"
+"""A word, a single character of a script without spaces, or a sign."""
+
+STRENGTHS = (1.0, 0.3, 0.1, 3.0)
+"""Values of C, the inverse strength of regularisation; of those that are equally good, the first is taken."""
+TUNING_SHARE, MOST_TUNING_ROWS = 0.2, 4000
+"""Share of the training rows that choose features and C, and most of them."""
+HASH_SIZE = 1 << 20
+"""Columns that terms are hashed to, so that no dictionary of all terms is held."""
+ENTRIES = {"words": 0.4, "characters": 3.0}
+"""Non-zero features for each character of a text (measured: 0.36 to 0.4, and 2.7)."""
+MOST_ENTRIES = 12_000_000
+"""Most non-zero features of all training rows: the support vector machine takes 45 bytes for each."""
+MOST_WORK = 1_000_000_000
+"""Most non-zero features times classes: about a minute and a half on one core."""
+MOST_TUNING_WORK = MOST_WORK // 5
+"""The same for each fit that tuning takes."""
+MOST_WEIGHTS = 30_000_000
+"""Most features times classes; each weight is held twice, in 8 bytes."""
+MOST_FEATURES = 300_000
+EXTRACTION_SECONDS = {"words": 7e-7, "characters": 4e-6}
+"""Seconds for each character of a text, on one core of an AMD EPYC."""
+FIT_SECONDS = 1e-7
+"""Seconds for each non-zero feature and class, on the same."""
+LONGEST_TEXT = 100_000
+"""Characters that are read of a text."""
+ROWS_AT_ONCE = 2048
+"""Rows that are answered at once: their scores take 8 bytes for each row and class."""
+REPORT_ROWS = 30_000
+"""Training rows that `answer_with_baseline` fits to at most, unless its caller says otherwise."""
 
 Z = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
@@ -19,78 +73,202 @@ RESAMPLES = 1000
 """Bootstrap samples for the intervals of macro-F1."""
 
 
-def word_features(**changes: Any) -> Any:
-    """TF-IDF of words and pairs of neighbours, counts logarithmic: scikit-learn's vectoriser, not yet fitted."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
+class _TfIdf:
+    """Logarithmic TF-IDF of hashed terms; only those that most training texts hold are kept."""
 
-    return TfidfVectorizer(**{"ngram_range": (1, 2), "sublinear_tf": True, "dtype": np.float32, **changes})
+    def __init__(self, kind: str, *, most: int) -> None:
+        from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
+        terms = (
+            {"token_pattern": WORD, "ngram_range": (1, 2)}
+            if kind == "words"
+            else {"analyzer": "char_wb", "ngram_range": (2, 5)}
+        )
+        self.most = most
+        self.counts: HashingVectorizer = HashingVectorizer(
+            n_features=HASH_SIZE, norm=None, alternate_sign=False, dtype=np.float32, **terms
+        )
+        self.weights: TfidfTransformer = TfidfTransformer(sublinear_tf=True)
+        self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def fit(self, texts: Sequence[str]) -> "csr_array":
+        """Features (N, F) of the training texts."""
+        counts = self.counts.transform(text[:LONGEST_TEXT] for text in texts)
+        frequency = np.bincount(counts.indices, minlength=HASH_SIZE)
+        n = min(self.most, max(int((frequency > 0).sum()), 1))
+        self.columns = np.sort(np.argsort(-frequency, kind="stable")[:n])
+        return self.weights.fit_transform(counts[:, self.columns])
+
+    def transform(self, texts: Sequence[str]) -> "csr_array":
+        """Features (M, F) of other texts."""
+        return self.weights.transform(self.counts.transform(text[:LONGEST_TEXT] for text in texts)[:, self.columns])
 
 
-def linear_answers(texts: Sequence[str], labels: Sequence[int], asked: Sequence[str]) -> Answers:
-    """The classes (M,) that a linear SVM over `word_features` gives M texts, after learning from N texts and labels.
+@dataclass(frozen=True, eq=False)
+class LinearBaseline:
+    """A fitted linear support vector machine.
 
-    Texts that hold no word at all are still answered.
+    Attributes:
+        kinds: of features: "words", or "words" and "characters".
+        strength: C.
+        n_training: rows that it was fitted to.
     """
-    from sklearn.pipeline import make_pipeline
+
+    kinds: tuple[str, ...]
+    strength: float
+    n_training: int
+    _features: Sequence[_TfIdf] = field(repr=False)
+    _model: "LinearSVC" = field(repr=False)
+
+    @property
+    def settings(self) -> str:
+        """Features and C, in words."""
+        characters = " and of 2 to 5 characters" if "characters" in self.kinds else ""
+        return f"TF-IDF of words and pairs of words{characters}, C = {self.strength:g}"
+
+    def predict(self, texts: Sequence[str]) -> ClassIndices:
+        """The class index of each of M texts, (M,), also of those without any known word."""
+        predicted = []
+        for start in range(0, len(texts), ROWS_AT_ONCE):
+            may_pause()
+            some = texts[start : start + ROWS_AT_ONCE]
+            predicted.append(self._model.predict(_side_by_side([one.transform(some) for one in self._features])))
+        return np.concatenate(predicted).astype(np.int64) if predicted else np.zeros(0, dtype=np.int64)
+
+
+def fit_linear_baseline(texts: Sequence[str], labels: Sequence[int], *, seed: int = 0) -> LinearBaseline:
+    """Fit the linear baseline to N labelled texts.
+
+    The features are words and pairs of words. For short or few texts (up to 4 million characters in total), 2 to 5
+    neighbouring characters are tried too. A fifth of the rows, held out, chooses features and C; the model is then
+    fitted to all rows.
+
+    Memory and time are bounded. Only the most frequent features are kept: 300,000, or 30 million divided by the number
+    of classes. If all texts have more than 30 million characters, or 2,500 million divided by the number of classes, a
+    random sample of the rows of that size is used; `n_training` tells how many. The largest fit takes about two minutes
+    on one core, and 1.3 GB; tuning takes as long again at most.
+
+    Args:
+        texts: N texts.
+        labels: their class indices, at least two different ones.
+        seed: of the held-out rows, the sample and the solver.
+    """
     from sklearn.svm import LinearSVC
 
-    # A mark counts as a word only where there are no words, so that the vocabulary is never empty.
-    pattern = r"(?u)\b\w\w+\b" if any(len(word) > 1 for text in texts for word in text.split()) else r"(?u)\S"
-    model = make_pipeline(word_features(token_pattern=pattern), LinearSVC(random_state=0))
-    answers: Answers = model.fit(list(texts), np.asarray(labels)).predict(list(asked)).astype(np.int64)
-    return answers
+    n_classes = len(np.unique(labels))
+    most = min(MOST_ENTRIES, MOST_WORK / n_classes)  # non-zero features
+    rows = _sample(texts, labels, most / ENTRIES["words"], seed=seed)
+    texts, truth = [texts[row] for row in rows], np.asarray(labels, dtype=np.int64)[rows]
+    kinds: tuple[str, ...] = ("words",)
+    if _n_characters(texts) * ENTRIES["characters"] <= most:
+        kinds = ("words", "characters")
+    extractors = [_TfIdf(kind, most=min(MOST_FEATURES, MOST_WEIGHTS // n_classes) // len(kinds)) for kind in kinds]
+    parts = [extractor.fit(texts) for extractor in extractors]
+
+    def fit(n_kinds: int, strength: float, rows: NDArray[np.int64] | slice = slice(None)) -> LinearSVC:
+        may_pause()
+        # The solver's own default tolerance is 0.1; scikit-learn's, 1e-4, takes twice as long for the same accuracy.
+        model = LinearSVC(C=strength, tol=1e-2, random_state=seed)
+        return model.fit(_side_by_side(parts[:n_kinds])[rows], truth[rows])
+
+    n_held_out = min(round(TUNING_SHARE * len(texts)), MOST_TUNING_ROWS)
+    known, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=copies(texts))
+    most = MOST_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds)
+    known = known[_sample([texts[row] for row in known], truth[known], most, seed=seed)]
+    n_kinds, strength = 1, STRENGTHS[0]
+    if len(held_out) and len(np.unique(truth[known])) > 1:
+
+        def accuracy(n_kinds: int, strength: float) -> float:
+            answers = fit(n_kinds, strength, known).predict(_side_by_side(parts[:n_kinds])[held_out])
+            return float((answers == truth[held_out]).mean())
+
+        n_kinds = max(range(1, len(kinds) + 1), key=lambda n: accuracy(n, STRENGTHS[0]))
+        strength = max(STRENGTHS, key=lambda strength: accuracy(n_kinds, strength))
+    model = fit(n_kinds, strength)
+    return LinearBaseline(kinds[:n_kinds], strength, len(texts), extractors[:n_kinds], model)
 
 
-def majority_answers(labels: Sequence[int], n: int) -> Answers:
+def baseline_seconds(characters: int, n_classes: int) -> float:
+    """Forecast of how long the linear baseline takes for texts of so many characters in all, fitted and classified."""
+    most = min(MOST_ENTRIES, MOST_WORK / n_classes)
+    kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= most else ["words"]
+    work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), most)
+    fits = work + (len(STRENGTHS) + len(kinds) - 1) * min(work, MOST_TUNING_WORK)
+    return characters * sum(EXTRACTION_SECONDS[kind] for kind in kinds) + FIT_SECONDS * fits
+
+
+def _n_characters(texts: Sequence[str]) -> int:
+    return sum(min(len(text), LONGEST_TEXT) for text in texts)
+
+
+def _sample(texts: Sequence[str], labels: Sequence[int] | ClassIndices, most: float, *, seed: int) -> NDArray[np.int64]:
+    """Sorted indices of as many random rows as have at most `most` characters, and of the first row of each class."""
+    if _n_characters(texts) <= most:
+        return np.arange(len(texts))
+    order = np.random.default_rng(seed).permutation(len(texts))
+    n = np.cumsum([min(len(texts[row]), LONGEST_TEXT) for row in order]).searchsorted(most, side="right")
+    return np.union1d(order[:n], np.unique(labels, return_index=True)[1])
+
+
+def _side_by_side(parts: "Sequence[csr_array]") -> "csr_array":
+    from scipy.sparse import hstack
+
+    return parts[0] if len(parts) == 1 else hstack(parts, format="csr")
+
+
+def majority_answers(labels: Sequence[int], n: int) -> ClassIndices:
     """The most frequent of the labels, n times."""
     return np.full(n, np.bincount(np.asarray(labels)).argmax(), dtype=np.int64)
 
 
 def compare(
     *,
-    truth: Sequence[int] | Answers,
-    majority: Answers,
-    linear: Answers,
-    transformer: Answers,
-    n_training: int,
+    truth: Sequence[int] | ClassIndices,
+    majority: ClassIndices,
+    linear: ClassIndices,
+    transformer: ClassIndices,
+    baseline: LinearBaseline,
     seconds: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> Comparison:
     """The comparison of three classifiers' answers, each (N,), with the true classes of N test rows.
 
     Intervals of accuracy are Wilson's (1927), those of macro-F1 from a bootstrap of the rows, the same samples for all.
-    That of the difference in accuracy is for paired proportions (Agresti & Min 2005): it follows from the rows that one
-    of them alone gets right.
+    That of the difference in accuracy is for paired proportions (Agresti & Min 2005): it follows from the rows that
+    only one of the two classifies correctly.
 
     Args:
         truth: class index of each row.
         majority, linear, transformer: the answers.
-        n_training: rows that the linear SVM learned from.
-        seconds: time by contestant, under these three names.
+        baseline: what gave the answers in `linear`.
+        seconds: training and prediction time of some of the three, by these names.
         seed: of the bootstrap.
 
     Raises:
-        ValueError: there are no rows, or not as many answers.
+        ValueError: there are no rows, or a different number of answers.
     """
     true = np.asarray(truth, dtype=np.int64)  # N
     answers = {"majority": majority, "linear": linear, "transformer": transformer}
-    if not len(true) or any(len(one) != len(true) for one in answers.values()):
-        raise ValueError(f"got {len(true)} rows and {[len(one) for one in answers.values()]} answers; wanted as many")
+    if not len(true) or any(len(classes) != len(true) for classes in answers.values()):
+        counts = [len(classes) for classes in answers.values()]
+        raise ValueError(f"got {len(true)} rows and {counts} answers; wanted as many, and at least one")
     f1 = _macro_f1_samples(true, answers, seed=seed)  # of each: 1 + R, the first over the rows as they are
-    players = {
+    contestants = {
         name: Contestant(
-            accuracy=wilson(int((one == true).sum()), len(true)),
+            accuracy=wilson(int((classes == true).sum()), len(true)),
             macro_f1=_percentiles(f1[name]),
             seconds=None if seconds is None or name not in seconds else round(seconds[name], 1),
         )
-        for name, one in answers.items()
+        for name, classes in answers.items()
     }
-    alone, other = transformer == true, linear == true  # N
-    only_transformer, only_linear = int((alone & ~other).sum()), int((other & ~alone).sum())
+    transformer_right, linear_right = transformer == true, linear == true  # N
+    only_transformer = int((transformer_right & ~linear_right).sum())
+    only_linear = int((linear_right & ~transformer_right).sum())
     return Comparison(
         n=len(true),
-        n_training=n_training,
-        **players,
+        n_training=baseline.n_training,
+        baseline=baseline.settings,
+        **contestants,
         difference=paired_difference(only_transformer, only_linear, len(true)),
         difference_f1=_percentiles(f1["transformer"] - f1["linear"]),
         only_transformer=only_transformer,
@@ -106,40 +284,179 @@ def wilson(right: int, n: int) -> Measured:
     return Measured(share, max(0.0, float(middle - half)), min(1.0, float(middle + half)))
 
 
-def paired_difference(first_alone: int, second_alone: int, n: int) -> Measured:
+def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
     """Accuracy of one classifier minus another's on the same n rows, with its 95 % interval (Agresti & Min 2005).
 
     Args:
-        first_alone, second_alone: rows that one of them alone gets right.
+        only_first, only_second: rows that only this one classifies correctly.
         n: all rows.
     """
-    first, second, rows = first_alone + 0.5, second_alone + 0.5, n + 2
+    first, second, rows = only_first + 0.5, only_second + 0.5, n + 2
     middle = (first - second) / rows
     half = Z * np.sqrt(max(first + second - (first - second) ** 2 / rows, 0.0)) / rows
-    return Measured((first_alone - second_alone) / n, float(middle - half), float(middle + half))
+    return Measured((only_first - only_second) / n, float(middle - half), float(middle + half))
 
 
-def _macro_f1_samples(true: Answers, answers: Mapping[str, Answers], *, seed: int) -> dict[str, NDArray[np.float64]]:
+def _macro_f1_samples(
+    true: ClassIndices, answers: Mapping[str, ClassIndices], *, seed: int
+) -> dict[str, NDArray[np.float64]]:
     """Macro-F1 (1 + R,) of each classifier: over the rows as they are, then over R bootstrap samples of them.
 
     Classes that do not occur in a sample are left out of its mean.
     """
     n = len(true)
-    n_classes = 1 + int(max(true.max(), *(int(one.max()) for one in answers.values())))
+    n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in answers.values())))
     random = np.random.default_rng(seed)
-    found: dict[str, list[float]] = {name: [] for name in answers}
+    f1_of: dict[str, list[float]] = {name: [] for name in answers}
     for sample in range(1 + RESAMPLES):
         rows = np.arange(n) if not sample else random.integers(0, n, n)
-        own = true[rows]
-        support = np.bincount(own, minlength=n_classes)  # C
-        for name, one in answers.items():
-            said = one[rows]
-            right = np.bincount(own[said == own], minlength=n_classes)  # C
-            f1 = 2 * right / np.maximum(support + np.bincount(said, minlength=n_classes), 1)  # C
-            found[name].append(float(f1[support > 0].mean()))
-    return {name: np.array(values) for name, values in found.items()}
+        labels = true[rows]
+        support = np.bincount(labels, minlength=n_classes)  # C
+        for name, classes in answers.items():
+            predicted = classes[rows]
+            right = np.bincount(labels[predicted == labels], minlength=n_classes)  # C
+            f1 = 2 * right / np.maximum(support + np.bincount(predicted, minlength=n_classes), 1)  # C
+            f1_of[name].append(float(f1[support > 0].mean()))
+    return {name: np.array(values) for name, values in f1_of.items()}
 
 
 def _percentiles(values: NDArray[np.float64]) -> Measured:
     low, high = np.percentile(values[1:], (2.5, 97.5))
     return Measured(float(values[0]), float(low), float(high))
+
+
+def compare_on_test_rows(
+    checkpoint: Checkpoint,
+    *,
+    data_path: Path | None = None,
+    device: str | None = None,
+    on_stage: Callable[[str], object] = lambda _: None,
+) -> Comparison:
+    """A checkpoint, the linear baseline and a majority guess on the test rows of the checkpoint's data set.
+
+    The linear baseline is fitted to all other rows, the validation rows included.
+
+    Args:
+        checkpoint: a classifier.
+        data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
+        device: of the Transformer: "cpu", "cuda", …; None prefers CUDA.
+        on_stage: called with the next step, in words.
+
+    Raises:
+        DataError: the data are missing, have classes unknown to the checkpoint, or were a table of the user's own.
+        CheckpointError: the checkpoint is a language model.
+        TrainingError: the device cannot be used.
+    """
+    if not isinstance(checkpoint.model, TextClassifier):
+        raise CheckpointError(f"{checkpoint.name} is a language model; the linear baseline compares with classifiers")
+    if checkpoint.config.data.dataset == "table":
+        raise DataError(
+            f"{checkpoint.name} was trained on a table of your own, whose rows are not kept with it; `python -m txcls "
+            "train FILE` compares when it trains"
+        )
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    test = in_classes_of(dataset.load("test"), checkpoint)
+    parts = [in_classes_of(rows, checkpoint) for rows in training_and_validation(dataset, checkpoint.config.data)]
+    texts = [text for rows in parts for text in rows.texts]
+    labels = [label for rows in parts for label in rows.labels]
+    on_stage(f"fitting the linear baseline to {len(texts):,} rows")
+    baseline = fit_linear_baseline(texts, labels)
+    linear = baseline.predict(test.texts)
+    on_stage(f"classifying {len(test):,} test rows")
+    chosen = choose_device(device)
+    logits = predict_logits(checkpoint.model.to(chosen), TokenisedTexts.encode(checkpoint.encoder, test), device=chosen)
+    checkpoint.model.cpu()
+    return compare(
+        truth=test.labels,
+        majority=majority_answers(labels, len(test)),
+        linear=linear,
+        transformer=logits.numpy().argmax(axis=1),
+        baseline=baseline,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineAnswers:
+    """The linear baseline beside the Transformer on the same rows.
+
+    Attributes:
+        answers: of the Transformer.
+        predicted: the baseline's class of each row, (N,).
+        n_training: rows it was fitted to.
+        n_available: rows it could have been fitted to.
+    """
+
+    answers: Answers
+    predicted: ClassIndices
+    n_training: int
+    n_available: int
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether the baseline is right, (N,)."""
+        right: NDArray[np.bool_] = self.predicted == self.answers.labels
+        return right
+
+    @property
+    def accuracy(self) -> float:
+        """The baseline's."""
+        return float(self.right.mean())
+
+    def only_baseline_right(self) -> list[RowAnswer]:
+        """The rows that the baseline classifies correctly and the Transformer does not."""
+        return self._most_confident_first(self.right & ~self.answers.right)
+
+    def only_transformer_right(self) -> list[RowAnswer]:
+        """The rows that the Transformer classifies correctly and the baseline does not."""
+        return self._most_confident_first(self.answers.right & ~self.right)
+
+    def _most_confident_first(self, rows: NDArray[np.bool_]) -> list[RowAnswer]:
+        places = np.flatnonzero(rows)
+        confidence = self.answers.probabilities[places].max(axis=1)
+        return [self.answers.row(int(n)) for n in places[np.argsort(-confidence, kind="stable")]]
+
+    def baseline_class(self, row: int) -> str:
+        """The baseline's class of a row."""
+        return self.answers.rows.classes[int(self.predicted[row])]
+
+    def verdict(self) -> str:
+        """Both accuracies and the 95 % interval of their difference, in words."""
+        n, transformer_right = len(self.answers), self.answers.right
+        transformer, baseline = (
+            with_interval(wilson(int(right.sum()), n)) for right in (transformer_right, self.right)
+        )
+        only_transformer, only_baseline = transformer_right & ~self.right, self.right & ~transformer_right
+        difference = paired_difference(int(only_transformer.sum()), int(only_baseline.sum()), n)
+        return (
+            f"On these {n:,} rows the Transformer reaches {transformer}, the linear baseline {baseline}; difference "
+            f"{_points(difference.value)} points, 95 % interval {_points(difference.low)} to {_points(difference.high)}"
+        )
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def answer_with_baseline(
+    answers: Answers, training: LabelledTexts, *, most: int = REPORT_ROWS, seed: int = 0
+) -> BaselineAnswers:
+    """Fit the linear baseline to training rows and classify the rows of `answers` with it.
+
+    Args:
+        answers: the Transformer's.
+        training: rows, none of them among those of `answers`.
+        most: how many of them are used, a random sample of more.
+        seed: of that sample.
+
+    Raises:
+        DataError: the training rows have fewer than two classes, or other ones.
+    """
+    place = {name: number for number, name in enumerate(answers.rows.classes)}
+    if not set(training.classes) <= set(place):
+        raise DataError("the training rows have classes that the classifier does not know; give it its own")
+    used = some_rows(training, most=most, seed=seed)
+    labels = [place[training.classes[label]] for label in used.labels]
+    if len(set(labels)) < 2:
+        raise DataError(f"{len(used):,} training rows of one class; wanted at least two classes")
+    baseline = fit_linear_baseline(used.texts, labels)
+    return BaselineAnswers(answers, baseline.predict(answers.rows.texts), baseline.n_training, len(training))

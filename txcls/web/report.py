@@ -7,7 +7,9 @@ import plotly.graph_objects as go
 
 from txcls.checkpoint.card import ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
-from txcls.evaluation.report import PeerAnswers, Report, RowAnswer, SuspectRow, cluster_order, worst_pairs
+from txcls.evaluation.baseline import BaselineAnswers
+from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.report import Report, RowAnswer, cluster_order, worst_pairs
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
 
 MOST_LISTED = 200
@@ -27,24 +29,26 @@ small {color: #555;}
 
 
 def report_html(
-    report: Report, *, peer: PeerAnswers | None = None, suspects: Sequence[SuspectRow] | None = None
+    report: Report, *, baseline: BaselineAnswers | None = None, suspects: Sequence[SuspectRow] | None = None
 ) -> str:
     """The report as an HTML document.
 
     Args:
         report: figures, and answers where the texts are there.
-        peer: the linear peer's answers; None if it was not asked.
+        baseline: the linear baseline beside it; None if it was not fitted.
         suspects: rows whose label looks wrong; None if nobody looked.
     """
     parts = [_headline(report), *_figures(report)]
     if report.answers is not None:
         mistakes = report.answers.mistakes(n=MOST_LISTED)
         parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes)]
-    if peer is not None:
-        parts += ["<h2>Beside a linear model</h2>", f"<p>{_text(peer.verdict())}.</p>"]
-        for asked, what in ((True, "linear model"), (False, "Transformer")):
-            alone = peer.alone(peer=asked)
-            parts += [f"<p><b>{len(alone):,} rows that only the {what} gets right</b></p>", _rows(alone[:MOST_LISTED])]
+    if baseline is not None:
+        parts += ["<h2>Beside the linear baseline</h2>", f"<p>{_text(baseline.verdict())}.</p>"]
+        for name, rows in (
+            ("linear baseline", baseline.only_baseline_right()),
+            ("Transformer", baseline.only_transformer_right()),
+        ):
+            parts += [f"<p><b>{len(rows):,} rows that only the {name} gets right</b></p>", _rows(rows[:MOST_LISTED])]
     if suspects is not None:
         parts += ["<h2>Rows whose label looks wrong</h2>", _suspects(suspects)]
     title = _text(f"Report on {report.name}")

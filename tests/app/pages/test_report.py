@@ -80,11 +80,11 @@ def test_every_chart_says_what_it_draws(rows_here: None, tmp_path: Path, monkeyp
         described(one)
 
 
-def test_the_linear_peer_answers_when_asked(rows_here: None) -> None:
+def test_the_linear_baseline_is_fitted_on_request(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    app.button(key="report_peer").click().run()
+    app.button(key="report_baseline").click().run()
     assert not app.exception
-    assert "TF-IDF with a linear SVM 100.0 %" in words_of(app).replace("\\", "")  # the rows it learned from
+    assert "the linear baseline 100.0 %" in words_of(app).replace("\\", "")  # the rows it learned from
 
 
 def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:

@@ -60,7 +60,7 @@ def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(de
 
 def test_the_linear_model_learns_from_the_other_rows(desk: Desk, session: Source) -> None:
     app = open_page("report", job=desk.token, checkpoint=NAME)
-    app.button(key="report_peer").click().run()
+    app.button(key="report_baseline").click().run()
     assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in words_of(app)
     assert not any("--data" in one.value for one in app.info)
 
@@ -113,7 +113,7 @@ def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(desk: Desk) -> No
 
 
 def _suspect(row: int, text: str, label: str) -> Any:
-    from txcls.evaluation.report import SuspectRow
+    from txcls.evaluation.label_errors import SuspectRow
 
     return SuspectRow(row, text, label, "World", 0.1, 0.9)
 

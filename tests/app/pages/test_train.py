@@ -142,7 +142,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
         app.button(key="stop_training").click().run()
     until(app, lambda app: any(one.key == "chart_comparison" for one in charts_of(app)), seconds=150)
     described(chart(app, "chart_comparison"))
-    assert "TF-IDF + linear SVM" in html_of(app) and "Majority guess" in html_of(app)
+    assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
     own = "yours · my_table"
     mine = open_page("classify", job=desk.token, checkpoint=own)
     assert mine.query_params["checkpoint"] == own and "my_table" in html_of(mine)

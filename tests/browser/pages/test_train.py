@@ -80,7 +80,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     if is_watched:
         assert query(page)["checkpoint"] == "yours · letters_to_us", "other pages open with it from now on"
         assert SECRET in query(page)["text"]
-    expect(page.locator(".txcls-table").filter(has_text="TF-IDF + linear SVM")).to_be_visible()
+    expect(page.locator(".txcls-table").filter(has_text="Linear baseline")).to_be_visible()
 
     # Another visitor sees nothing of it: no name, no text, no classifier, whatever link they are sent.
     open_train(other, server)

@@ -126,7 +126,7 @@ def test_more_time_gives_more_epochs_and_the_forecast_stays_within_it() -> None:
 
 def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> recipe.Recipe:
     words = n * sum(lengths) / len(lengths)
-    measured = recipe.Measured(np.array(lengths), n=n, n_classes=4, words=words, tokens_per_second=speed)
+    measured = recipe.Measured(np.array(lengths), n=n, n_classes=4, characters=6 * words, tokens_per_second=speed)
     return recipe.recipe_for(measured, minutes=minutes)
 
 
@@ -148,7 +148,7 @@ def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: floa
     assert found.rows == n or found.runs == 1
 
 
-def test_rows_that_do_not_fit_are_left_to_the_linear_peer_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_plan, "measure_speed", lambda *_: speed.Speed(1, 100.0, ((1, 100.0),)))
     plan = plan_own(rows(400), minutes=0.2)
     assert len(plan.unused) > 0 and plan.n_training == len(plan.training_rows) and plan.epochs == 1
@@ -260,7 +260,7 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
 
 def test_lower_layers_learn_more_slowly_where_there_is_time_for_all_passes() -> None:
     measured = recipe.Measured(
-        np.full(2000, 30), n=8000, n_classes=2, words=240_000.0, tokens_per_second=20_000.0, pretrained=True
+        np.full(2000, 30), n=8000, n_classes=2, characters=1_440_000, tokens_per_second=20_000.0, pretrained=True
     )
 
     def decay(minutes: float, **changes: object) -> str:

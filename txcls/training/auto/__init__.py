@@ -8,8 +8,8 @@
     result = train_own(plan, out=Path("checkpoints/mine"))
     print(result.comparison.verdict)
 
-Test rows are held out first and read only once, after training; the linear SVM that the Transformer is compared with
-learns from all other rows.
+Test rows are held out first and read only once, after training; the linear baseline that the Transformer is compared
+with is fitted to all other rows.
 """
 
 from txcls.training.auto.plan import plan_own

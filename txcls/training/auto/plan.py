@@ -1,5 +1,6 @@
 """What `plan_own` decides: parts of the data, length, epochs, threads, settings."""
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ def plan_own(
         lengths,
         n=len(parts.training),
         n_classes=len(rows.classes),
-        words=sum(map(_words, (rows, test or parts.test))),
+        characters=sum(map(len, itertools.chain(rows.texts, (test or parts.test).texts))),
         tokens_per_second=speed.tokens_per_second,
         pretrained=start is not None,
     )
@@ -137,10 +138,6 @@ def checkpoint_name(name: str) -> str:
 def title_of(source: str) -> str:
     """What a classifier of one's own is called: after its file."""
     return shown(source, limit=80)
-
-
-def _words(rows: LabelledTexts) -> int:
-    return sum(text.count(" ") + 1 for text in rows.texts)
 
 
 def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:

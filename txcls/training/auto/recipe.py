@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.evaluation.baseline import baseline_seconds
+
 LENGTHS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
 """Tokens that may be read of a text, so that few different widths are compiled and compared."""
 LEAST_LENGTH = 96
@@ -33,9 +35,8 @@ RESERVE = 0.1
 """Share of the budget left free, since machines are busier at times."""
 LEAST_SHARE = 0.3
 """Least share of the budget for training, however long the rest takes."""
-WORD_SECONDS, WORD_CLASS_SECONDS, OTHER_SECONDS = 4e-6, 4e-7, 3.0
-"""How long the linear SVM takes, by words of the rows and by words times classes, and measuring and saving; measured on
-one core of an AMD EPYC with sets of 2 to 150 classes."""
+OTHER_SECONDS = 3.0
+"""How long measuring and saving take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Recipe:
         max_length: tokens that are read of a text.
         rows: training rows that fit into the budget; all of them unless not even one epoch does.
         seconds: forecast of training.
-        overhead: forecast of the rest: the linear SVM, measuring, saving.
+        overhead: forecast of the rest: the linear baseline, measuring, saving.
     """
 
     settings: tuple[str, ...]
@@ -69,7 +70,7 @@ class Measured:
         lengths: tokens of some of the texts, uncut.
         n: training rows.
         n_classes: C.
-        words: of all rows that the linear SVM learns from and answers.
+        characters: of all rows that the linear baseline is fitted to or classifies.
         tokens_per_second: measured.
         pretrained: whether the initial weights are; from random ones, runs end too far apart for a mean.
     """
@@ -77,7 +78,7 @@ class Measured:
     lengths: NDArray[np.int64]
     n: int
     n_classes: int
-    words: float
+    characters: int
     tokens_per_second: float
     pretrained: bool = True
 
@@ -111,7 +112,7 @@ def epochs_for(n: int, n_classes: int) -> int:
 def recipe_for(measured: Measured, *, minutes: float) -> Recipe:
     """The recipe for what was measured and a budget in minutes."""
     lengths, n = measured.lengths, measured.n
-    overhead = OTHER_SECONDS + measured.words * (WORD_SECONDS + WORD_CLASS_SECONDS * measured.n_classes)
+    overhead = OTHER_SECONDS + baseline_seconds(measured.characters, measured.n_classes)
     budget = 60 * minutes
     seconds = max((1 - RESERVE) * budget - overhead, LEAST_SHARE * budget)
     wanted = epochs_for(n, measured.n_classes)

@@ -1,4 +1,4 @@
-"""What `train_own` does: fit, compare with the linear SVM on the test rows, save."""
+"""What `train_own` does: fit, compare with the linear baseline on the test rows, save."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import torch
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
-from txcls.evaluation.baseline import Answers, compare, linear_answers, majority_answers
+from txcls.evaluation.baseline import ClassIndices, compare, fit_linear_baseline, majority_answers
 from txcls.evaluation.evaluate import Evaluation, evaluate_rows, predict_logits, with_comparison, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.auto.resume import write_plan
@@ -73,7 +73,7 @@ def train_own(
     overwrite: bool = False,
     command: str = "",
 ) -> OwnResult:
-    """Train as planned, compare with the linear SVM on the test rows, and save.
+    """Train as planned, compare with the linear baseline on the test rows, and save.
 
     Ctrl-C and SIGTERM save the state beside `out`, from which `resume` continues with the same plan; `should_stop` ends
     training early instead, and what has been learned so far is measured and saved.
@@ -117,7 +117,7 @@ def train_own(
                 on_validation=on_epoch,
                 should_stop=stopper,
             )
-            reporter.stage("compare", reporter.share, "comparing with a linear SVM on the test rows")
+            reporter.stage("compare", reporter.share, "comparing with the linear baseline on the test rows")
             result = _compared(plan, checkpoint)
     finally:
         if out is not None and not is_interrupted(out):
@@ -159,11 +159,12 @@ def _discard_plan(out: Path) -> None:
 
 
 def _compared(plan: OwnPlan, checkpoint: Checkpoint) -> OwnResult:
-    """The checkpoint with its figures on the test rows, beside the linear SVM's."""
+    """The checkpoint with its figures on the test rows, beside the linear baseline's."""
     parts = (plan.training, plan.validation, plan.unused)
     known = [text for part in parts for text in part.texts], [label for part in parts for label in part.labels]
     begun = time.monotonic()
-    linear = linear_answers(*known, plan.test.texts)
+    baseline = fit_linear_baseline(*known, seed=plan.config.train.seed)
+    linear = baseline.predict(plan.test.texts)
     seconds = {"linear": time.monotonic() - begun, "transformer": float(checkpoint.metrics["training"]["seconds"])}
     evaluation: Evaluation = evaluate_rows(checkpoint, plan.test, device="cpu", without_order=False)
     answers = _answers(checkpoint, plan)
@@ -172,16 +173,16 @@ def _compared(plan: OwnPlan, checkpoint: Checkpoint) -> OwnResult:
         majority=majority_answers(known[1], len(plan.test)),
         linear=linear,
         transformer=answers,
-        n_training=len(known[0]),
+        baseline=baseline,
         seconds=seconds,
     )
     measured = with_comparison(with_evaluation(checkpoint, split="test", evaluation=evaluation), comparison)
     return OwnResult(measured, comparison, evaluation, linear, answers, 0.0, stopped_early=False)
 
 
-def _answers(checkpoint: Checkpoint, plan: OwnPlan) -> Answers:
+def _answers(checkpoint: Checkpoint, plan: OwnPlan) -> ClassIndices:
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.encoder, plan.test)
     logits = predict_logits(checkpoint.model, texts)  # N C
-    answers: Answers = logits.argmax(-1).numpy().astype(np.int64)
+    answers: ClassIndices = logits.argmax(-1).numpy().astype(np.int64)
     return answers

@@ -17,7 +17,7 @@ Indices = NDArray[np.int64]
 
 Stage = Literal["prepare", "read", "learn", "calibrate", "compare", "save"]
 """What a run is at: tokenising, learning the texts' words without labels, learning the labels, fitting the calibration,
-the linear SVM and the test rows, and saving."""
+the linear baseline and the test rows, and saving."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class OwnPlan:
     Attributes:
         config: all settings; `config.name` is the checkpoint's default name, `config.title` says what it classifies.
         training, validation, test: the parts of the data; they share no text.
-        unused: training rows that do not fit into the budget, from which only the linear SVM learns; mostly none.
+        unused: training rows that do not fit into the budget, from which only the linear baseline learns; mostly none.
         training_rows, validation_rows, test_rows: which of the rows given these are, counted from 0; `test_rows` is
             empty where test rows were given separately.
         given_test: whether test rows were given separately.
@@ -39,8 +39,8 @@ class OwnPlan:
         threads: processor threads, the fastest number that was measured.
         tokens_per_second: measured while training for a few steps on this machine.
         measured: what the recipe was chosen by, from which `recipe_for` forecasts other budgets.
-        forecast: seconds from start to end, linear SVM included.
-        overhead: of these, the seconds after training: the linear SVM, measuring and saving.
+        forecast: seconds from start to end, linear baseline included.
+        overhead: of these, the seconds after training: the linear baseline, measuring and saving.
         notes: plain sentences on what was chosen and why.
     """
 
@@ -119,9 +119,9 @@ class OwnResult:
 
     Attributes:
         checkpoint: the classifier; its metrics hold "test" and "comparison", its `path` the folder or None.
-        comparison: beside the majority guess and the linear SVM on the test rows.
+        comparison: beside the majority guess and the linear baseline on the test rows.
         evaluation: the Transformer's figures on the test rows, by class, length and confidence.
-        linear_answers: the linear SVM's class of each test row (M,), in the order of `plan.test`.
+        linear_answers: the linear baseline's class of each test row (M,), in the order of `plan.test`.
         answers: the Transformer's (M,).
         seconds: from start to end.
         stopped_early: whether `should_stop` ended it.

@@ -17,21 +17,10 @@ from txcls.data.splits import training_and_validation
 from txcls.data.tables.own_table import OwnTable
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
+from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
+from txcls.evaluation.label_errors import SuspectRow, corrected_table_csv, held_out_probabilities, suspect_rows
 from txcls.evaluation.on_file import rows_of_file
-from txcls.evaluation.report import (
-    Answers,
-    PeerAnswers,
-    Report,
-    SuspectRow,
-    ask_peer,
-    chosen_rows,
-    corrected_table_csv,
-    held_out_probabilities,
-    report_on,
-    some_rows,
-    stored_report,
-    suspect_rows,
-)
+from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, some_rows, stored_report
 from txcls.evaluation.scoring import as_plain_text
 
 MOST_ROWS = 1_000
@@ -41,7 +30,7 @@ MOST_OWN_ROWS = 2_000
 MOST_LABELS = 10_000
 """Rows of a visitor's own table whose labels are checked at once."""
 MOST_TRAINING_ROWS = 20_000
-"""Training rows that the linear peer learns from at most."""
+"""Training rows that the linear baseline is fitted to at most."""
 OWN_TABLE = "table"
 """What the data set of a classifier of one's own rows is called."""
 OnRows = Callable[[int, int], object]
@@ -138,7 +127,7 @@ def why_no_rows(source: Source) -> str:
     how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
     return (
         "The test texts of this classifier are not on this machine, and checkpoints do not contain them. Shown is "
-        "what was measured on them and saved. Mistakes, doubtful labels and the linear peer need the "
+        "what was measured on them and saved. Mistakes, doubtful labels and the linear baseline need the "
         f"texts{how}, or a table of your own above."
     )
 
@@ -162,11 +151,11 @@ def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> LabelledTe
 
 
 @cached(heavy=True, size=lambda found: 8 * len(found.predicted) + 10_000)
-def peer(source: Source) -> PeerAnswers:
-    """The linear peer on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
+def baseline(source: Source) -> BaselineAnswers:
+    """The linear baseline on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
     answers = on_test_rows(source, on_rows=lambda done, total: None).answers
     assert answers is not None
-    return ask_peer(answers, training_rows(source), most=MOST_TRAINING_ROWS)
+    return answer_with_baseline(answers, training_rows(source), most=MOST_TRAINING_ROWS)
 
 
 def suspects(answers: Answers, *, has_learned: bool, on_fold: OnRows) -> list[SuspectRow]:

@@ -18,7 +18,8 @@ from txcls.app.shell import checkpoints, layout, own, state, waiting
 from txcls.app.shell.markdown import plain
 from txcls.data.types import LabelledTexts
 from txcls.errors import TxclsError
-from txcls.evaluation.report import Answers, SuspectRow, corrected_csv
+from txcls.evaluation.label_errors import SuspectRow, corrected_csv
+from txcls.evaluation.report import Answers
 from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 

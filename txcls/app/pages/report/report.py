@@ -1,4 +1,4 @@
-"""How good a classifier is: figures, confusions, confidence, mistakes, doubtful labels, the linear peer."""
+"""How good a classifier is: figures, confusions, confidence, mistakes, doubtful labels, the linear baseline."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

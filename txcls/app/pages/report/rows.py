@@ -1,4 +1,4 @@
-"""The parts of the Report page that list rows: mistakes and the linear peer."""
+"""The parts of the Report page that list rows: mistakes and the linear baseline."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +11,9 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
-from txcls.evaluation.report import Answers, PeerAnswers, Report, RowAnswer
-from txcls.evaluation.report.labels import table_csv
+from txcls.evaluation.baseline import BaselineAnswers
+from txcls.evaluation.label_errors import table_csv
+from txcls.evaluation.report import Answers, Report, RowAnswer
 from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 
@@ -136,7 +137,7 @@ def draw(opened: layout.Page, report: Report, *, of_table: bool) -> None:
     with lecture.slide(lecture.CLASSES):
         _mistakes(answers, report.rows_are, [] if of_table else compute_report.places(opened.source))
     if not of_table and not lecture.is_on():
-        _peer(opened)
+        _baseline(opened)
 
 
 def _mistakes(answers: Answers, rows_are: str, places: Sequence[int]) -> None:
@@ -153,36 +154,45 @@ def _mistakes(answers: Answers, rows_are: str, places: Sequence[int]) -> None:
     rows_table(mistakes, key="mistakes", places=places)
 
 
-def _peer(opened: layout.Page) -> None:
-    st.subheader("Beside a linear model", anchor=False)
-    key = f"report_peer_{opened.source.name}_{opened.source.state}"
+def _baseline(opened: layout.Page) -> None:
+    st.subheader("Beside the linear baseline", anchor=False)
+    key = f"report_baseline_{opened.source.name}_{opened.source.state}"
     if not st.session_state.get(key):
         st.markdown(
-            "TF-IDF of words and pairs with a linear support vector machine is what one would try first. Fitted to the "
-            f"training rows, at most {compute_report.MOST_TRAINING_ROWS:,} of them, it answers the same rows."
+            "TF-IDF with a tuned linear support vector machine is the standard baseline. It is fitted to the training "
+            f"rows (at most {compute_report.MOST_TRAINING_ROWS:,}) and classifies the same rows."
         )
-        st.button("Fit the linear model", key="report_peer", on_click=lambda: st.session_state.update({key: True}))
+        st.button(
+            "Fit the linear baseline", key="report_baseline", on_click=lambda: st.session_state.update({key: True})
+        )
         return
     try:
-        with st.spinner("fitting the linear model …"):
-            found = compute_report.peer(opened.source)
+        with st.spinner("fitting the linear baseline …"):
+            baseline = compute_report.baseline(opened.source)
     except TxclsError as error:
         st.info(f"This needs the training rows. {plain(str(error))}")
         return
-    _peer_found(found, compute_report.places(opened.source))
+    _baseline_rows(baseline, compute_report.places(opened.source))
 
 
-def _peer_found(found: PeerAnswers, places: Sequence[int]) -> None:
+def _baseline_rows(baseline: BaselineAnswers, places: Sequence[int]) -> None:
     part = ""
-    if found.n_training < found.n_available:
-        part = f" It learned from {found.n_training:,} of the {found.n_available:,} training rows."
-    st.markdown(f"{plain(found.verdict())}.{part}")
-    own, other = found.alone(peer=False), found.alone(peer=True)
-    tabs = st.tabs([f"Only the Transformer is right: {len(own):,}", f"Only the linear model is right: {len(other):,}"])
-    for tab, rows, key in zip(tabs, (own, other), ("only_transformer", "only_linear"), strict=True):
+    if baseline.n_training < baseline.n_available:
+        part = f" It was fitted to {baseline.n_training:,} of the {baseline.n_available:,} training rows."
+    st.markdown(f"{plain(baseline.verdict())}.{part}")
+    only_transformer, only_baseline = baseline.only_transformer_right(), baseline.only_baseline_right()
+    tabs = st.tabs(
+        [
+            f"Only the Transformer is right: {len(only_transformer):,}",
+            f"Only the linear baseline is right: {len(only_baseline):,}",
+        ]
+    )
+    for tab, rows, key in zip(
+        tabs, (only_transformer, only_baseline), ("only_transformer", "only_linear"), strict=True
+    ):
         with tab:
             if rows:
-                classes = [found.peer_class(one.row) for one in rows]
-                rows_table(rows, key=key, more=("linear model", classes), places=places)
+                classes = [baseline.baseline_class(row.row) for row in rows]
+                rows_table(rows, key=key, more=("linear baseline", classes), places=places)
             else:
                 st.markdown("No row.")

@@ -23,7 +23,7 @@ from txcls.wording import percentage
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)
 NAMES = {
     "majority": "Majority guess",
-    "linear": "TF-IDF + linear SVM",
+    "linear": "Linear baseline",
     "transformer": "This Transformer",
 }
 
@@ -129,8 +129,8 @@ def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
         st.html(table_html.table(("", "accuracy", "macro-F1"), rows, numbers=("accuracy", "macro-F1"), named=("",)))
         st.caption(
             f"On {comparison.n:,} test rows that nothing learned from; in brackets 95 % intervals. Only the "
-            f"Transformer is right on {comparison.only_transformer:,} of them, only the linear SVM on "
-            f"{comparison.only_linear:,}. The linear SVM learned from the other {comparison.n_training:,}. "
+            f"Transformer is right on {comparison.only_transformer:,} of them, only the linear baseline on "
+            f"{comparison.only_linear:,}. {comparison.settings} "
             f"Trained in {own.clock(found['seconds'])}."
         )
     with right:

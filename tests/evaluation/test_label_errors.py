@@ -10,8 +10,14 @@ import pytest
 from tests.conftest import TEXTS, make_language_model
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.report import corrected_csv, held_out_probabilities, out_of_fold_probabilities, suspect_rows
-from txcls.evaluation.report.labels import encoder_vectors, together
+from txcls.evaluation.label_errors import (
+    corrected_csv,
+    encoder_vectors,
+    held_out_probabilities,
+    out_of_fold_probabilities,
+    suspect_rows,
+    together,
+)
 from txcls.evaluation.scoring import as_plain_text
 
 SUBJECTS = {

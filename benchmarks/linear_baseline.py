@@ -1,13 +1,11 @@
-"""The linear models that a practitioner would try first, on the rows of the shipped checkpoints and beside them.
+"""The linear baseline, and a stronger linear model, on the rows of the shipped checkpoints and beside them.
 
-    python -m benchmarks.linear_peers [ag_news huffpost clinc150 imdb who_won]
+    python -m benchmarks.linear_baseline [ag_news huffpost clinc150 imdb who_won]
 
-TF-IDF of single tokens and pairs (sublinear), then a linear support vector machine; for CLINC150 also with character
-n-grams. A stronger one besides: n-grams of up to three words, weighted by their naive Bayes log-count ratio, then
-logistic regression (Wang and Manning 2012, "Baselines and Bigrams"). Validation rows choose C, and whether the support
-vector machine reads the words of cleaned texts or the words and signs of texts as they are; the chosen model is then
-fitted to all training rows, those held out for validation included. Data sets that are not on this machine are skipped.
-Takes minutes, most of them for HuffPost's 42 classes.
+The baseline is `txcls.evaluation.baseline`, fitted to all training rows, those held out for validation included. The
+other model is n-grams of up to three words, weighted by their naive Bayes log-count ratio, then logistic regression
+(Wang and Manning 2012, "Baselines and Bigrams"), with C chosen on the validation rows. Data sets that are not on this
+machine are skipped. Takes minutes, most of them for HuffPost's 42 classes.
 """
 
 import argparse
@@ -24,16 +22,14 @@ from scipy.sparse import csr_array
 from scipy.stats import binomtest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import normalize
-from sklearn.svm import LinearSVC
 
 from benchmarks._side_by_side import machine
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import SplitName
-from txcls.evaluation.baseline import word_features
+from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
@@ -41,37 +37,10 @@ from txcls.text.cleaning import clean
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won")
 ASKED: tuple[SplitName, ...] = ("test", "new")
 """The rows that the models are asked for; `new` where a set has texts of a kind that training never shows."""
-SPELLED = ("clinc150",)
-"""Sets whose queries are so few that character n-grams help."""
-READINGS = ("words", "words and signs")
-"""How texts become tokens: the words of cleaned texts; or words and single signs of texts as they are, which keeps what
-an agency's name in brackets or a broken entity tells of a news text's section."""
-FIRST_STRENGTH = 0.5
-"""C for choosing between these."""
-STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
-"""Values of C to choose from, the inverse strength of regularisation."""
 BAYES_STRENGTHS = (3.0, 10.0, 30.0, 100.0)
-"""The same for the logistic regression."""
+"""Values of C for the logistic regression."""
 BAYES_CLASSES = 5
 """C of the logistic regression is chosen by the log loss of so many classes, the most frequent ones."""
-
-
-def features(config: RunConfig, reading: str, *, characters: bool) -> TfidfVectorizer | FeatureUnion:
-    """Weights of tokens and pairs of them, read in one of `READINGS`; where wanted also of 2 to 5 characters."""
-
-    def cleaned(text: str) -> str:
-        return clean(text, config.text.cleaning)
-
-    words = word_features(
-        preprocessor=cleaned if reading == "words" else str.lower,
-        token_pattern=r"\b\w+\b" if reading == "words" else r"\w+|[^\w\s]",
-    )
-    if not characters:
-        return words
-    spelled = TfidfVectorizer(
-        preprocessor=cleaned, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, dtype=np.float32
-    )
-    return FeatureUnion([("words", words), ("characters", spelled)])
 
 
 @dataclass(frozen=True)
@@ -93,24 +62,10 @@ class Rows:
         return cls(training, validation, known, dataset.load(split))
 
 
-def support_vectors(rows: Rows, config: RunConfig, *, characters: bool) -> tuple[NDArray[np.int_], str]:
-    """A support vector machine's classes of the test rows, (N,), and how it was chosen."""
-    right = rows.validation.labels
-    read = {}
-    for reading in READINGS:
-        turn = features(config, reading, characters=characters)
-        read[reading] = turn.fit_transform(rows.training.texts), turn.transform(rows.validation.texts)
-
-    def score(reading: str, c: float) -> float:
-        known, held_out = read[reading]
-        return float(LinearSVC(C=c).fit(known, rows.training.labels).score(held_out, right))
-
-    reading = max(READINGS, key=lambda one: score(one, FIRST_STRENGTH))
-    scores = {c: score(reading, c) for c in STRENGTHS}
-    best = max(scores, key=lambda c: scores[c])
-    model = make_pipeline(features(config, reading, characters=characters), LinearSVC(C=best))
-    answers: NDArray[np.int_] = model.fit(rows.known.texts, rows.known.labels).predict(rows.test.texts)
-    return answers, f"{reading}, C {best:g}, validation {scores[best]:.2%}"
+def linear_baseline(rows: Rows) -> tuple[NDArray[np.int_], str]:
+    """The linear baseline's classes of the test rows, (N,), and its settings."""
+    baseline = fit_linear_baseline(rows.known.texts, rows.known.labels)
+    return baseline.predict(rows.test.texts), baseline.settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +107,15 @@ class BayesRegression:
             return normalize(copy, copy=False)
 
         model = LogisticRegression(C=strength, solver="liblinear").fit(weighted(self.known), own)
-        found: NDArray[np.float64] = model.predict_proba(weighted(self.asked))[:, 1]
-        return found
+        probability: NDArray[np.float64] = model.predict_proba(weighted(self.asked))[:, 1]
+        return probability
 
     def predict(self, n_classes: int, strength: float) -> NDArray[np.int_]:
         """The most probable class of each asked text, (A,)."""
         if n_classes == 2:  # one model gives the probability of both
             return (self.likely(1, strength) > 0.5).astype(np.int_)
-        return np.stack([self.likely(c, strength) for c in range(n_classes)]).argmax(axis=0)
+        best: NDArray[np.int_] = np.stack([self.likely(c, strength) for c in range(n_classes)]).argmax(axis=0)
+        return best
 
     def best_strength(self, right: NDArray[np.int_]) -> float:
         """The C with the lowest log loss over the most frequent classes, given the asked texts' true classes (A,)."""
@@ -189,20 +145,22 @@ def compare(name: str, dataset: Dataset, split: SplitName) -> None:
     test = in_classes_of(rows.test, classifier.checkpoint)
     own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N
     print(f"\n{name}, {len(test):,} {split} rows: checkpoint {own.mean():.2%}")
-    models = {"tokens and pairs": partial(support_vectors, rows, config, characters=False)}
-    if name in SPELLED:
-        models["tokens, pairs and characters"] = partial(support_vectors, rows, config, characters=True)
-    models["weighed by naive Bayes"] = partial(bayes_regression, rows, config, n_classes=len(dataset.classes))
-    for what, classes in models.items():
+    models = {
+        "linear baseline": partial(linear_baseline, rows),
+        "logistic regression, naive Bayes weights": partial(
+            bayes_regression, rows, config, n_classes=len(dataset.classes)
+        ),
+    }
+    for model, classify in models.items():
         started = time.perf_counter()
-        answers, chosen = classes()
+        answers, chosen = classify()
         right = answers == np.asarray(rows.test.labels)  # N: in the set's own order of classes
         alone, other = int((own & ~right).sum()), int((right & ~own).sum())
         # Two models on the same rows differ by those that one alone gets right; were they equally good, each of these
         # rows would fall to either like a coin (McNemar 1947, exact).
         chance = binomtest(alone, alone + other).pvalue if alone + other else 1.0
         print(
-            f"  linear, {what}: {right.mean():.2%} ({chosen}; {time.perf_counter() - started:.0f} s). Checkpoint "
+            f"  {model}: {right.mean():.2%} ({chosen}; {time.perf_counter() - started:.0f} s). Checkpoint "
             f"{100 * (own.mean() - right.mean()):+.2f} points: alone right on {alone:,} rows, linear on {other:,}, "
             f"p = {chance:.2g}",
             flush=True,

@@ -1,4 +1,4 @@
-"""Reports: figures as `evaluate` measures them, classes in a readable order, mistakes, and the linear peer."""
+"""Reports: figures as `evaluate` measures them, classes in a readable order, mistakes, and the linear baseline."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,9 @@ import pytest
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
+from txcls.evaluation.baseline import answer_with_baseline
 from txcls.evaluation.evaluate import evaluate_rows
-from txcls.evaluation.report import (
-    answer_rows,
-    ask_peer,
-    cluster_order,
-    report_on,
-    some_rows,
-    stored_report,
-    worst_pairs,
-)
+from txcls.evaluation.report import answer_rows, cluster_order, report_on, some_rows, stored_report, worst_pairs
 from txcls.predictor import Predictor
 
 ROWS = LabelledTexts(TEXTS, [1, 2, 3, 0, 1, 2, 3, 0], CLASSES)
@@ -100,18 +93,20 @@ def test_a_stored_report_needs_no_texts(classifier: Predictor) -> None:
     assert empty.figures == {} and empty.confusion is None and empty.answers is None
 
 
-def test_rows_that_one_alone_gets_right(classifier: Predictor) -> None:
+def test_rows_that_only_one_of_two_models_gets_right(classifier: Predictor) -> None:
     answers = answer_rows(classifier, ROWS)
-    peer = ask_peer(answers, ROWS)  # of its own training rows it gets all right
-    assert peer.accuracy[1] == 1.0
-    assert [one.row for one in peer.alone(peer=False)] == []
-    assert sorted(one.row for one in peer.alone(peer=True)) == np.flatnonzero(~answers.right).tolist()
-    assert "8 rows" in peer.verdict()
+    baseline = answer_with_baseline(answers, ROWS)  # it gets all of its own training rows right
+    assert baseline.accuracy == 1.0
+    assert baseline.only_transformer_right() == []
+    assert sorted(row.row for row in baseline.only_baseline_right()) == np.flatnonzero(~answers.right).tolist()
+    assert "8 rows" in baseline.verdict()
 
 
-def test_the_peer_maps_classes_by_name_and_refuses_strange_ones(classifier: Predictor) -> None:
+def test_the_baseline_maps_classes_by_name_and_refuses_strange_ones(classifier: Predictor) -> None:
     answers = answer_rows(classifier, ROWS)
     turned = LabelledTexts(ROWS.texts, [3 - label for label in ROWS.labels], CLASSES[::-1])
-    assert np.array_equal(ask_peer(answers, turned).predicted, ask_peer(answers, ROWS).predicted)
+    assert np.array_equal(
+        answer_with_baseline(answers, turned).predicted, answer_with_baseline(answers, ROWS).predicted
+    )
     with pytest.raises(DataError, match="does not know"):
-        ask_peer(answers, LabelledTexts(TEXTS, ROWS.labels, ("A", "B", "C", "D")))
+        answer_with_baseline(answers, LabelledTexts(TEXTS, ROWS.labels, ("A", "B", "C", "D")))

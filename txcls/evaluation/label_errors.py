@@ -22,7 +22,7 @@ from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.tables.own_table import OwnTable
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
-from txcls.evaluation.baseline import word_features
+from txcls.evaluation.baseline import WORD
 from txcls.model import LanguageModel
 from txcls.runtime.pause import may_pause
 from txcls.text.vocabulary import PAD
@@ -79,6 +79,7 @@ def out_of_fold_probabilities(
     Raises:
         DataError: there are too few rows, or only one class.
     """
+    from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.pipeline import make_pipeline
@@ -99,7 +100,7 @@ def out_of_fold_probabilities(
             found[asked, present[0]] = 1.0
             continue
         if vectors is None:
-            words = word_features(token_pattern=r"(?u)\w+|[^\w\s]")
+            words = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
             model = make_pipeline(words, LogisticRegression(C=STRENGTH, max_iter=200))
             read: Any = texts
         else:

@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.cli import command_line
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.report import SuspectRow, ask_peer, report_on
+from txcls.evaluation.baseline import answer_with_baseline
+from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.report import report_on
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
 
@@ -20,12 +22,12 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
     report = report_on(classifier, ROWS, rows_are="9 rows")
     assert report.answers is not None
     suspects = [SuspectRow(8, ROWS.texts[8], "Business", "World", 0.1, 0.8)]
-    page = report_html(report, peer=ask_peer(report.answers, ROWS), suspects=suspects)
+    page = report_html(report, baseline=answer_with_baseline(report.answers, ROWS), suspects=suspects)
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # plotly's code is in it
     assert len(markup) < 100_000 and "http" not in markup
     assert not re.search(r"<script[^>]+src=", page[:2000] + page[-200_000:])
-    for heading in ("What is confused with what?", "Rows whose label looks wrong", "Beside a linear model"):
+    for heading in ("What is confused with what?", "Rows whose label looks wrong", "Beside the linear baseline"):
         assert heading in page
     assert page.count("Plotly.newPlot(") >= 4
 
