@@ -20,7 +20,7 @@ from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.checkpoint.listing import list_checkpoints
-from txcls.web.page import export_page, unsupported
+from txcls.web.export import export_page, unsupported
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, CDPSession, Page

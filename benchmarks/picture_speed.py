@@ -17,8 +17,8 @@ from benchmarks.page_speed import AIMS_MS, N_TOKENS, cpu_ms, text_of, thread_tim
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
 from txcls.checkpoint.checkpoint import load_checkpoint
-from txcls.web.page import packed
-from txcls.web.sources import MODULES, PICTURE, script, style
+from txcls.web.export import packed
+from txcls.web.sources import script, style
 
 PARTS = ("pass", "numbers", "drawing")
 MEASURE = """
@@ -68,8 +68,10 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.add_style_tag(content=style(("buttons", "machine")))
-        page.add_script_tag(type="module", content=script((*MODULES, *PICTURE)) + MEASURE)
+        page.add_style_tag(content=style("picture/buttons", "picture/machine"))
+        page.add_script_tag(
+            type="module", content=script("engine/reader", "engine/classifier", "picture/machine") + MEASURE
+        )
         page.wait_for_function("globalThis.ready")
         session = thread_time(page)
         for name in AIMS_MS:

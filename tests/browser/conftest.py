@@ -19,7 +19,7 @@ from tests.browser.server import CHROMIUM_ARGS, serve
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.predictor import Predictor
-from txcls.web.page import export_page
+from txcls.web.export import export_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page

@@ -13,7 +13,7 @@ from tests.browser.exported import HOSTILE, Open, bars, wanted, write
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.inspection.ablation import Change, ablate
 from txcls.predictor import Predictor
-from txcls.web.page import export_page
+from txcls.web.export import export_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

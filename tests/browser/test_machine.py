@@ -19,8 +19,8 @@ from txcls.inspection.lens import class_lens
 from txcls.inspection.stories import MARKS, head_chips
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.predictor import Predictor
-from txcls.web.page import export_page, packed
-from txcls.web.sources import MODULES, PICTURE, script
+from txcls.web.export import export_page, packed
+from txcls.web.sources import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -60,7 +60,9 @@ globalThis.ready = true;
 def scenes(browser: "Browser") -> "Iterator[Page]":
     """An empty page that holds the modules that compute scenes."""
     page = browser.new_page()
-    page.add_script_tag(type="module", content=script((*MODULES, *PICTURE)) + IN_THE_PAGE)
+    page.add_script_tag(
+        type="module", content=script("engine/reader", "engine/classifier", "picture/machine") + IN_THE_PAGE
+    )
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()

@@ -29,9 +29,9 @@ from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
-from txcls.web.page import describe, unsupported
+from txcls.web.export import describe, unsupported
 from txcls.web.patterns import to_javascript
-from txcls.web.sources import MODULES, script
+from txcls.web.sources import script
 from txcls.web.tables import reading_tables
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ globalThis.ready = true;
 def engine(browser: "Browser") -> "Iterator[Page]":
     """An empty page that holds the modules that compute."""
     page = browser.new_page()
-    page.add_script_tag(type="module", content=script(MODULES) + IN_THE_PAGE)
+    page.add_script_tag(type="module", content=script("engine/classifier", "engine/ablation") + IN_THE_PAGE)
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()

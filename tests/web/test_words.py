@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from txcls.web.lesson import WORDS, page_words
-from txcls.web.page import DRAWING, HERE
+from txcls.web.sources import HERE, script
 
 LANGUAGES = sorted(file.stem for file in WORDS.glob("*.yaml"))
 BRACES = re.compile(r"\{\w+\}")
@@ -39,9 +39,8 @@ class _Said(HTMLParser):
 
 def said() -> set[str]:
     page = _Said()
-    page.feed((HERE / "page.html").read_text("utf-8"))
-    modules = [(HERE / f"{name}.js").read_text("utf-8") for name in DRAWING]
-    return page.found | {word for module in modules for word in re.findall(r'\btr\("([^"]+)"', module)}
+    page.feed((HERE / "page" / "page.html").read_text("utf-8"))
+    return page.found | set(re.findall(r'\btr\("([^"]+)"', script("page/page")))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -7,8 +7,8 @@ import typer
 
 from txcls.cli.output import note
 from txcls.lessons import given_lesson
+from txcls.web.export import export_page
 from txcls.web.lesson import export_lesson
-from txcls.web.page import export_page
 
 app = typer.Typer(no_args_is_help=True, help="Make a page of a model that needs no server.")
 

@@ -1,8 +1,8 @@
 """A code that shows which questions of a lesson were answered: made and read without a server.
 
 `attention.RWR.7KQ2F`: the lesson, a letter for each question (R right, W wrong, N not answered), and a checksum. The
-checksum finds typing errors. It is no protection: anyone who reads this file can make a code. txcls/web/lesson.js makes
-the same codes in exported pages.
+checksum finds typing errors. It is no protection: anyone who reads this file can make a code.
+txcls/web/page/lesson.js makes the same codes in exported pages.
 """
 
 import re

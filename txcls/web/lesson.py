@@ -13,9 +13,10 @@ from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.wording import words_in
 from txcls.predictor import Predictor
-from txcls.web.page import export_page
+from txcls.web.export import export_page
+from txcls.web.sources import HERE
 
-WORDS = Path(__file__).parent / "words"
+WORDS = HERE / "page" / "words"
 """LANGUAGE.yaml: what page.html and the modules say, in that language."""
 LIVE = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
 """The app's pages whose view an exported page has too; of others a step carries a picture."""

@@ -1,42 +1,38 @@
-"""The browser code of this folder: which module needs which, and modules and style sheets joined into one."""
+"""The browser code of this folder: modules joined with those that they need, and style sheets."""
 
 import re
-from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
-HERE = Path(__file__).parent
-MODULES = (
-    "tensor",
-    "words",
-    "cleaning",
-    "subwords",
-    "encoder",
-    "calibration",
-    "weights",
-    "model",
-    "ablation",
-    "classifier",
-)
-"""What computes, each module after those that it imports."""
-PICTURE = ("reader", "dom", "figures", "saving", "scene", "kept", "placing", "lines", "painting", "tracing", "machine")
-"""What draws the picture of the whole model."""
-DRAWING = (*PICTURE, "bins", "lesson", "view", "drawing", "page")
-"""What draws the page."""
-SHEETS = ("buttons", "page", "machine", "saving", "bins", "lesson")
-"""The page's style sheets."""
+HERE = Path(__file__).resolve().parent
+_IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w]+)\.js";\n', re.MULTILINE)
 
 
-def script(modules: Sequence[str]) -> str:
-    """The named modules as one: joined in this order, without their imports of each other."""
-    sources = [_read(f"{name}.js") for name in modules]
-    own = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
-    return "\n".join(re.sub(r"^export ", "", own.sub("", source), flags=re.MULTILINE) for source in sources)
+def script(*modules: str) -> str:
+    """The named modules, such as "engine/model", and all that they import as one module.
+
+    Each comes after those that it imports, once, without its imports; names at top level must be distinct.
+    """
+    joined: dict[Path, str] = {}
+    for name in modules:
+        _join(HERE / name, joined)
+    return "\n".join(joined.values())
 
 
-def style(sheets: Sequence[str]) -> str:
-    """The named style sheets as one, in this order."""
-    return "\n".join(_read(f"{name}.css") for name in sheets)
+def style(*sheets: str) -> str:
+    """The named style sheets, such as "page/page", as one, in this order."""
+    return "\n".join(_read(HERE / f"{name}.css") for name in sheets)
 
 
-def _read(file: str) -> str:
-    return (HERE / file).read_text(encoding="utf-8")
+def _join(module: Path, joined: dict[Path, str]) -> None:
+    if module in joined:
+        return
+    source = _read(module.with_suffix(".js"))
+    for needed in _IMPORT.findall(source):
+        _join((module.parent / needed).resolve(), joined)
+    joined[module] = re.sub(r"^export ", "", _IMPORT.sub("", source), flags=re.MULTILINE)
+
+
+@cache
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8")

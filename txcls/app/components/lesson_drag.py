@@ -10,8 +10,9 @@ from txcls.web.sources import script, style
 _bins = st.components.v2.component(
     "txcls_lesson_drag",
     html='<div class="bins"></div>',
-    js=f"{script(('dom', 'bins'))}\n{read('lesson_drag.js')}",
-    css=":host, .bins {font-family: var(--st-font); color: var(--st-text-color);}\n" + style(("buttons", "bins")),
+    js=f"{script('page/bins')}\n{read('lesson_drag.js')}",
+    css=":host, .bins {font-family: var(--st-font); color: var(--st-text-color);}\n"
+    + style("picture/buttons", "page/bins"),
 )
 
 

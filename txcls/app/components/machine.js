@@ -95,7 +95,7 @@ function newPicture(root) {
   return picture;
 }
 
-/** A classifier from the bytes of txcls.web.page.packed. */
+/** A classifier from the bytes of txcls.web.export.packed. */
 function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const {description, tables} = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));

@@ -1,4 +1,4 @@
-"""The whole model in one picture, computed and drawn in the visitor's browser (txcls/web/machine.js).
+"""The whole model in one picture, computed and drawn in the visitor's browser (txcls/web/picture/machine.js).
 
 The browser gets a classifier once: its weights are a component of their own, which is left out of later runs once the
 picture has said that they have arrived.
@@ -10,14 +10,14 @@ from typing import Any, Literal
 import streamlit as st
 
 from txcls.app.components.register import read
-from txcls.web.sources import MODULES, PICTURE, script, style
+from txcls.web.sources import script, style
 
-_script = script((*MODULES, *PICTURE))
+_script = script("engine/classifier", "engine/reader", "picture/machine")
 _machine = st.components.v2.component(
     "txcls_machine",
     html='<div class="picture"></div>',
     js=f"{_script}\n{read('machine.js')}",
-    css=style(("buttons", "machine", "saving")) + read("machine.css"),
+    css=style("picture/buttons", "picture/machine", "picture/saving") + read("machine.css"),
 )
 _weights = st.components.v2.component("txcls_weights", js=read("weights.js"))
 
@@ -40,7 +40,7 @@ def machine(
 
     Args:
         name: of the classifier in the browser: another one if its weights change.
-        weights: makes `txcls.web.page.packed`; called if the browser lacks this classifier.
+        weights: makes `txcls.web.export.packed`; called if the browser lacks this classifier.
         text: what the server has received.
         box: the start of the text box's key.
         off: switched-off heads, each "layer.head" from 1.

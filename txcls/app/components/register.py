@@ -17,7 +17,7 @@ def register(name: str, **parts: str) -> Any:
     """
     sources: dict[str, Any] = {kind: "".join(map(read, files.split())) for kind, files in parts.items()}
     if "css" in sources:
-        sources["css"] = style(("buttons",)) + sources["css"]
+        sources["css"] = style("picture/buttons") + sources["css"]
     return st.components.v2.component(f"txcls_{name}", **sources)
 
 

@@ -17,8 +17,8 @@ from txcls.web.sources import script, style
 _film = st.components.v2.component(
     "txcls_training_film",
     html=read("training_film.html"),
-    js=f"{script(('dom', 'saving'))}\n{read('training_film.js')}",
-    css=style(("buttons", "saving")) + read("training_film.css"),
+    js=f"{script('picture/saving')}\n{read('training_film.js')}",
+    css=style("picture/buttons", "picture/saving") + read("training_film.css"),
 )
 
 MOST_BARS = 8

@@ -28,7 +28,7 @@ from txcls.figures import probability_bars, training_curves
 from txcls.figures.lines import of_runs
 from txcls.lessons.address import LONGEST_LINKED_TEXT, MOST_ROWS, SWITCH, params_from_view
 from txcls.predictor import Predictor
-from txcls.web.page import unsupported
+from txcls.web.export import unsupported
 from txcls.wording import percentage
 
 STEPS = {

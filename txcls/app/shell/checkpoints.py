@@ -21,7 +21,7 @@ from txcls.data.types import DatasetInfo
 from txcls.inspection.language_model import token_names
 from txcls.language.generation import TextModel
 from txcls.predictor import Predictor
-from txcls.web.page import packed, single_page
+from txcls.web.export import packed, single_page
 
 _listed: tuple[float, Path, Listing] | None = None
 
@@ -114,7 +114,7 @@ def archive(source: Source) -> bytes:
 
 @cached(heavy=True)
 def packed_classifier(source: Source) -> bytes:
-    """The classifier for the browser (`txcls.web.page.packed`); CheckpointError if a page cannot have it."""
+    """The classifier for the browser (`txcls.web.export.packed`); CheckpointError if a page cannot have it."""
     return packed(source.folder)
 
 

@@ -17,7 +17,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.errors import TxclsError
 from txcls.figures import comparison_intervals, live_curves
 from txcls.lessons.address import View
-from txcls.web.page import unsupported
+from txcls.web.export import unsupported
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)

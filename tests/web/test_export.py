@@ -13,7 +13,7 @@ from tests.conftest import make_checkpoint, make_language_model
 from txcls.errors import CheckpointError
 from txcls.inspection.stories import head_chips
 from txcls.predictor import Predictor
-from txcls.web.page import describe, export_page, single_page
+from txcls.web.export import describe, export_page, single_page
 
 HOSTILE = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 

@@ -1,9 +1,9 @@
 // What a visitor of the page has chosen, which is in the address, and what is shown of it.
 
-import {speak, translate} from "./dom.js";
+import {speak, translate} from "../picture/dom.js";
 
-/** @typedef {import("./classifier.js").Classifier} Classifier */
-/** @typedef {import("./reader.js").Reader} Reader */
+/** @typedef {import("../engine/classifier.js").Classifier} Classifier */
+/** @typedef {import("../engine/reader.js").Reader} Reader */
 
 /** Characters; longer texts are left out of the address. */
 export const LONGEST_LINKED_TEXT = 4000;

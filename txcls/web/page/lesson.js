@@ -2,7 +2,7 @@
 // the lesson's author and were made into HTML by txcls/lessons/markup.py, which lets no markup of the author's through.
 
 import {wordBins} from "./bins.js";
-import {button, element} from "./dom.js";
+import {button, element} from "../picture/dom.js";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

@@ -1,11 +1,11 @@
 // What the picture of the whole model shows, as numbers: one lane per token, what each layer moves between lanes and adds
 // to them, pooling, the answer; and a sentence about each part, made of these numbers.
 
-import {calibratedProbabilities} from "./calibration.js";
+import {calibratedProbabilities} from "../engine/calibration.js";
 import {decimal, tr} from "./dom.js";
 import {percent, shortened} from "./figures.js";
-import {layerNorm, linear} from "./model.js";
-import {part} from "./tensor.js";
+import {layerNorm, linear} from "../engine/model.js";
+import {part} from "../engine/tensor.js";
 
 /** Most lanes. Of a longer text, the tokens that weigh least share the last one. */
 export const MOST_LANES = 24;
@@ -20,11 +20,11 @@ const POSITION_CELLS = 8;
 /** One layer: `patterns` holds for each head the weights between lanes (N N, rows are queries, each sums to 1); `attended`
  * and `fed` are the lengths of what attention and feed-forward add to each lane, relative to its state before.
  * @typedef {{patterns: Float32Array[], attended: Float32Array, fed: Float32Array, mid: Stage, post: Stage}} Layer */
-/** @typedef {{lanes: Lane[], nTokens: number, config: import("./model.js").ModelConfig, classes: string[],
+/** @typedef {{lanes: Lane[], nTokens: number, config: import("../engine/model.js").ModelConfig, classes: string[],
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null}} Scene */
 
-/** @param {import("./classifier.js").Classifier} classifier @param {import("./classifier.js").Pass} pass of a text with
+/** @param {import("../engine/classifier.js").Classifier} classifier @param {import("../engine/classifier.js").Pass} pass of a text with
  *   words, with the taps of the residual stream and of attention recorded @returns {Scene} */
 export function sceneOf(classifier, pass) {
   const {trace, encoding, ranked, outOfScope} = pass, {config} = classifier.model;
@@ -142,7 +142,7 @@ const SWITCHED = {
 
 /** The parts of the picture from left to right, each with a sentence about this text.
  * @param {Scene} scene
- * @param {{isOff?: (layer: number, head: number) => boolean, how?: import("./ablation.js").How}} options
+ * @param {{isOff?: (layer: number, head: number) => boolean, how?: import("../engine/ablation.js").How}} options
  * @returns {{part: string, title: string, text: string}[]} */
 export function narrate(scene, {isOff = () => false, how = "zero"} = {}) {
   const {lanes, config, layers} = scene;

@@ -7,11 +7,11 @@ import {part} from "./tensor.js";
 import {readWeights} from "./weights.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
-/** What txcls/web/page.py writes about a checkpoint, beside its weights.
+/** What txcls/web/export.py writes about a checkpoint, beside its weights.
  * @typedef {{name: string, title: string, classes: string[], config: import("./model.js").ModelConfig,
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
- *   means: Record<string, number[][]> | null, stories: Record<string, import("./machine.js").Story>}} Description */
+ *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/machine.js").Story>}} Description */
 /** One forward pass of one text.
  *
  * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.

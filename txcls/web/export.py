@@ -24,7 +24,7 @@ from txcls.errors import CheckpointError
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.predictor import Predictor
-from txcls.web.sources import DRAWING, HERE, MODULES, SHEETS, script, style
+from txcls.web.sources import HERE, script, style
 from txcls.web.tables import reading_tables
 from txcls.wording import percentage
 
@@ -41,6 +41,7 @@ REFUSED = {
 """Settings of reference systems that a page does not support: the value, and what it does."""
 GENERATOR = '<meta name="generator" content="txcls '
 """How a page of ours is known from others."""
+SHEETS = ("picture/buttons", "page/page", "picture/machine", "picture/saving", "page/bins", "page/lesson")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -269,8 +270,8 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         | ({"description": model.description} if single_file else {"file": model.file})
         for model in models
     ]
-    code = script((*MODULES, *DRAWING))
-    looks = style(SHEETS)
+    code = script("page/page")
+    looks = style(*SHEETS)
     sources = {
         "default-src": "'none'",
         "script-src": _hash(code),
@@ -295,7 +296,7 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         "WEIGHTS": "\n".join(weights),
         "SCRIPT": code,
     }
-    template = (HERE / "page.html").read_text(encoding="utf-8")
+    template = (HERE / "page" / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: filled[match[1]], template).encode("utf-8")
 
 

@@ -13,7 +13,7 @@ import {LEAST_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./placing.js";
  * @typedef {{story: string, text: string, verdict: string}} Story */
 /** `off` names switched-off heads as "layer.head", both from 1; `before` are the class probabilities with all heads on, or
  * null; `how` heads are switched off; `stories` are by "layer.head".
- * @typedef {{off?: Set<string>, how?: import("./ablation.js").How, before?: Float64Array | null,
+ * @typedef {{off?: Set<string>, how?: import("../engine/ablation.js").How, before?: Float64Array | null,
  *   stories?: Record<string, Story>}} State */
 /** What a click on a head ("layer.head" from 1), a double click on it (both from 0) and a click on the name of a part
  * ("layers.0.attn") do; without `onPart` names are no buttons.
