@@ -13,7 +13,7 @@ from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import LessonError, check_lesson, is_right, read_lesson, solve
 from txcls.lessons.measures import measures
-from txcls.lessons.solving import said
+from txcls.lessons.solving import as_text
 from txcls.predictor import Predictor
 
 TEXT = "Rovers lost to Wanderers, who beat United last week."
@@ -159,4 +159,4 @@ def test_facts_stand_in_the_texts_in_the_languages_notation(tmp_path: Path) -> N
     ],
 )
 def test_numbers_are_written_as_in_the_app_in_the_languages_notation(value: float, language: str, text: str) -> None:
-    assert said(value, language) == text
+    assert as_text(value, language) == text

@@ -14,7 +14,7 @@ from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.address import SLIDE, params_from_view, view_from_params
-from txcls.lessons.format import Step
+from txcls.lessons.format import LessonStep
 
 _ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
 _ANSWERS, _ASIDE, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
@@ -35,7 +35,7 @@ class Place:
         return find_lesson(self.name, self.language)
 
     @property
-    def step(self) -> Step:
+    def step(self) -> LessonStep:
         """The step."""
         return self.lesson.steps[self.at]
 
