@@ -85,10 +85,10 @@ def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
 @pytest.mark.parametrize(
     "fields, said",
     [
-        ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: an address has no such part"),
-        ({"state": {"section": "arcs", "heads": "gone"}}, r"state\.heads: “gone” is not a value that it takes"),
+        ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: an address has no such parameter"),
+        ({"state": {"section": "arcs", "heads": "gone"}}, r"state\.heads: “gone” is not a valid value"),
         ({"checkpoint": "nobody"}, r"checkpoint: There is no checkpoint “nobody”"),
-        ({"narration": "[[missing]]"}, r"narration: names \[\[missing\]\]"),
+        ({"narration": "[[missing]]"}, r"narration: there is no fact \[\[missing\]\]"),
         ({"claims": [{"measure": "predicted_class", "equals": "Rovers"}]},
          r"claims\.1: predicted_class: states equals Rovers, the model gives Wanderers"),
         ({"claims": [{"measure": "probability", "at_most": 50}]}, r"states at_most 50\.0, the model gives 100"),

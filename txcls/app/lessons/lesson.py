@@ -13,7 +13,7 @@ from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
-from txcls.lessons.address import SLIDE, params_from_view, view_from_params
+from txcls.lessons.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 from txcls.lessons.format import LessonStep
 
 _ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
@@ -157,7 +157,7 @@ def _begin(place: Place) -> None:
 
 def _anchor(place: Place, away: dict[str, str]) -> None:
     view, _ = view_from_params(place.step.params, checkpoints=checkpoints.names())
-    state.anchor_to(state.Anchor({**place.params, **away}, params_from_view(view)))
+    state.anchor_to(Anchor({**place.params, **away}, params_from_view(view)))
 
 
 def end() -> None:
@@ -202,7 +202,7 @@ def changes() -> dict[str, str]:
     place = now()
     if place is None:
         return {}
-    changed = state.changes_of(state.link_params(state.shown_view()))
+    changed = changes_from_step(state.link_params(state.shown_view()))
     here = st.session_state.get("_slides_of")
     return changed | ({"page": here.name} if here is not None and here is not place.page else {})
 

@@ -26,7 +26,7 @@ from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
 from txcls.inspection.positions import arrange_words, fit_shift, position_products, shift_map
-from txcls.lessons.address import Encoding, View
+from txcls.lessons.address import PositionVectors, View
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -115,7 +115,7 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
             st.session_state["pe_kind"] = opened.view.encoding
             st.segmented_control(
                 "Encoding",
-                get_args(Encoding),
+                get_args(PositionVectors),
                 required=True,
                 key="pe_kind",
                 on_change=state.follow("encoding", "pe_kind"),
