@@ -32,18 +32,19 @@ def listed(names: Iterable[str], *, most: int = 20) -> str:
     return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
 
 
-def one_line(message: str) -> str:
-    """A message as one line of at most LONGEST_MESSAGE characters, invisible ones escaped.
+def one_line(message: str, *, limit: int = LONGEST_MESSAGE) -> str:
+    """A message as one line of at most `limit` characters, invisible ones escaped.
 
     A longer one is cut in the middle: it begins with the problem and ends with what to do.
     """
-    if len(message) > 2 * LONGEST_MESSAGE:
-        message = f"{message[:LONGEST_MESSAGE]} … {message[-LONGEST_MESSAGE:]}"
+    if len(message) > 2 * limit:
+        message = f"{message[:limit]} … {message[-limit:]}"
     line = _NOT_ASCII.sub(
         _escape, " ".join(part.strip(" ") for part in re.split(r"[\t\n\r]+", message) if part.strip(" "))
     )
-    if len(line) > LONGEST_MESSAGE:
-        line = f"{line[: LONGEST_MESSAGE - 303]} … {line[-300:]}"
+    if len(line) > limit:
+        end = min(300, limit // 3)
+        line = f"{line[: limit - end - 3]} … {line[-end:]}"
     return line
 
 

@@ -17,8 +17,8 @@ from torch.overrides import TorchFunctionMode
 from tests.conftest import FITTED, make_checkpoint
 from txcls.checkpoint.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
 from txcls.checkpoint.files import FILES
+from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.listing import checkpoint_names
-from txcls.checkpoint.schema import write_json
 from txcls.config import ScopeRule
 from txcls.errors import CheckpointError
 

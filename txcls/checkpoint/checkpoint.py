@@ -22,18 +22,16 @@ from safetensors.torch import load_file, save_file
 
 from txcls.checkpoint.card import model_card
 from txcls.checkpoint.files import FILES, SNAPSHOTS, checkpoint_root, new_folder, reading, reason, settle
+from txcls.checkpoint.json_files import read_json, write_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
     FORMAT_VERSION,
     MEASURED_SPLITS,
     MOST_CLASSES_OF_A_MATRIX,
     checked_config,
-    one_line,
     read_history,
-    read_json,
     read_labels,
     read_metrics,
-    write_json,
 )
 from txcls.checkpoint.snapshots import Snapshots, load_snapshots, save_snapshots
 from txcls.checkpoint.weights import as_stored, build_without_memory, read_shapes
@@ -95,7 +93,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
                 if not attempt:
                     settle(candidate.parent)  # it may be being replaced now, or a kill may have left it half replaced
     known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
-    raise CheckpointError(one_line(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}"))
+    raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
 
 
 def refuse_other_files(folder: Path) -> None:
@@ -195,11 +193,8 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
         CheckpointError: a file is missing, damaged or does not fit the others; the message names file and field.
     """
     path = find_checkpoint(path_or_name)
-    try:
-        with reading(path.absolute().parent):
-            return _load(path)
-    except CheckpointError as error:
-        raise CheckpointError(one_line(str(error))) from None
+    with reading(path.absolute().parent):
+        return _load(path)
 
 
 def _load(path: Path) -> Checkpoint:

@@ -2,27 +2,34 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked
 from txcls.wording import percentage
+
+Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A figure on test rows and its 95 % interval, as shares from 0 to 1 (differences: from -1 to 1)."""
 
-    value: float
-    low: float
-    high: float
+    __pydantic_config__ = PLAIN
+    value: Difference
+    low: Difference
+    high: Difference
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
     """What one classifier reaches on the test rows; `seconds` is how long it took to learn and to answer."""
 
+    __pydantic_config__ = PLAIN
     accuracy: Measured
     macro_f1: Measured
-    seconds: float | None = None
+    seconds: Positive | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +46,17 @@ class Comparison:
         baseline: features and C of the linear baseline; None for those of earlier versions, which were not tuned.
     """
 
-    n: int
-    n_training: int
+    __pydantic_config__ = PLAIN
+    n: Count
+    n_training: Count
     majority: Contestant
     linear: Contestant
     transformer: Contestant
     difference: Measured
     difference_f1: Measured
-    only_transformer: int
-    only_linear: int
-    baseline: str | None = None
+    only_transformer: Count
+    only_linear: Count
+    baseline: Text | None = None
 
     @property
     def verdict(self) -> str:
@@ -89,24 +97,9 @@ class Comparison:
         return rounded
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":
         """The comparison that `to_dict` wrote, as in a checkpoint's metrics["comparison"]."""
-
-        def contestant(one: Mapping[str, Any]) -> Contestant:
-            return Contestant(Measured(**one["accuracy"]), Measured(**one["macro_f1"]), one.get("seconds"))
-
-        return cls(
-            n=values["n"],
-            n_training=values["n_training"],
-            majority=contestant(values["majority"]),
-            linear=contestant(values["linear"]),
-            transformer=contestant(values["transformer"]),
-            difference=Measured(**values["difference"]),
-            difference_f1=Measured(**values["difference_f1"]),
-            only_transformer=values["only_transformer"],
-            only_linear=values["only_linear"],
-            baseline=values.get("baseline"),
-        )
+        return checked(Comparison, values, where="comparison")
 
 
 def _rounded(value: Any) -> Any:

@@ -19,8 +19,9 @@ from txcls.checkpoint.files import (
     reason,
     settle,
 )
-from txcls.checkpoint.schema import checked_config, one_line, read_history, read_json, read_labels, read_metrics
-from txcls.errors import CheckpointError
+from txcls.checkpoint.json_files import read_json
+from txcls.checkpoint.schema import checked_config, read_history, read_labels, read_metrics
+from txcls.errors import CheckpointError, one_line
 
 LONGEST_REASON = 300
 

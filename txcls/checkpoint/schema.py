@@ -1,55 +1,34 @@
-"""The JSON files of a checkpoint: size limits, and the validated contents of config, labels, metrics and history.
+"""What config.json, labels.json, metrics.json and history.jsonl hold, read and validated."""
 
-They are untrusted: a file's size is checked before it is read, the number of values before it is parsed, and everything
-that code or cards use is validated. Unknown keys are kept, since later versions and people add some; they may hold
-plain values only, a few levels deep.
-"""
-
-import json
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
 
-from txcls.checkpoint.files import reason
+from txcls.checkpoint.comparison import Comparison
+from txcls.checkpoint.json_files import (
+    PLAIN,
+    Correlation,
+    Count,
+    Many,
+    Number,
+    Positive,
+    Share,
+    Text,
+    checked,
+    is_text,
+    parsed,
+    read_json,
+    read_text,
+    short,
+)
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError, ConfigError
 
-Json = TypeVar("Json", dict[str, Any], list[Any])
-
 FORMAT_VERSION = 1
 """Of config.json."""
-MOST_BYTES = {
-    "config.json": 200_000,
-    "labels.json": 4_000_000,
-    "metrics.json": 8_000_000,
-    "history.jsonl": 32_000_000,
-    "tokenizer.json": 24_000_000,
-    "vocab.json": 12_000_000,
-    "merges.txt": 12_000_000,
-}
-"""Largest size of each file."""
-MOST_VALUES = {
-    "config.json": 2_000,
-    "labels.json": 20_000,
-    "metrics.json": 1_500_000,
-    "history.jsonl": 3_000_000,
-    "tokenizer.json": 2_000_000,
-    "vocab.json": 1_000_000,
-}
-"""Most values in each file: parsed, a value takes far more memory than its few characters."""
-MOST_CONTAINERS = {
-    "config.json": 2_000,
-    "labels.json": 20_000,
-    "metrics.json": 100_000,
-    "history.jsonl": 200_000,
-    "tokenizer.json": 2_000_000,
-    "vocab.json": 1_000_000,
-}
-"""Most lists and objects among them, which are slowest to parse; tokens may contain brackets themselves."""
 MEASURED_SPLITS = ("validation", "test", "new")
 """Splits whose figures metrics.json may hold."""
 MOST_CLASSES = 10_000
@@ -59,77 +38,6 @@ MOST_CLASSES_OF_A_MATRIX = 600
 """Most classes for which metrics.json keeps the whole confusion matrix."""
 MOST_ROWS = 100_000
 """Of history.jsonl."""
-MOST_SNAPSHOT_CHARACTERS = 100_000
-"""Of the rows in the header of snapshots.safetensors."""
-_DEEPEST = 8
-_LONGEST = 1000
-
-
-def one_line(text: str, *, limit: int = _LONGEST) -> str:
-    """An untrusted text as one line of printable characters, cut in the middle if it is longer than `limit`."""
-    text = text if len(text) <= 20 * limit else text[: 10 * limit] + text[-10 * limit :]
-    text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
-    if len(text) <= limit:
-        return text
-    head = limit * 2 // 3
-    return f"{text[:head]} … {text[len(text) - (limit - head - 3) :]}"
-
-
-def read_text(path: Path) -> str:
-    """The text of one of the files above.
-
-    Raises:
-        CheckpointError: it cannot be read, is not UTF-8, or exceeds the limits for its name.
-    """
-    most, values = MOST_BYTES[path.name], MOST_VALUES.get(path.name)
-    try:
-        if not path.is_file():  # a device or a pipe could be read forever
-            raise CheckpointError(f"{path}: missing, or not a plain file")
-        with path.open("rb") as file:
-            content = file.read(most + 1)
-        if len(content) > most:
-            raise CheckpointError(f"{path}: larger than {most / 1e6:g} MB, the most that is read")
-        if values is not None:
-            inner = content.count(b"[") + content.count(b"{")
-            if (found := inner + content.count(b",")) > values:
-                raise CheckpointError(f"{path}: about {found:,} values; at most {values:,} are read")
-            if inner > MOST_CONTAINERS[path.name]:
-                most = MOST_CONTAINERS[path.name]
-                raise CheckpointError(f"{path}: about {inner:,} lists and objects; at most {most:,} are read")
-        return content.decode("utf-8")
-    except (OSError, ValueError) as error:
-        kind = "JSON" if path.suffix.startswith(".json") else "text"
-        raise CheckpointError(f"{path}: not readable as {kind} ({reason(error)!s:.200})") from None
-
-
-def read_json(path: Path, kind: type[Json]) -> Json:
-    """The contents of a JSON file: an object (dict) or a list.
-
-    Raises:
-        CheckpointError: as for `read_text`, or it is not JSON of that kind.
-    """
-    return _parsed(read_text(path), kind, where=str(path))
-
-
-def _parsed(text: str, kind: type[Json], *, where: str) -> Json:
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise CheckpointError(f"{where}: not readable as JSON (nested too deep)") from None
-    except ValueError as error:
-        raise CheckpointError(f"{where}: not readable as JSON ({error!s:.200})") from None
-    if not isinstance(value, kind):
-        raise CheckpointError(f"{where}: wanted a JSON {kind.__name__}, got {type(value).__name__}")
-    return value
-
-
-def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
-    """Write a value as UTF-8 JSON with a final newline; lists of numbers, such as matrix rows, take one line each."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    if indent is not None:  # JSON strings contain no line breaks, so none is changed
-        text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text)
-    path.write_text(text + "\n", encoding="utf-8")
-
 
 WITHDRAWN = frozenset({"start_vectors"})
 """Settings of training that checkpoints of earlier versions name: what they did is in the weights."""
@@ -159,7 +67,7 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")
         return RunConfig.from_mapping(values, source=source), fitted, rule
     except ConfigError as error:
-        raise CheckpointError(one_line(str(error))) from None
+        raise CheckpointError(str(error)) from None
 
 
 def read_labels(path: Path) -> tuple[str, ...]:
@@ -184,7 +92,7 @@ def labels_problem(labels: Sequence[str]) -> str | None:
         return f"class names of {length:,} characters together; wanted at most {MOST_LABEL_CHARACTERS:,}"
     if len(set(labels)) != len(labels):
         return "a class name occurs twice"
-    if odd := next((label for label in labels if not _is_text(label)), None):
+    if odd := next((label for label in labels if not is_text(label)), None):
         return f"the class name {odd!r:.200} holds half a character (a lone surrogate)"
     return None
 
@@ -196,7 +104,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
         CheckpointError: it cannot be read, or a field is invalid; the field is named.
     """
     values = read_json(path, dict)
-    _check(Record, values, where=str(path))
+    checked(Metrics, values, where=str(path))
     return values
 
 
@@ -214,103 +122,18 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
         where = f"{path}: line {number}"
         try:
-            row = _parsed(line, dict, where=where)
+            row = parsed(line, dict, where=where)
         except CheckpointError as error:
             raise CheckpointError(f"{error}; wanted one JSON object per line") from None
-        _check(HistoryLine, row, where=where)
+        checked(HistoryRow, row, where=where)
         rows.append(row)
     return rows
-
-
-def read_snapshot_rows(text: str | None, *, source: str) -> list[dict[str, Any]]:
-    """The validated rows in the header of snapshots.safetensors.
-
-    Raises:
-        CheckpointError: they are missing, too many, or a field is invalid; the row is named.
-    """
-    if text is None:
-        raise CheckpointError(f"{source}: snapshots: missing in the header")
-    if len(text) > MOST_SNAPSHOT_CHARACTERS:
-        raise CheckpointError(f"{source}: snapshots: more than {MOST_SNAPSHOT_CHARACTERS:,} characters in the header")
-    rows = _parsed(text, list, where=f"{source}: snapshots")
-    for number, row in enumerate(rows, start=1):
-        where = f"{source}: snapshots: row {number}"
-        if not isinstance(row, dict):
-            raise CheckpointError(f"{where}: wanted a JSON object, got {_short(row)}")
-        _check(SnapshotLine, row, where=where)
-    known = SnapshotLine.model_fields
-    return [{name: value for name, value in row.items() if name in known} for row in rows]
-
-
-def _check(kind: "type[_Part]", values: Mapping[str, Any], *, where: str) -> None:
-    try:
-        kind.model_validate(values)
-    except ValidationError as error:
-        found = error.errors(include_url=False)
-        more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
-        raise CheckpointError(f"{where}: {'; '.join(map(_said, found[:3]))}{more}") from None
-
-
-def _said(problem: Any) -> str:
-    field = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "value_error":
-        return f"{field}: {problem['ctx']['error']}" if field else str(problem["ctx"]["error"])
-    if problem["type"] == "missing":
-        return f"{field}: missing"
-    return f"{field:.200}: {problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(problem['input'])}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**20:
-        return f"a number of {len(str(value)) if value.bit_length() < 10_000 else 'thousands of'} digits"
-    if isinstance(value, dict | list | str):
-        return f"{value!r:.80}" if len(value) <= 100 else f"{type(value).__name__} of {len(value):,}"
-    return f"{value!r:.80}"
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_plain(value: Any, levels: int = _DEEPEST) -> bool:
-    """Whether the value of an unknown key may be kept: finite, valid Unicode, not deeply nested."""
-    if isinstance(value, dict):
-        return bool(levels) and all(_is_text(key) and _is_plain(one, levels - 1) for key, one in value.items())
-    if isinstance(value, list):
-        return bool(levels) and all(_is_plain(one, levels - 1) for one in value)
-    if isinstance(value, str):
-        return _is_text(value)
-    return not isinstance(value, float) or math.isfinite(value)
 
 
 class _Part(BaseModel):
     """A part that is validated but not converted: the values stay plain JSON."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False, protected_namespaces=())
-
-    @model_validator(mode="before")
-    @classmethod
-    def _unknown_keys_are_plain(cls, values: Any) -> Any:
-        if isinstance(values, dict):
-            for key in values.keys() - cls.model_fields.keys():
-                if not (_is_text(key) and _is_plain(values[key])):
-                    raise ValueError(f"{key!r:.100}: not finite, nested too deep, or holds half a character")
-        return values
-
-
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Count = Annotated[int, Field(ge=0, le=10**15)]
-Number = Annotated[float, Field(ge=-1e15, le=1e15)]
-Positive = Annotated[float, Field(ge=0.0, le=1e15)]
-Correlation = Annotated[float, Field(ge=-1.000001, le=1.000001)]
-Text = Annotated[str, Field(max_length=20_000)]
-Item = TypeVar("Item")
-Many = Annotated[list[Item], FailFast()]
-"""A list of which only the first invalid item is reported: reporting a million would take a gigabyte."""
+    model_config = ConfigDict(frozen=True, protected_namespaces=(), **PLAIN)
 
 
 _ABSENT: Any = None
@@ -322,7 +145,7 @@ def _vector_or_matrix(values: list[Any]) -> list[Any]:
     for row in rows:
         for one in row:
             if isinstance(one, bool) or not isinstance(one, int | float) or not abs(one) <= 1e15:
-                raise ValueError(f"wanted finite numbers, got {_short(one)}")
+                raise ValueError(f"wanted finite numbers, got {short(one)}")
     return values
 
 
@@ -353,15 +176,23 @@ class _Training(_Part):
     software: Text = ""
 
 
-class _OneClass(_Part):
-    label: str = Field(max_length=MOST_LABEL_CHARACTERS)
+@dataclass(frozen=True, slots=True)
+class ClassMetrics:
+    """One class against the rest; figures from 0 to 1, `support` in rows."""
+
+    __pydantic_config__ = PLAIN
+    label: Annotated[str, Field(strict=True, max_length=MOST_LABEL_CHARACTERS)]
     precision: Share
     recall: Share
     f1: Share
     support: Count
 
 
-class _Bin(_Part):
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Predictions whose confidence is in (low, high]: their number, mean confidence and accuracy."""
+
+    __pydantic_config__ = PLAIN
     low: Share
     high: Share
     n: Count
@@ -369,7 +200,11 @@ class _Bin(_Part):
     accuracy: Share
 
 
-class _Slice(_Part):
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Rows for which some quantity is above `over` and at most `up_to` (None for no bound), and their accuracy."""
+
+    __pydantic_config__ = PLAIN
     over: Number | None
     up_to: Number | None
     n: Count
@@ -384,11 +219,11 @@ class _Figures(_Part):
     macro_f1: Share
     ece: Share
     log_loss: Positive
-    per_class: Many[_OneClass] = Field(max_length=MOST_CLASSES)
+    per_class: Many[ClassMetrics] = Field(max_length=MOST_CLASSES)
     confusion: Many[Many[Count]] = Field([], max_length=MOST_CLASSES)
-    reliability: Many[_Bin] = Field(max_length=1000)
-    by_length: Many[_Slice] = Field([], max_length=1000)
-    by_unknown: Many[_Slice] = Field([], max_length=1000)
+    reliability: Many[ReliabilityBin] = Field(max_length=1000)
+    by_length: Many[Slice] = Field([], max_length=1000)
+    by_unknown: Many[Slice] = Field([], max_length=1000)
     order: dict[str, Share] = Field({}, max_length=100)
 
     @model_validator(mode="after")
@@ -409,7 +244,7 @@ class _Scope(_Part):
 
 class _Language(_Part):
     loss: Positive
-    perplexity: Annotated[float, Field(ge=0.0)]
+    perplexity: Annotated[float, Field(strict=True, ge=0.0)]
     accuracy: Share
 
 
@@ -446,8 +281,8 @@ class _Exact(_Part):
 
 
 class _Clause(_Exact):
-    query: Annotated[str, Field(max_length=100)]
-    key: Annotated[str, Field(max_length=100)]
+    query: Annotated[str, Field(strict=True, max_length=100)]
+    key: Annotated[str, Field(strict=True, max_length=100)]
 
 
 class _Story(_Exact):
@@ -493,8 +328,8 @@ class _Atlas(_Exact):
     n_told: Count
     n_found: Count
     confirmed_share: Share | None
-    queries: Many[Annotated[str, Field(max_length=100)]] = Field(max_length=100)
-    keys: Many[Annotated[str, Field(max_length=100)]] = Field(max_length=100)
+    queries: Many[Annotated[str, Field(strict=True, max_length=100)]] = Field(max_length=100)
+    keys: Many[Annotated[str, Field(strict=True, max_length=100)]] = Field(max_length=100)
     held: Many[Many[Share]] = Field(max_length=100)
     chance: Many[Many[Share]] = Field(max_length=100)
     heads: Many[_AtlasHead] = Field(min_length=1, max_length=1000)
@@ -519,35 +354,7 @@ class _Explanations(_Part):
     completeness_error: Positive
 
 
-Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
-
-
-class _Measured(_Part):
-    value: Difference
-    low: Difference
-    high: Difference
-
-
-class _Contestant(_Part):
-    accuracy: _Measured
-    macro_f1: _Measured
-    seconds: Positive | None = None
-
-
-class _Comparison(_Part):
-    n: Count
-    n_training: Count
-    majority: _Contestant
-    linear: _Contestant
-    transformer: _Contestant
-    difference: _Measured
-    difference_f1: _Measured
-    only_transformer: Count
-    only_linear: Count
-    baseline: Text | None = None
-
-
-class Record(_Part):
+class Metrics(_Part):
     """metrics.json: what was measured and how the model was made; every part is optional."""
 
     data: _Data = _Data()
@@ -561,12 +368,14 @@ class Record(_Part):
     atlas: _Atlas = _ABSENT
     means: _Means = _ABSENT
     explanations: _Explanations = _ABSENT
-    comparison: _Comparison = _ABSENT
+    comparison: Comparison = _ABSENT
 
 
-class HistoryLine(_Part):
-    """A line of history.jsonl: one validation during training."""
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """A line of history.jsonl, one validation: training figures since the previous one, and on validation rows."""
 
+    __pydantic_config__ = PLAIN
     epoch: Count = 0
     step: Count = 0
     train_loss: Number = 0.0
@@ -576,15 +385,6 @@ class HistoryLine(_Part):
     learning_rate: Positive = 0.0
     seconds: Positive = 0.0
     tokens_per_second: Positive = 0.0
-    best: bool = False
+    best: Annotated[bool, Strict()] = False
     tokens: Count = 0
-
-
-class SnapshotLine(_Part):
-    """A row in the header of snapshots.safetensors: one state along the training."""
-
-    step: Count
-    validation_loss: Number
-    validation_accuracy: Share
-    train_loss: Number | None = None
-    train_accuracy: Share | None = None
+    """Tokens read so far, padding not counted."""

@@ -17,11 +17,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from txcls.checkpoint.schema import read_snapshot_rows
+from txcls.checkpoint.json_files import PLAIN, Count, Number, Share, checked, parsed
 from txcls.checkpoint.weights import as_stored, read_header, read_shapes
 from txcls.config import MOST_SNAPSHOTS
 from txcls.errors import CheckpointError
 
+MOST_HEADER_CHARACTERS = 100_000
+"""Of the rows in the header."""
 EARLY = 100
 """How strongly early steps are preferred: the steps between states are equal up to 1 / EARLY of the training, and grow
 by a constant factor later."""
@@ -37,11 +39,12 @@ class SnapshotRow:
         train_loss, train_accuracy: over the steps since the state before, as seen in training; None for the first.
     """
 
-    step: int
-    validation_loss: float
-    validation_accuracy: float
-    train_loss: float | None = None
-    train_accuracy: float | None = None
+    __pydantic_config__ = PLAIN
+    step: Count
+    validation_loss: Number
+    validation_accuracy: Share
+    train_loss: Number | None = None
+    train_accuracy: Share | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +114,7 @@ def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:
     if not path.is_file():
         raise CheckpointError(f"{path}: not a plain file")
     shapes = read_shapes(path)
-    rows = tuple(SnapshotRow(**row) for row in read_snapshot_rows(read_header(path).get("snapshots"), source=str(path)))
+    rows = _rows(read_header(path).get("snapshots"), where=f"{path}: snapshots")
     n = len(rows)
     if not 2 <= n <= MOST_SNAPSHOTS:
         raise CheckpointError(f"{path}: {n} states; wanted 2 to {MOST_SNAPSHOTS}")
@@ -134,6 +137,16 @@ def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:
             return Snapshots(rows, weights)
     more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
     raise CheckpointError(f"{path} does not fit the model: {'; '.join(problems[:5])}{more}")
+
+
+def _rows(text: str | None, *, where: str) -> tuple[SnapshotRow, ...]:
+    """The validated rows in the header."""
+    if text is None:
+        raise CheckpointError(f"{where}: missing in the header")
+    if len(text) > MOST_HEADER_CHARACTERS:
+        raise CheckpointError(f"{where}: more than {MOST_HEADER_CHARACTERS:,} characters in the header")
+    rows = parsed(text, list, where=where)
+    return tuple(checked(SnapshotRow, row, where=f"{where}: row {number}") for number, row in enumerate(rows, start=1))
 
 
 def _finite(tensor: Tensor) -> bool:

@@ -18,7 +18,7 @@ from torch import Tensor
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
-from txcls.checkpoint.schema import MEASURED_SPLITS
+from txcls.checkpoint.schema import MEASURED_SPLITS, Slice
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.cache import cache_folder
@@ -27,7 +27,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.calibration import fit_calibration, scope_threshold
-from txcls.evaluation.metrics import Metrics, Slice, accuracy_by, auroc, evaluate_probabilities
+from txcls.evaluation.metrics import Metrics, accuracy_by, auroc, evaluate_probabilities
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.encoder import TextEncoder

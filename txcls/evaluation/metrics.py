@@ -8,40 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.checkpoint.schema import ClassMetrics, ReliabilityBin, Slice
+
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassMetrics:
-    """One class against the rest; figures from 0 to 1, `support` in rows."""
-
-    label: str
-    precision: float
-    recall: float
-    f1: float
-    support: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
-    """Predictions whose confidence is in (low, high]: their number, mean confidence and accuracy."""
-
-    low: float
-    high: float
-    n: int
-    confidence: float
-    accuracy: float
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Rows for which some quantity is above `over` and at most `up_to` (None for no bound), and their accuracy."""
-
-    over: float | None
-    up_to: float | None
-    n: int
-    accuracy: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from txcls.checkpoint.files import GPT2_FILES as FILES
-from txcls.checkpoint.schema import one_line, read_json, read_text
+from txcls.checkpoint.json_files import read_json, read_text
 from txcls.checkpoint.weights import read_shapes, shapes_only
 from txcls.config import ModelConfig, RunConfig
 from txcls.errors import CheckpointError, ConfigError
@@ -64,19 +64,16 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
     Raises:
         CheckpointError: a file is missing or damaged, it is not a GPT-2, or it is an unsupported variant.
     """
-    try:
-        if missing := [name for name in FILES if not (folder / name).is_file()]:
-            raise CheckpointError(
-                f"{folder} lacks {', '.join(missing)}; a GPT-2 folder holds {', '.join(FILES)}, as published at "
-                "huggingface.co/openai-community/gpt2"
-            )
-        published = _read_config(folder / "config.json")
-        config = _model_config(folder, published)
-        on_paper = _rename_checked(folder, config, read_shapes(folder / "model.safetensors"))
-        tokenizer = _read_tokenizer(folder, vocab_size=on_paper["embeddings.token.weight"].shape[0])
-        return ImportedDecoder(_read_model(folder, config), tokenizer)
-    except CheckpointError as error:
-        raise CheckpointError(one_line(str(error))) from None
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        raise CheckpointError(
+            f"{folder} lacks {', '.join(missing)}; a GPT-2 folder holds {', '.join(FILES)}, as published at "
+            "huggingface.co/openai-community/gpt2"
+        )
+    published = _read_config(folder / "config.json")
+    config = _model_config(folder, published)
+    on_paper = _rename_checked(folder, config, read_shapes(folder / "model.safetensors"))
+    tokenizer = _read_tokenizer(folder, vocab_size=on_paper["embeddings.token.weight"].shape[0])
+    return ImportedDecoder(_read_model(folder, config), tokenizer)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Training: `train` a configuration into a checkpoint, `pretrain` on texts without labels, `fit` any model."""
 
+from txcls.checkpoint.schema import HistoryRow
 from txcls.training.distributed import joined
 from txcls.training.from_pretrained import settings_from
-from txcls.training.loop import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
+from txcls.training.loop import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.pretrain import pretrain
 from txcls.training.supervised import train
 

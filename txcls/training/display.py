@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from txcls.training.loop import HistoryRow, Progress
+from txcls.checkpoint.schema import HistoryRow
+from txcls.training.loop import Progress
 
 
 class Display:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.checkpoint.files import reason
-from txcls.checkpoint.schema import one_line
+from txcls.checkpoint.schema import HistoryRow
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
 from txcls.checkpoint.weights import as_stored
 from txcls.config import TrainConfig
@@ -35,24 +35,6 @@ from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer,
 STATE_VERSION = 4
 MOST_SAVING = 0.02
 """Largest share of the time spent saving the state: a large model's is saved less often than configured."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """One validation: training figures since the previous one, and figures on validation rows."""
-
-    epoch: int
-    step: int
-    train_loss: float
-    train_accuracy: float
-    validation_loss: float
-    validation_accuracy: float
-    learning_rate: float
-    seconds: float
-    tokens_per_second: float
-    best: bool
-    tokens: int = 0
-    """Tokens read so far, padding not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,10 +429,8 @@ class _Fit:
                 temporary.unlink(missing_ok=True)
             cause = error if isinstance(error, OSError) else error.__context__ or error
             raise TrainingError(
-                one_line(
-                    f"cannot save the training state to {self.state_path}: {reason(cause)}; free some space, or choose "
-                    "another folder with --out. The state saved before is unchanged; continue from it with --resume"
-                )
+                f"cannot save the training state to {self.state_path}: {reason(cause)}; free some space, or choose "
+                "another folder with --out. The state saved before is unchanged; continue from it with --resume"
             ) from error
         self.saved_at = time.monotonic()
         self.last_save_took = self.saved_at - started

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.schema import HistoryRow
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.texts import open_texts
@@ -26,7 +27,7 @@ from txcls.model import LanguageModel
 from txcls.training.corpus import make_corpus, read_corpus
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import training_facts
-from txcls.training.loop import HistoryRow, Progress, fit
+from txcls.training.loop import Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 

@@ -16,12 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from txcls.checkpoint.schema import HistoryRow
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
 from txcls.model import Encoder
 from txcls.training.distributed import here
-from txcls.training.loop import FitResult, HistoryRow, Progress, fit
+from txcls.training.loop import FitResult, Progress, fit
 from txcls.training.objectives import Objective
 from txcls.training.run_folder import runs_file
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.schema import labels_problem
+from txcls.checkpoint.schema import HistoryRow, labels_problem
 from txcls.checkpoint.weights import round_as_stored
 from txcls.config import RunConfig
 from txcls.data.cache import cache_folder
@@ -24,7 +24,7 @@ from txcls.evaluation.evaluate import with_calibration
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from
-from txcls.training.loop import HistoryRow, Progress
+from txcls.training.loop import Progress
 from txcls.training.prepare import Prepared, prepare
 from txcls.training.repeated import fit_repeatedly
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file

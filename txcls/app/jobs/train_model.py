@@ -9,9 +9,9 @@ from txcls.app.jobs import files
 from txcls.app.jobs.own_files import KeptRows, Rows, labelled_rows, write_kept
 from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
+from txcls.checkpoint.schema import HistoryRow
 from txcls.training.auto import OwnPlan, OwnProgress, plan_own, train_own
 from txcls.training.auto.recipe import Measured, recipe_for
-from txcls.training.loop import HistoryRow
 from txcls.training.speed import Speed
 
 MOST_POINTS = 2000

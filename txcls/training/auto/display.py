@@ -4,9 +4,9 @@ from typing import Any, Self
 
 from rich.progress import TaskProgressColumn
 
+from txcls.checkpoint.schema import HistoryRow
 from txcls.training.auto.types import OwnProgress
 from txcls.training.display import Display, time_left
-from txcls.training.loop import HistoryRow
 
 
 class OwnDisplay(Display):

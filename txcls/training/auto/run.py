@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
 from txcls.evaluation.baseline import ClassIndices, compare, fit_linear_baseline, majority_answers
@@ -17,7 +18,7 @@ from txcls.evaluation.evaluate import Evaluation, evaluate_rows, predict_logits,
 from txcls.model import TextClassifier
 from txcls.training.auto.resume import write_plan
 from txcls.training.auto.types import OwnPlan, OwnProgress, OwnResult, Stage
-from txcls.training.loop import HistoryRow, Progress
+from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
 from txcls.training.supervised import train
 

@@ -1,0 +1,186 @@
+"""The JSON files of a checkpoint: size limits, reading, writing, and the types of validated values.
+
+They are untrusted: a file's size is checked before it is read, the number of values before it is parsed, and everything
+that code or cards use is validated. Unknown keys are kept, since later versions and people add some; they may hold
+plain values only, a few levels deep.
+"""
+
+import json
+import math
+import re
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import ConfigDict, FailFast, Field, TypeAdapter, ValidationError
+
+from txcls.checkpoint.files import reason
+from txcls.errors import CheckpointError
+
+Json = TypeVar("Json", dict[str, Any], list[Any])
+Kind = TypeVar("Kind")
+
+MOST_BYTES = {
+    "config.json": 200_000,
+    "labels.json": 4_000_000,
+    "metrics.json": 8_000_000,
+    "history.jsonl": 32_000_000,
+    "tokenizer.json": 24_000_000,
+    "vocab.json": 12_000_000,
+    "merges.txt": 12_000_000,
+}
+"""Largest size of each file."""
+MOST_VALUES = {
+    "config.json": 2_000,
+    "labels.json": 20_000,
+    "metrics.json": 1_500_000,
+    "history.jsonl": 3_000_000,
+    "tokenizer.json": 2_000_000,
+    "vocab.json": 1_000_000,
+}
+"""Most values in each file: parsed, a value takes far more memory than its few characters."""
+MOST_CONTAINERS = {
+    "config.json": 2_000,
+    "labels.json": 20_000,
+    "metrics.json": 100_000,
+    "history.jsonl": 200_000,
+    "tokenizer.json": 2_000_000,
+    "vocab.json": 1_000_000,
+}
+"""Most lists and objects among them, which are slowest to parse; tokens may contain brackets themselves."""
+DEEPEST = 12
+"""Levels of lists and objects in a file at most."""
+
+PLAIN = ConfigDict(extra="ignore", allow_inf_nan=False)
+"""The settings of classes that `checked` reads; their fields have the types below."""
+Share = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
+Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
+Number = Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
+Positive = Annotated[float, Field(strict=True, ge=0.0, le=1e15)]
+Correlation = Annotated[float, Field(strict=True, ge=-1.000001, le=1.000001)]
+Text = Annotated[str, Field(strict=True, max_length=20_000)]
+Item = TypeVar("Item")
+Many = Annotated[list[Item], FailFast()]
+"""A list of which only the first invalid item is reported: reporting a million would take a gigabyte."""
+
+
+def read_text(path: Path) -> str:
+    """The text of one of the files above.
+
+    Raises:
+        CheckpointError: it cannot be read, is not UTF-8, or exceeds the limits for its name.
+    """
+    most, values = MOST_BYTES[path.name], MOST_VALUES.get(path.name)
+    try:
+        if not path.is_file():  # a device or a pipe could be read forever
+            raise CheckpointError(f"{path}: missing, or not a plain file")
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise CheckpointError(f"{path}: larger than {most / 1e6:g} MB, the most that is read")
+        if values is not None:
+            inner = content.count(b"[") + content.count(b"{")
+            if (count := inner + content.count(b",")) > values:
+                raise CheckpointError(f"{path}: about {count:,} values; at most {values:,} are read")
+            if inner > MOST_CONTAINERS[path.name]:
+                most = MOST_CONTAINERS[path.name]
+                raise CheckpointError(f"{path}: about {inner:,} lists and objects; at most {most:,} are read")
+        return content.decode("utf-8")
+    except (OSError, ValueError) as error:
+        kind = "JSON" if path.suffix.startswith(".json") else "text"
+        raise CheckpointError(f"{path}: not readable as {kind} ({reason(error)!s:.200})") from None
+
+
+def read_json(path: Path, kind: type[Json]) -> Json:
+    """The contents of a JSON file: an object (dict) or a list.
+
+    Raises:
+        CheckpointError: as for `read_text`, or it is not JSON of that kind.
+    """
+    return parsed(read_text(path), kind, where=str(path))
+
+
+def parsed(text: str, kind: type[Json], *, where: str) -> Json:
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise CheckpointError(f"{where}: not readable as JSON (nested too deep)") from None
+    except ValueError as error:
+        raise CheckpointError(f"{where}: not readable as JSON ({error!s:.200})") from None
+    if not isinstance(value, kind):
+        raise CheckpointError(f"{where}: wanted a JSON {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def checked(kind: type[Kind], values: Any, *, where: str) -> Kind:
+    """A dataclass or pydantic model made of JSON values.
+
+    Raises:
+        CheckpointError: a field is missing or invalid, or an unknown one holds what cannot be kept; it is named.
+    """
+    try:
+        result: Kind = _adapter(kind).validate_python(values)  # type: ignore[arg-type]  # a class is hashable
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise CheckpointError(f"{where}: {'; '.join(map(_described, problems[:3]))}{more}") from None
+    if (path := _path_to_odd_value(values)) is not None:
+        field = ".".join(reversed(path))
+        raise CheckpointError(f"{where}: {field!r:.100}: not finite, nested too deep, or holds half a character")
+    return result
+
+
+def _described(problem: Any) -> str:
+    field = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "value_error":
+        return f"{field}: {problem['ctx']['error']}" if field else str(problem["ctx"]["error"])
+    if problem["type"] == "missing":
+        return f"{field}: missing"
+    if problem["type"] in ("dataclass_type", "model_type"):
+        return f"{field:.200}{': ' if field else ''}wanted a JSON object, got {short(problem['input'])}"
+    return f"{field:.200}: {problem['msg'][0].lower()}{problem['msg'][1:]}, got {short(problem['input'])}"
+
+
+def short(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**20:
+        return f"a number of {len(str(value)) if value.bit_length() < 10_000 else 'thousands of'} digits"
+    if isinstance(value, dict | list | str):
+        return f"{value!r:.80}" if len(value) <= 100 else f"{type(value).__name__} of {len(value):,}"
+    return f"{value!r:.80}"
+
+
+def is_text(value: str) -> bool:
+    """Whether a string can be written as UTF-8: it holds no lone surrogate."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _path_to_odd_value(value: Any, levels: int = DEEPEST) -> list[str] | None:
+    """The keys, innermost first, that lead to a value that is not finite, no UTF-8, or nested too deep; else None."""
+    if isinstance(value, dict | list):
+        if not levels:
+            return []
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(key, str) and not is_text(key):
+                return [key]
+            if (path := _path_to_odd_value(inner, levels - 1)) is not None:
+                return [*path, str(key)]
+        return None
+    is_odd = (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, str) and not is_text(value))
+    return [] if is_odd else None
+
+
+def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
+    """Write a value as UTF-8 JSON with a final newline; lists of numbers, such as matrix rows, take one line each."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if indent is not None:  # JSON strings contain no line breaks, so none is changed
+        text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda row: "[" + " ".join(row[0][1:-1].split()) + "]", text)
+    path.write_text(text + "\n", encoding="utf-8")
