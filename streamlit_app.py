@@ -31,4 +31,4 @@ try:
     lesson.arrive(next(one for one in MENU if one.title == page.title))
     page.run()
 except BusyError as busy:
-    layout.say_busy(busy)
+    layout.show_busy(busy)

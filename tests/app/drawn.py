@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
 from txcls.app.pages import LESSONS, PAGES
 
@@ -45,8 +44,7 @@ def open_page(name: str, **params: str) -> AppTest:
     for field, value in params.items():
         app.query_params[field] = value
     if name != "classify":
-        # Before the first run, AppTest.switch_page takes a file's name for its address; `train/page.py` is at /train.
-        app._page_hash = calc_hash(name)
+        app.switch_page(path_of(name))
     app.run()
     assert not app.exception, app.exception
     return app

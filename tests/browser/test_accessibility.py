@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.app.film import FILMED
 from tests.browser.conftest import Server, watched
 from tests.browser.server import ROOT
-from tests.browser.visiting import settle
+from tests.browser.visiting import settle, wait_until_steady
 from tests.conftest import TEXTS
 
 TEXT = f"zyzzyva {' '.join(TEXTS)}"
@@ -101,11 +101,11 @@ def themed(request: pytest.FixtureRequest, opened: Page) -> Page:
 def show_all(page: Page, width: int) -> None:
     """Make the window as high as the page: axe-core judges no colours of what is scrolled out of sight."""
     page.set_viewport_size({"width": width, "height": 900})
-    page.wait_for_timeout(300)
+    wait_until_steady(page)
     height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": width, "height": min(height + 100, 12_000)})
-    page.wait_for_timeout(500)  # charts and the names of what scrolls follow the width
     settle(page)
+    wait_until_steady(page)  # charts and the names of what scrolls follow the width
 
 
 def findings(page: Page) -> list[str]:
@@ -135,7 +135,7 @@ def test_focus_is_seen_wherever_it_goes(themed: Page) -> None:
     themed.set_viewport_size({"width": WIDTHS[0], "height": 900})
     # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
     expect(themed.locator('[data-testid="stTopNavLink"]:visible').first).to_be_visible()
-    themed.wait_for_timeout(500)
+    wait_until_steady(themed)
     themed.locator('[data-testid="stSkipToContent"]').focus()
     themed.evaluate("() => { window.txclsLeft = null }")
     unseen, reached, on_page = [], 0, True

@@ -14,15 +14,15 @@ from tests.browser.server import free_port, serving
 from tests.browser.visitors import PAGES, Visitor, visit_pages_together, visit_together
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, WebSocket
 
 
 def test_a_crowd_right_after_a_start_finds_every_page_whole(tmp_path: Path) -> None:
     save_tiny_checkpoints(tmp_path / "checkpoints")
     log = tmp_path / "server.log"
     with serving(log, environment={"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints")}) as app:
-        wanted = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
-        visits = visit_pages_together(app.address, wanted, patience=150)
+        requests = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
+        visits = visit_pages_together(app.address, requests, patience=150)
     assert [visit.exceptions for visit in visits if visit.exceptions] == []
     assert all(visit.finished for visit in visits)
     assert Server(app.address, log).complaints() == []
@@ -68,8 +68,8 @@ def test_work_whose_visitors_have_left_is_given_up(tmp_path: Path) -> None:
             visitor.open("explanation", checkpoint="imdb", text=words)
             one = settled(app.pid) - start
         start = settled(app.pid)
-        wanted = [("explanation", f"{words} {number}") for number in range(n)]
-        visit_pages_together(app.address, wanted, leave_after=0.3, checkpoint="imdb")
+        requests = [("explanation", f"{words} {number}") for number in range(n)]
+        visit_pages_together(app.address, requests, leave_after=0.3, checkpoint="imdb")
         spent = settled(app.pid) - start
     assert spent < 0.5 * n * one, f"{n} visitors who left cost {spent:.1f} s; one who stays costs {one:.1f} s"
 
@@ -80,6 +80,8 @@ def test_what_was_typed_as_the_server_went_away_is_answered_when_it_is_back(brow
     typed = "ministers met to end the dispute about the comet"
     page = browser.new_page()
     page.set_default_timeout(PATIENCE_MS)
+    sockets: list[WebSocket] = []
+    page.on("websocket", sockets.append)
     box = page.locator('[class*="st-key-text_box"] textarea')
     with serving(tmp_path / "1.log", environment=environment, port=port) as app:
         page.goto(f"{app.address}/?text=the+bank")
@@ -87,8 +89,8 @@ def test_what_was_typed_as_the_server_went_away_is_answered_when_it_is_back(brow
         page.wait_for_function("window.txclsStopLiveText !== undefined")
         page.wait_for_load_state("networkidle")
         os.kill(app.pid, 19)  # stopped: it takes what is sent, and answers nothing
-        box.fill(typed)
-        page.wait_for_timeout(1000)
+        with sockets[-1].expect_event("framesent"):  # the text is on its way
+            box.fill(typed)
         os.kill(app.pid, 9)
         os.kill(app.pid, 18)
     with serving(tmp_path / "2.log", environment=environment, port=port):

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Download, Page, expect
 
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server, Watch
-from tests.browser.visiting import CHART, settle, text_box, visit
+from tests.browser.visiting import CHART, settle, text_box, visit, wait_until_steady
 from txcls.predictor import Predictor
 
 
@@ -95,7 +95,9 @@ def test_on_a_slow_phone_a_menu_opened_at_once_stays_open(page: Page, server: Se
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
     visit(page, server, "tokens", wait_for="h1")
     page.locator('[data-testid="stExpandSidebarButton"]').click()
-    page.wait_for_timeout(3000)  # what closes the menu of a loaded page has run by then
+    page.wait_for_load_state("networkidle")
+    settle(page)
+    wait_until_steady(page)  # the script that closes the menu of a loaded page has run by then
     expect(page.locator('[data-testid="stSidebar"][data-collapsed="false"]')).to_be_visible()
 
 

@@ -19,7 +19,7 @@ from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.exported import Open
 from tests.browser.server import serve
 from tests.browser.test_accessibility import findings
-from tests.browser.visiting import query, settle
+from tests.browser.visiting import query, settle, wait_until_steady
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import find_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.wording import words_in
@@ -235,7 +235,8 @@ def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: P
     expect(visitor.locator(".bar .count")).to_have_text("2 / 6")
     visitor.wait_for_url(re.compile("step=2.*slide=2"))
     settle(visitor)
-    visitor.wait_for_timeout(1000)
+    wait_until_steady(visitor)
+    settle(visitor)
     assert query(visitor)["step"] == "2" and query(visitor)["slide"] == "2"
 
 
@@ -308,7 +309,7 @@ def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Ser
     while visitor.url not in seen:
         seen.add(visitor.url)
         settle(visitor)
-        visitor.wait_for_timeout(300)  # charts and drawings take their size after they are drawn
+        wait_until_steady(visitor)  # charts and drawings take their size after they are drawn
         visitor.wait_for_function(FITS)
         if not last.count():
             here = visitor.url
@@ -457,13 +458,8 @@ WATCHED = [("attention", 1), ("tokens", 2), ("attention", 5), ("positions", 4), 
 
 def steady_findings(page: Page) -> list[str]:
     """What axe finds once nothing fades in or out any more, which takes Streamlit some tenths of a second."""
-    found = findings(page)
-    for _ in range(10):
-        if not found:
-            break
-        page.wait_for_timeout(500)
-        found = findings(page)
-    return found
+    wait_until_steady(page)
+    return findings(page)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

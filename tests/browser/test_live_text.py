@@ -22,6 +22,7 @@ PAGE = """
 def page(browser: "Browser") -> "Page":
     """A text box as Streamlit has it; `start(text)` is what happens after a run, `type` what a visitor does."""
     opened = browser.new_page()
+    opened.clock.install()
     opened.set_content(PAGE)
     script = SOURCE.read_text(encoding="utf-8").replace("export default function", "const listen = function")
     opened.add_script_tag(
@@ -54,15 +55,15 @@ def put(page: "Page", text: str) -> None:
 def reconnect(page: "Page", *, drawn: str) -> None:
     """The connection breaks and is back; the server draws the page with its text."""
     page.evaluate("document.getElementById('app').dataset.testConnectionState = 'PINGING_SERVER'")
-    page.wait_for_timeout(PAUSE_MS)
+    page.clock.run_for(PAUSE_MS)
     page.evaluate("document.getElementById('app').dataset.testConnectionState = 'CONNECTED'")
-    page.wait_for_timeout(PAUSE_MS)
+    page.clock.run_for(PAUSE_MS)
     page.evaluate("document.getElementById('app').dataset.testScriptState = 'running'")
     put(page, drawn)
     page.evaluate("(text) => start(text)", drawn)
-    page.wait_for_timeout(3 * PAUSE_MS)
+    page.clock.run_for(3 * PAUSE_MS)
     page.evaluate("document.getElementById('app').dataset.testScriptState = 'notRunning'")
-    page.wait_for_timeout(5 * PAUSE_MS)
+    page.clock.run_for(5 * PAUSE_MS)
 
 
 def value(page: "Page") -> str:
@@ -72,7 +73,7 @@ def value(page: "Page") -> str:
 @pytest.mark.smoke
 def test_a_text_that_the_page_draws_late_is_not_taken_for_typed(page: "Page") -> None:
     page.evaluate("start('the bank')")  # while the box is still empty
-    page.wait_for_timeout(3 * PAUSE_MS)
+    page.clock.run_for(3 * PAUSE_MS)
     put(page, "the bank")
     reconnect(page, drawn="the bank")
     assert value(page) == "the bank"
@@ -83,7 +84,7 @@ def test_a_text_that_the_page_draws_late_is_not_taken_for_typed(page: "Page") ->
 def test_what_was_typed_comes_back_though_the_server_has_put_its_older_text_into_the_box(page: "Page") -> None:
     put(page, "the bank")
     page.evaluate("start('the bank')")
-    page.wait_for_timeout(3 * PAUSE_MS)
+    page.clock.run_for(3 * PAUSE_MS)
     page.evaluate("type('the bank raised its rates')")
     reconnect(page, drawn="the bank")
     assert value(page) == "the bank raised its rates"
@@ -98,7 +99,7 @@ def test_an_example_chosen_after_typing_stays(page: "Page") -> None:
     page.locator("button").focus()
     put(page, "an example")
     page.evaluate("start('an example')")
-    page.wait_for_timeout(3 * PAUSE_MS)
+    page.clock.run_for(3 * PAUSE_MS)
     reconnect(page, drawn="an example")
     assert value(page) == "an example"
 

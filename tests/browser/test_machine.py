@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.app.reports import REPORT, atlas, save_reports_model
 from tests.browser.exported import HOSTILE, Open, bars, wanted, write
+from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.config import ScopeRule
 from txcls.inspection.ablation import Change, ablate
@@ -457,7 +458,7 @@ def test_it_fits_and_is_whole_at_any_width(
         page.wait_for_function(
             "(w) => Math.abs(document.querySelector('.machine-stage').clientWidth - w) < 200", arg=width
         )
-        page.wait_for_timeout(150)
+        wait_until_steady(page)
         assert inside(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator(".machine.vertical").count() == (width < 720)
@@ -477,7 +478,7 @@ def test_it_fits_and_is_whole_at_any_width(
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing(single: str, open_page: Open, theme: str, width: int) -> None:
     page = open_page(f"{single}#theme={theme}&text=zyzzyva+the+striker&off=1.1", width=width, height=850)
-    page.wait_for_timeout(200)
+    wait_until_steady(page)
     violations = Axe().run(page).response["violations"]
     assert [
         (one["id"], [node["html"] for node in one["nodes"]]) for one in violations if one["impact"] != "minor"

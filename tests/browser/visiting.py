@@ -19,6 +19,37 @@ def settle(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+STEADY = """() => new Promise((resolve) => {
+  let before = "", frames = 0
+  const look = () => {
+    const boxes = [...document.querySelectorAll("h1, h2, h3, p, button, canvas, svg")].map((element) => {
+      const {x, y, width, height} = element.getBoundingClientRect()
+      return [x, y, width, height, getComputedStyle(element).opacity]
+    })
+    const now = JSON.stringify(boxes)
+    frames = now === before ? frames + 1 : 0
+    before = now
+    if (frames < 10) requestAnimationFrame(look)
+    else resolve(true)
+  }
+  look()
+})"""
+
+
+def wait_until_steady(page: Page) -> None:
+    """Wait until nothing on the page has moved, grown or faded for ten frames."""
+    page.evaluate(STEADY)
+
+
+def click_plot(page: Page, x: float, y: float) -> None:
+    """Click into a chart once Plotly has seen the pointer there; it ignores a click before that."""
+    page.mouse.move(x, y)
+    page.wait_for_function(
+        "([x, y]) => document.elementFromPoint(x, y)?.closest('.js-plotly-plot')?._hoverdata?.length", arg=[x, y]
+    )
+    page.mouse.click(x, y)
+
+
 def visit(page: Page, server: Server, path: str = "", *, wait_for: str = CHART, **params: object) -> None:
     page.goto(f"{server.address}/{path}" + (f"?{urlencode(params)}" if params else ""))
     page.wait_for_selector(wait_for)

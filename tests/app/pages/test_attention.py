@@ -10,6 +10,7 @@ from tests.app.tiny import LEARNED, PAIRS, PLAIN
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
+from txcls.wording import percentage
 
 TEXT = "banks signed a deal after the election"
 
@@ -47,7 +48,7 @@ def test_the_attention_to_hidden_special_tokens_is_stated() -> None:
     pattern = trace_text(Predictor.load(LEARNED), "banks signed a deal").attention[0, 0]
     shown = chart(app, "chart_map").figure["data"]
     np.testing.assert_allclose(numbers(shown[1]["z"])[:, 1], pattern[1:, 0], atol=1e-6)
-    assert f"not shown get **{pattern[1:, 0].mean():.0%}".replace("%", " %") in words_of(app)
+    assert f"**{percentage(pattern[1:, 0].mean(), 0)}** of this head's attention is on tokens" in words_of(app)
     assert len(chart(open_page("attention", text=TEXT), "chart_map").figure["data"]) == 1
 
 

@@ -34,7 +34,7 @@ def test_unknown_words_and_cut_off_part_are_marked() -> None:
 @pytest.mark.parametrize("page", ["classify", "attention", "positions"])
 @pytest.mark.parametrize("name", [PLAIN, PAIRS])
 def test_an_answer_to_unknown_words_is_said_to_mean_nothing(page: str, name: str) -> None:
-    assert "**This answer means nothing**: 100 %" in words_of(open_page(page, checkpoint=name, text="שלום עולם"))
+    assert "**This prediction means nothing**: 100 %" in words_of(open_page(page, checkpoint=name, text="שלום עולם"))
     assert "means nothing" not in words_of(open_page(page, checkpoint=PLAIN, text=TEXTS[0]))
 
 

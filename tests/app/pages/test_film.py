@@ -129,20 +129,20 @@ def test_the_film_can_be_read_as_a_table() -> None:
 def test_it_says_whether_the_last_state_is_the_model_of_the_other_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "the last one is the model that the other pages show" in words_of(open_page("film", checkpoint=FILMED))
+    assert "the last one is the model on the other pages" in words_of(open_page("film", checkpoint=FILMED))
     made = Predictor.load(FILMED).checkpoint
     history = [{**row, "best": row["step"] == 4} for row in made.history]
     save_checkpoint(replace(made, history=history), tmp_path / FILMED)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     words = words_of(open_page("film", checkpoint=FILMED))
-    assert "the other pages show the weights of step 4, which did best on validation rows" in words
-    assert "the film goes on to step 12" in words
+    assert "the other pages use the weights of step 4, the best on validation rows" in words
+    assert "the film continues to step 12" in words
 
 
 def test_a_checkpoint_without_states_offers_those_that_have_them() -> None:
     app = open_page("film", checkpoint=PLAIN, text=TEXT)
     assert not has_film(app)
-    assert "was trained without keeping states along the way" in app.info[0].value
+    assert "was trained without snapshots" in app.info[0].value
     app.button(key=f"film_of_{FILMED}").click().run()
     assert app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
     assert has_film(app) and not app.info

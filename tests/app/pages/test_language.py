@@ -50,24 +50,24 @@ def test_the_blank_of_a_link_is_filled_as_the_library_does() -> None:
     assert [token["pressed"] for token in strip].index(True) == 3 and strip[0]["number"] is None
     ids = model(FILLS).encode("the bank raised its rates")
     ranked = fill_blank(model(FILLS), ids, 3)
-    assert f"**raised** was typed there: rank **{ranked.true_rank}** of" in words_of(app)
+    assert f"**raised** was in the text: rank **{ranked.true_rank}** of" in words_of(app)
     names = [name.strip() for name in figures_of(app)[0]["layout"]["yaxis"]["ticktext"]]  # type: ignore[index]
     assert names == [model(FILLS).tokens[index] for index in ranked.ids]
 
 
 def test_without_a_choice_a_telling_word_is_blanked_and_never_an_unknown_one() -> None:
     app = open_language(text="the zyzzyvazyzzyva goalkeeper saved")
-    assert "**goalkeeper** was typed there" in words_of(app)
+    assert "**goalkeeper** was in the text" in words_of(app)
 
 
 @pytest.mark.parametrize("blank", ["0", "99", "-4", "x"])
 def test_blanks_that_are_not_there_become_one_of_the_pages_choice(blank: str) -> None:
     app = open_language(text="the goalkeeper", blank=blank)
-    assert "**goalkeeper** was typed there" in words_of(app)
+    assert "**goalkeeper** was in the text" in words_of(app)
 
 
 def test_an_unknown_blank_is_said_to_be_beyond_guessing() -> None:
-    assert "**zyzzyva** was typed there. It is not in the vocabulary" in words_of(open_language(text="zyzzyva"))
+    assert "**zyzzyva** was in the text. It is not in the vocabulary" in words_of(open_language(text="zyzzyva"))
 
 
 def test_next_tokens_and_surprise_are_the_librarys() -> None:
@@ -124,7 +124,7 @@ def test_what_follows_a_token_that_was_gone_back_to_takes_the_place_of_the_rest(
 
 def test_an_unknown_word_is_said_to_be_read_as_the_unknown_token() -> None:
     app = open_language(part="continue", text="the zyzzyva raised", causal=SAYS_WORDS, upto="2")
-    assert "**zyzzyva \\(read as \\<unk\\>\\)** was typed there: rank" in words_of(app)
+    assert "**zyzzyva \\(read as \\<unk\\>\\)** was in the text: rank" in words_of(app)
     assert "counts as \\<unk\\>" in words_of(app)
 
 
@@ -136,7 +136,7 @@ def test_a_full_model_says_that_it_cannot_go_on() -> None:
 
 def test_going_back_asks_for_the_token_that_was_typed() -> None:
     app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3")
-    assert "**raised** was typed there: rank **" in words_of(app)
+    assert "**raised** was in the text: rank **" in words_of(app)
     strip = strips_of(app)[0]
     assert [token["kind"] for token in strip] == ["fixed", "", "", "", "later", "later"]
     assert strip[3]["pressed"]

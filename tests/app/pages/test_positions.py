@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import figures_of, html_of, open_page, words_of
 from tests.app.tiny import LEARNED
 from tests.conftest import CLASSES, make_checkpoint
-from txcls.app.pages.positions import MODELS, _first_order
+from txcls.app.pages.positions import MODELS, _suggested_order
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
 
@@ -27,7 +27,7 @@ def test_positions_mark_what_the_checkpoint_uses() -> None:
 
 def test_learned_positions_are_shown_as_the_checkpoints_own_or_the_formula_by_a_link() -> None:
     app = open_page("positions", checkpoint=LEARNED)
-    assert "it **learned** a vector" in words_of(app)
+    assert "it has **learned** a vector" in words_of(app)
     app.segmented_control(key="pe_kind").set_value("formula").run()
     assert app.query_params["encoding"] == "formula"
     assert "learned its positions instead" in words_of(open_page("positions", checkpoint=LEARNED, encoding="formula"))
@@ -70,7 +70,7 @@ def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table(app: AppTest) -> list[list[str]]:
-    [found] = [m.value for m in app.markdown if m.value.startswith("| positions | as typed")]
+    [found] = [m.value for m in app.markdown if m.value.startswith("| positions | as typed ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
 
 
@@ -78,7 +78,7 @@ def words_now(app: AppTest) -> list[str]:
     """The words in the order of the address, or in the one that the page chooses."""
     words = TEXT.split()
     linked = dict(app.query_params).get("order")
-    places = [int(one) for one in linked.split(".")] if linked else _first_order(words)
+    places = [int(one) for one in linked.split(".")] if linked else _suggested_order(words)
     return [words[place] for place in places]
 
 
@@ -131,8 +131,8 @@ def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> Non
 
 
 def test_two_teams_are_exchanged_and_other_texts_reversed() -> None:
-    assert _first_order(["Rovers,", "who", "beat", "Rovers,", "lost", "to", "City."]) == [6, 1, 2, 3, 4, 5, 0]
-    assert _first_order(["profits", "fell"]) == [1, 0]
+    assert _suggested_order(["Rovers,", "who", "beat", "Rovers,", "lost", "to", "City."]) == [6, 1, 2, 3, 4, 5, 0]
+    assert _suggested_order(["profits", "fell"]) == [1, 0]
 
 
 @pytest.mark.usefixtures("three")
@@ -172,4 +172,4 @@ def test_learned_positions_are_fitted_only_where_they_are_more_than_their_dimens
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     words = words_of(open_page("positions", text=TEXT))
     assert ("| learned by mine |" in words) == shown
-    assert ("fitted exactly, random ones too" in words) == (not shown)
+    assert ("exactly, even random ones" in words) == (not shown)

@@ -149,6 +149,6 @@ def test_what_was_not_measured_is_said_without_commands_that_need_a_data_set(des
     (desk.folder / "kept" / "letters.json").unlink()  # as for one that was opened from a zip
     app = open_page("explanation", job=desk.token, checkpoint=NAME, text=TEXTS[0])
     assert not any(one.key == "run_averages" for one in app.button)
-    assert "It came without its test rows" in words_of(app)
+    assert "It came without the test rows" in words_of(app)
     app = open_page("switchboard", job=desk.token, checkpoint=NAME, text=TEXTS[0])
-    assert any("training here leaves it out" in one.value for one in app.info)
+    assert any("training in the app skips it" in one.value for one in app.info)

@@ -36,6 +36,6 @@ def test_a_sentence_is_built_and_an_unknown_word_replaced(page: Page, server: Se
     expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value("Rovers beat City.")
     settle(page)
     page.get_by_role("button", name="Build a sentence").click()
-    page.get_by_role("button", name="Exchange the teams").click()
+    page.get_by_role("button", name="Swap the teams").click()
     expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value("City beat Rovers.")
     settle(page)

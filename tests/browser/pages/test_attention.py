@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, cells, query, settle, visit, written
+from tests.browser.visiting import CHART, cells, click_plot, query, settle, visit, written
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
@@ -18,9 +18,7 @@ def test_clicking_a_map_in_the_grid_enlarges_that_head(page: Page, server: Serve
     plot = page.locator(f".st-key-chart_grid {CHART} .nsewdrag").first
     box = plot.bounding_box()
     assert box
-    page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.7)
-    page.wait_for_timeout(200)
-    page.mouse.click(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.7)
+    click_plot(page, box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.7)
     expect(page.get_by_role("heading", name="Layer 2, head 2", exact=True)).to_be_visible()
     settle(page)
     assert query(page)["layer"] == "2" and query(page)["head"] == "2"
@@ -40,11 +38,11 @@ def test_attention_shows_the_librarys_numbers_and_a_second_checkpoint(
     np.testing.assert_allclose(cells(page, "chart_rollout"), attention_rollout(traced.attention), atol=1e-6)
     pattern = traced.attention[1, 1]
     query, key = np.unravel_index(int(pattern.argmax()), pattern.shape)
-    found = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
+    scored = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
     page.get_by_role("radio", name="one score").click()
     sentence = page.get_by_text("Query times key")
-    expect(sentence).to_contain_text(f"score {found.score:.3f}")
-    expect(sentence).to_contain_text(f"weight {found.weight:.3f}")
+    expect(sentence).to_contain_text(f"score {scored.score:.3f}")
+    expect(sentence).to_contain_text(f"weight {scored.weight:.3f}")
     other = trace_text(Predictor.load(server.log.parent / "checkpoints" / PAIRS), TEXT)
     np.testing.assert_allclose(cells(page, f"chart_versus_{PLAIN}"), pattern, atol=1e-6)
     np.testing.assert_allclose(cells(page, f"chart_versus_{PAIRS}"), other.attention[1, 1], atol=1e-6)

@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, Route, WebSocket, expect
 from tests.app.reports import REPORT, atlas
 from tests.app.tiny import MANY
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, query, settle, text_box, visit
+from tests.browser.visiting import CHART, query, settle, text_box, visit, wait_until_steady
 from txcls.data.examples import EXAMPLES
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.stories import head_chips
@@ -194,7 +194,7 @@ def test_the_browser_gets_the_weights_once(page: Page, server: Server) -> None:
 
     page.on("websocket", listen)
     visit(page, server, text="the bank", wait_for=PICTURE)
-    page.wait_for_timeout(500)
+    page.wait_for_load_state("networkidle")
     settle(page)
     with_weights = [one for one in frames if b"classifier_weights" in one]
     assert with_weights and max(map(len, with_weights)) > 20_000
@@ -212,7 +212,7 @@ def test_text_box_and_the_whole_picture_are_on_the_first_screen(page: Page, serv
         for times in (1, 4):  # a few words, and more than there are lanes
             text = " ".join(["the bank raised its rates after the report"] * times)
             visit(page, server, text=text, wait_for=PICTURE)
-            page.wait_for_timeout(500)
+            wait_until_steady(page)
             for place in (text_box(page), page.locator(".machine-stage")):
                 box = place.bounding_box()
                 assert box and box["y"] >= 0 and box["y"] + box["height"] <= height, (width, times)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, WebSocket, expect
 
 from tests.app.film import FILMED
 from tests.browser.conftest import Server
-from tests.browser.visiting import query, settle, text_box, visit
+from tests.browser.visiting import query, settle, text_box, visit, wait_until_steady
 from txcls import figures
 from txcls.inspection.training_film import TrainingFilm, questions, training_film
 from txcls.predictor import Predictor
@@ -71,7 +71,8 @@ def test_slider_keys_and_play_show_every_state_without_the_server(
     assert sent, "the run that drew the page was asked for"
     slider = page.get_by_role("slider", name="State of the training")
     expect(slider).to_have_value("0")
-    page.wait_for_timeout(500)
+    settle(page)
+    page.wait_for_load_state("networkidle")
     before = len(sent)
     seen = []
     slider.focus()
@@ -112,7 +113,7 @@ def test_the_step_stays_in_the_link_when_the_text_changes_and_opens_again(page: 
     page.wait_for_url(re.compile("bank"))
     settle(page)
     expect(page.locator(".film .where")).to_have_text("Step 5 of 12")
-    page.wait_for_timeout(500)
+    wait_until_steady(page)
     assert query(page)["training_step"] == "5" and query(page)["text"] == "the bank raised its rates"
     page.reload()
     page.wait_for_selector(FILM)

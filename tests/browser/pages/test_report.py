@@ -53,7 +53,7 @@ def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, s
 def test_doubtful_labels_can_be_downloaded_with_corrections(page: Page, server: Server) -> None:
     visit(page, server, "report", checkpoint=PLAIN)
     upload(page)
-    page.get_by_role("button", name="Look for wrong labels").click()
+    page.get_by_role("button", name="Find wrong labels").click()
     save = page.get_by_role("button", name="Download all 48 rows")
     expect(save).to_be_visible()
     settle(page)

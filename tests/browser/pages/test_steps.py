@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, query, settle, text_box, visit
+from tests.browser.visiting import CHART, click_plot, query, settle, text_box, visit
 from txcls.inspection.walk import Walk, walk_through
 from txcls.inspection.walk.arithmetic import number
 from txcls.predictor import Predictor
@@ -86,10 +86,7 @@ def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, wal
     plot = page.locator(f".st-key-chart_numbers {CHART} .nsewdrag").first
     box = plot.bounding_box()
     assert box
-    at = {"x": box["width"] * 4.5 / 6, "y": box["height"] * 1.5 / 6}
-    plot.hover(position=at)
-    page.wait_for_timeout(200)
-    plot.click(position=at)
+    click_plot(page, box["x"] + box["width"] * 4.5 / 6, box["y"] + box["height"] * 1.5 / 6)
     step = walk.steps[walk.find("scores", 1)]
     page.wait_for_function(f"{SOURCES}.some((one) => one.includes('S_{{2,5}}'))")
     settle(page)
@@ -101,9 +98,9 @@ def test_a_clicked_bar_has_its_arithmetic_shown(page: Page, server: Server, walk
     logits = walk.steps[walk.find("logits", 0)].cells()[:, 0]
     last = int(logits.argmin())
     bars = page.locator(f".st-key-chart_numbers {CHART} .point path")
-    bars.last.hover(force=True)
-    page.wait_for_timeout(200)
-    bars.last.click(force=True)
+    bar = bars.last.bounding_box()
+    assert bar
+    click_plot(page, bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
     page.wait_for_function(f"{SOURCES}.some((one) => one.includes('ell_{{{last + 1}}}'))")
     settle(page)
     assert query(page)["cell"] == f"C{last}"

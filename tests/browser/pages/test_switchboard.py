@@ -4,7 +4,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, settle, visit, written
+from tests.browser.visiting import CHART, click_plot, settle, visit, written
 from txcls.inspection.ablation import Change, ablate, ablate_each
 from txcls.predictor import Predictor
 
@@ -22,9 +22,7 @@ def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
         box = page.locator(f'[class*="st-key-chart_board"] {CHART} .nsewdrag').bounding_box()
         assert box
         x, y = box["x"] + box["width"] * 1.5 / 3.4, box["y"] + box["height"] * 0.25  # head 2 of layer 1
-        page.mouse.move(x, y)
-        page.wait_for_timeout(300)
-        page.mouse.click(x, y)
+        click_plot(page, x, y)
         words = "With 1 part changed" if changes else "Nothing is changed yet"
         expect(page.get_by_text(words)).to_be_visible()
         settle(page)

@@ -1,4 +1,4 @@
-"""Clicks on the cells of a heat map, or on bars; Streamlit itself reports clicks on points only."""
+"""Clicks on the cells of a heat map, or on bars; Streamlit itself only reports clicks on points."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None
     """
     key = f"cells_{chart_key}"
 
-    def tell() -> None:
+    def report_click() -> None:
         cell = st.session_state[key]["cell"]
         if cell:
             clicked(int(cell[0]), int(cell[1]))
 
-    _cell(data={"key": chart_key}, key=key, on_cell_change=tell)
+    _cell(data={"key": chart_key}, key=key, on_cell_change=report_click)

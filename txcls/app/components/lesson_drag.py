@@ -1,4 +1,4 @@
-"""Words to bring into an order or into groups."""
+"""Words that can be dragged into an order or into groups."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,13 +26,13 @@ def word_bins(
         groups: names of the groups; none for an order.
         label: for screen readers.
         key: of the component.
-        on_move: called with the words of all rows before the next run, only if they are the given words.
+        on_move: called before the next run with the words of all rows, if they are the given words.
     """
 
     def moved() -> None:
-        told = st.session_state[key]["moved"] or []
-        if sorted(str(word) for row in told for word in row) == sorted(words):
-            on_move([[str(word) for word in row] for row in told])
+        moved_rows = st.session_state[key]["moved"] or []
+        if sorted(str(word) for row in moved_rows for word in row) == sorted(words):
+            on_move([[str(word) for word in row] for row in moved_rows])
 
     rows = [{"name": "", "words": list(words)}, *({"name": name, "words": []} for name in groups)]
     _bins(data={"label": label, "rows": rows}, key=key, on_moved_change=moved)

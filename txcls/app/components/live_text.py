@@ -1,4 +1,4 @@
-"""Text boxes that submit while their owner types."""
+"""Text boxes that submit while the visitor types."""
 
 from txcls.app.components.register import register
 from txcls.app.shell.limits import limits
@@ -7,12 +7,12 @@ _live = register("live_text", js="live_text.js")
 
 
 def submit_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> None:
-    """Have the text areas whose key starts so submit after each pause in typing, as Ctrl+Enter would.
+    """Submit the text areas whose keys start with `key_start` after each pause in typing, as Ctrl+Enter would.
 
     Args:
         key_start: the start of their keys.
-        text: what the server has received. Text typed while the connection was broken is submitted once it is back.
-        pause_ms: milliseconds without a key press before the text is submitted.
+        text: the text that the server has received; text typed while disconnected is submitted after reconnecting.
+        pause_ms: milliseconds without a key press after which the text is submitted.
 
     A text longer than `limits().characters` is cut to one character more than that, so that the server notices.
     """

@@ -1,7 +1,7 @@
 """The whole model in one picture, computed and drawn in the visitor's browser (txcls/web/picture/machine.js).
 
-The browser gets a classifier once: its weights are a component of their own, which is left out of later runs once the
-picture has said that they have arrived.
+The browser receives a classifier once: its weights are a separate component, which is omitted from later runs once the
+picture has reported that they have arrived.
 """
 
 from collections.abc import Callable, Collection
@@ -36,15 +36,15 @@ def machine(
     on_open: Callable[[int, int], None],
     on_part: Callable[[str], None],
 ) -> None:
-    """Draw the picture of a text; it follows the text box while someone types.
+    """Draw the picture of a text; it follows the text box while the visitor types.
 
     Args:
-        name: of the classifier in the browser: another one if its weights change.
-        weights: makes `txcls.web.export.packed`; called if the browser lacks this classifier.
-        text: what the server has received.
+        name: of the classifier in the browser; changed weights need another name.
+        weights: returns `txcls.web.export.packed`; called if the browser does not have this classifier.
+        text: the text that the server has received.
         box: the start of the text box's key.
         off: switched-off heads, each "layer.head" from 1.
-        how: what switching off does.
+        how: what replaces a switched-off head.
         key: of the component.
         on_arrived: called before the run that follows the arrival of the weights in the browser.
         on_switch: called with the switched-off heads after a click.
@@ -54,11 +54,11 @@ def machine(
     arrived: set[str] = st.session_state.setdefault("_classifiers_in_browser", set())
 
     def has() -> None:
-        arrived.update(str(one) for one in st.session_state[key]["has"])
+        arrived.update(str(name) for name in st.session_state[key]["has"])
         on_arrived()
 
     def switched() -> None:
-        on_switch([str(one) for one in st.session_state[key]["switched"]])
+        on_switch([str(head) for head in st.session_state[key]["switched"]])
 
     def opened() -> None:
         layer, head = st.session_state[key]["opened"]
@@ -76,7 +76,7 @@ def machine(
         on_opened_change=opened,
         on_part_change=part,
     )
-    # After the picture: Streamlit draws anew what stands behind an element that goes.
+    # After the picture: when an element disappears, Streamlit redraws everything after it.
     if name not in arrived:
         _weights(data=_named(name, weights()), key="classifier_weights")
 

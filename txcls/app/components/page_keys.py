@@ -1,4 +1,4 @@
-"""Page keys that are pressed before the page is drawn."""
+"""Presses of PageDown and PageUp before the page is drawn."""
 
 from txcls.app.components.register import register
 
@@ -6,8 +6,8 @@ _keys = register("page_keys", js="page_keys.js")
 
 
 def keep_page_keys(*, on: bool) -> None:
-    """Keep a PageDown or PageUp that is pressed before `lecture.js` can take it, if the page has anything to turn.
+    """Store a press of PageDown or PageUp until `lecture.js` runs, if the page has slides or steps to turn.
 
-    Called before the page is drawn; a key that is pressed several times is kept once.
+    Called before the page is drawn; several presses count once.
     """
     _keys(data={"on": on}, key="page_keys")

@@ -1,4 +1,4 @@
-"""How a component's files become a component of Streamlit."""
+"""Make a Streamlit component of files in this folder."""
 
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ _FOLDER = Path(__file__).parent
 
 
 def register(name: str, **parts: str) -> Any:
-    """A component made of files of this folder, by kind (js, html, css); several of a kind are joined.
+    """A component made of files in this folder, by kind (js, html, css); several files of a kind are joined.
 
-    Its style sheets come after what all buttons have in common.
+    The style of all buttons comes before its own style sheets.
     """
     sources: dict[str, Any] = {kind: "".join(map(read, files.split())) for kind, files in parts.items()}
     if "css" in sources:

@@ -6,5 +6,5 @@ _save = register("save_chart", html="save_chart.html", js="save_chart.js", css="
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:
-    """Three buttons that save the Plotly chart of that key as displayed, by the browser itself, and its numbers."""
+    """Three buttons with which the browser saves the Plotly chart of that key as displayed, and its numbers."""
     _save(data={"key": chart_key, "file": file_name}, key=f"save_{chart_key}")

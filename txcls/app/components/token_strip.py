@@ -18,7 +18,7 @@ class StripToken:
         text: its label; must be printable (`txcls.figures.visible`).
         number: what a click on it sends; None for a token that cannot be clicked.
         title: its tooltip.
-        kind: how it looks: "", "fixed" (added by the model), "unknown", "added" (to the text), "later" (not read).
+        kind: its style: "", "fixed" (added by the model), "unknown", "added" (to the text), "later" (not read).
         pressed: whether it is the selected one.
         shade: strength of its colour, 0 to 1.
     """

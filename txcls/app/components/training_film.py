@@ -1,4 +1,4 @@
-"""A training as a film: the numbers of all states, sent once; sliding and playing happen in the browser."""
+"""A training as a film: the numbers of all snapshots are sent once; the browser plays them."""
 
 import base64
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _film = st.components.v2.component(
 )
 
 MOST_BARS = 8
-"""Most classes with a bar of their own in a state."""
+"""Most classes with a bar in a snapshot."""
 DIGITS = 6
 MOST = 2**16 - 1
-"""What a weight of 1 is sent as."""
+"""The integer that an attention weight of 1 is sent as."""
 
 
 def film_data(
@@ -36,47 +36,47 @@ def film_data(
     opened: str,
     tokens: Sequence[str],
     at: int,
-    unsaid: int = 0,
+    default: int = 0,
 ) -> Any:
-    """What the browser draws the film from; attention as 16-bit integers, so that two decimals are right.
+    """The data of the film; attention as 16-bit integers, exact to more than two decimals.
 
     Args:
         film: with attention among `tokens`.
         classes: all C names.
         name: of the checkpoint.
-        opened: identifies the model and what the page was opened by; another one begins at `at` again.
+        opened: identifies the model and how the page was opened; another value starts the film at `at` again.
         tokens: in printable form.
-        at: the state to begin with.
-        unsaid: the state that an address without a training step means.
+        at: the first snapshot to show.
+        default: the snapshot that a URL without a training step means.
     """
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MOST_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S
-    sent = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
-    place = {int(index): n for n, index in enumerate(sent)}
+    sent_classes = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
+    position = {int(index): n for n, index in enumerate(sent_classes)}
     return {
         "opened": opened,
         "name": name,
         "at": at,
-        "unsaid": unsaid,
+        "unsaid": default,
         "steps": [row.step for row in film.rows],
         **{
             field: [getattr(row, field) for row in film.rows]
             for field in ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
         },
-        "classes": [visible(classes[index]) for index in sent],
+        "classes": [visible(classes[index]) for index in sent_classes],
         "rows": MOST_BARS,
         "has_others": len(classes) > MOST_BARS,
-        "probabilities": np.round(film.probabilities[:, sent], DIGITS).tolist(),
-        "answers": [place[int(index)] for index in film.answers],
+        "probabilities": np.round(film.probabilities[:, sent_classes], DIGITS).tolist(),
+        "answers": [position[int(index)] for index in film.answers],
         "flips": flips(film.answers),
         "asked": questions(film.answers),
         "tokens": list(tokens),
         "shape": film.attention.shape[:4],
-        "attention": _sent(film.attention * MOST, "<u2"),
+        "attention": _base64(film.attention * MOST, "<u2"),
         "colours": _colours(),
         "states": film.states,
         "lens": np.round(film.lens.max(axis=-1), DIGITS).tolist(),
-        "lens_answers": [[place[int(index)] for index in row] for row in lens_answers],
+        "lens_answers": [[position[int(index)] for index in row] for row in lens_answers],
     }
 
 
@@ -88,8 +88,8 @@ def training_film(data: Any, *, key: str) -> None:
 def _colours() -> str:
     """The colours of the weights 0 to 255: red, green and blue in turn."""
     sampled = sample_colorscale([list(stop) for stop in SEQUENTIAL], [n / 255 for n in range(256)])
-    return _sent(np.array([unlabel_rgb(colour) for colour in sampled]), "u1")
+    return _base64(np.array([unlabel_rgb(colour) for colour in sampled]), "u1")
 
 
-def _sent(values: np.ndarray[Any, Any], kind: str) -> str:
+def _base64(values: np.ndarray[Any, Any], kind: str) -> str:
     return base64.b64encode(np.rint(values).astype(kind).tobytes()).decode("ascii")

@@ -19,13 +19,13 @@ def draggable_words(
         order: indices into `words`, as are those that `on_order` gets.
         label: for screen readers.
         key: of the component.
-        on_order: called only with a permutation of all words.
+        on_order: called with the new order, a permutation of all indices.
     """
 
     def moved() -> None:
-        told = st.session_state[key]["order"] or ()
-        if sorted(told) == list(range(len(words))):
-            on_order(tuple(int(number) for number in told))
+        new_order = st.session_state[key]["order"] or ()
+        if sorted(new_order) == list(range(len(words))):
+            on_order(tuple(int(number) for number in new_order))
 
     shown = [{"number": number, "text": words[number]} for number in order]
     _order(data={"label": label, "words": shown}, key=key, on_order_change=moved)

@@ -1,6 +1,6 @@
-"""A lesson in the app: which step is on, what of it was changed, which questions were answered.
+"""Progress in a lesson: the current step, the visitor's changes to it, and the answered questions.
 
-The address holds the lesson and its step, and what the visitor has changed (`txcls.app.shell.state`). `panel` draws it.
+The URL holds the lesson, its step, and the visitor's changes (`txcls.app.shell.state`). `panel` draws the lesson.
 """
 
 import time
@@ -13,8 +13,8 @@ from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
-from txcls.lessons.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
-from txcls.lessons.format import LessonStep
+from txcls.lessons.address import SLIDE, params_from_view, view_from_params
+from txcls.lessons.format import Step
 
 _ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
 _ANSWERS, _ASIDE, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
@@ -31,47 +31,48 @@ class Place:
 
     @property
     def lesson(self) -> Lesson:
-        """The lesson as its file says it now."""
+        """The lesson, read from its file."""
         return find_lesson(self.name, self.language)
 
     @property
-    def step(self) -> LessonStep:
+    def step(self) -> Step:
         """The step."""
         return self.lesson.steps[self.at]
 
     @property
     def params(self) -> dict[str, str]:
-        """What names it in an address."""
+        """URL parameters for this step."""
         return {"lesson": self.name, "step": str(self.at + 1), "lang": self.language}
 
     @property
     def page(self) -> pages.PageInfo:
         """The page that it is about."""
-        return next(one for one in pages.PAGES if one.name == self.step.page)
+        return next(page for page in pages.PAGES if page.name == self.step.page)
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer: what was given, and whether it is right; None if the answer was shown without one."""
+    """A visitor's answer, and whether it is right; both None if the right answer was shown without one."""
 
     answer: Any
     right: bool | None
 
 
 LATE_SECONDS = 2.0
-"""For how long after a turn the browser may still send what it had before."""
+"""Seconds after a turn in which the browser may still send messages from before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The last turn from one step to another, which a message of the browser from before it must not undo.
+    """The last change of the step, which a message that the browser sent before it must not undo.
 
-    A picture may say that its weights have arrived just when the lecturer goes on: with the old step, or from its page.
+    A picture may report that its weights have arrived just when the lecturer goes on: with the old step, or from the
+    old page.
     """
 
     before: Place | None
     to: Place
-    kept: dict[str, str]
+    params: dict[str, str]
     at: float
 
     def is_undone_by(self, place: Place, here: pages.PageInfo) -> bool:
@@ -83,42 +84,42 @@ class _Turn:
 
 
 def now() -> Place | None:
-    """The step that is on, None without a lesson."""
+    """The current step; None without a lesson."""
     place: Place | None = st.session_state.get(_ON)
     return place
 
 
-def opening() -> int:
-    """Another number whenever a step is opened anew, for what the browser keeps of a page; 0 before the first."""
+def n_opened() -> int:
+    """How many steps have been opened: a new number tells the browser to reset a page's components."""
     times: int = st.session_state.get(_OPENED, 0)
     return times
 
 
 def take_note() -> str:
-    """Why the lesson of a link cannot be shown; "" if there is nothing to say. It is returned once."""
+    """Why the lesson of a link cannot be shown, returned once; "" if it can."""
     note: str = st.session_state.pop(_NOTE, "")
     return note
 
 
 def arrive(here: pages.PageInfo) -> None:
-    """Begin, change or end the lesson as the address says; goes to the page of a step that was turned to."""
+    """Begin, change or end the lesson as the URL says; open the page of a newly selected step."""
     params = st.query_params.to_dict()
-    if (going := st.session_state.pop(_GO, None)) is not None:
-        place, kept = going
-        st.session_state[_TURN] = _Turn(now(), place, kept, time.monotonic())
+    if (target := st.session_state.pop(_GO, None)) is not None:
+        place, params_of_target = target
+        st.session_state[_TURN] = _Turn(now(), place, params_of_target, time.monotonic())
         _begin(place)
-        _open(place, kept)
+        _open(place, params_of_target)
     if st.session_state.pop(_LEFT, False):
-        return  # the address still names the lesson; the page writes it anew
+        return  # the URL still names the lesson; the page writes it again
     if "lesson" in params:
-        before = now()
-        place = _asked(params)
+        previous = now()
+        place = _place_from_params(params)
         if place is None:
             return
         turn: _Turn | None = st.session_state.get(_TURN)
         if turn is not None and turn.is_undone_by(place, here):
-            _open(turn.to, turn.kept)
-        if place != before:
+            _open(turn.to, turn.params)
+        if place != previous:
             _begin(place)
             is_root = here is pages.PAGES[0]
             if is_root and place.page is not here and params.get("page") != here.name:
@@ -130,13 +131,13 @@ def arrive(here: pages.PageInfo) -> None:
         _anchor(place, away)
 
 
-def _open(place: Place, kept: dict[str, str]) -> None:
+def _open(place: Place, params: dict[str, str]) -> None:
     state.follow_url()
-    st.switch_page(place.page.path, query_params={**place.params, **kept})
+    st.switch_page(place.page.path, query_params={**place.params, **params})
 
 
-def _asked(params: dict[str, str]) -> Place | None:
-    """The step that an address names; a step beyond the last is the last."""
+def _place_from_params(params: dict[str, str]) -> Place | None:
+    """The step that a URL names; numbers beyond the last step mean the last."""
     try:
         lesson = find_lesson(params["lesson"], params.get("lang", "en"))
         number = params.get("step", "1")
@@ -157,7 +158,7 @@ def _begin(place: Place) -> None:
 
 def _anchor(place: Place, away: dict[str, str]) -> None:
     view, _ = view_from_params(place.step.params, checkpoints=checkpoints.names())
-    state.anchor_to(Anchor({**place.params, **away}, params_from_view(view)))
+    state.anchor_to(state.Anchor({**place.params, **away}, params_from_view(view)))
 
 
 def end() -> None:
@@ -167,25 +168,25 @@ def end() -> None:
 
 
 def leave() -> None:
-    """End the lesson from a button: the address is written anew."""
+    """End the lesson from a button; the URL is written again."""
     end()
     st.session_state[_LEFT] = True
     state.change_view()
 
 
 def go(at: int, *, language: str | None = None) -> None:
-    """Go to a step, from 0; what was changed in this one is kept aside."""
+    """Go to a step, from 0; the visitor's changes to the current one are saved."""
     place = now()
     if place is None or not 0 <= at < len(place.lesson.steps):
         return
-    keep_aside()
+    save_changes()
     target = Place(place.name, language or place.language, at)
     view = state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 
 
 def turn(by: int, *, to_its_end: bool = False) -> None:
-    """On or back by a step; the answer to an open question is shown first."""
+    """Go forward or back by a step; the answer to an open question is shown first."""
     place = now()
     if place is None:
         return
@@ -198,47 +199,47 @@ def turn(by: int, *, to_its_end: bool = False) -> None:
 
 
 def changes() -> dict[str, str]:
-    """What the visitor has changed of the step, as parameters; with the page, if it is another one."""
+    """The visitor's changes to the step, as URL parameters; with the page, if it is another one."""
     place = now()
     if place is None:
         return {}
-    changed = changes_from_step(state.link_params(state.shown_view()))
+    changed = state.changes_of(state.link_params(state.shown_view()))
     here = st.session_state.get("_slides_of")
     return changed | ({"page": here.name} if here is not None and here is not place.page else {})
 
 
-def keep_aside() -> None:
-    """Remember what was changed of this step."""
+def save_changes() -> None:
+    """Save the visitor's changes to this step."""
     place, changed = now(), changes()
     if place is not None and changed:
         st.session_state.setdefault(_ASIDE, {})[place.name, place.at] = changed
 
 
-def aside() -> dict[str, str]:
-    """What was kept aside for this step."""
+def saved_changes() -> dict[str, str]:
+    """The saved changes to this step."""
     place = now()
-    kept: dict[str, str] = st.session_state.get(_ASIDE, {}).get((place.name, place.at), {}) if place else {}
-    return kept
+    changed: dict[str, str] = st.session_state.get(_ASIDE, {}).get((place.name, place.at), {}) if place else {}
+    return changed
 
 
 def restore() -> None:
-    """The step as the lesson has it."""
+    """Show the step as the lesson defines it."""
     place = now()
     if place is not None:
         go(place.at)
 
 
-def bring_back() -> None:
-    """What was kept aside, again."""
-    place, kept = now(), aside()
-    if place is not None and kept:
-        own = {name: value for name, value in kept.items() if name != "page"}
+def apply_saved_changes() -> None:
+    """Show the step with the saved changes."""
+    place, changed = now(), saved_changes()
+    if place is not None and changed:
+        params = {name: value for name, value in changed.items() if name != "page"}
         go(place.at)
-        st.session_state[_GO][1].update(own)
+        st.session_state[_GO][1].update(params)
 
 
 def solved(place: Place) -> Solved:
-    """The step with everything measured; TxclsError if something cannot be."""
+    """The step with everything measured; TxclsError if something cannot be measured."""
     lesson = place.lesson
     names = sorted({place.step.checkpoint} & set(checkpoints.names()))
     sources = tuple(checkpoints.source(name) for name in names)
@@ -246,34 +247,34 @@ def solved(place: Place) -> Solved:
 
 
 def answer_of(place: Place) -> Given | None:
-    """What was answered in this session, in whatever language."""
-    found: Given | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.at))
-    return found
+    """This session's answer to the step's question, in any language."""
+    answer: Given | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.at))
+    return answer
 
 
 def answer(given: Any) -> None:
-    """Take an answer to this step's question."""
+    """Store an answer to this step's question."""
     place = now()
     if place is not None and answer_of(place) is None:
-        found = Given(given, is_right(solved(place), given))
-        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = found
+        answer = Given(given, is_right(solved(place), given))
+        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = answer
 
 
 def reveal() -> None:
-    """Show the answer to this step's question without one being given."""
+    """Show the right answer to this step's question without an answer from the visitor."""
     place = now()
     if place is not None and answer_of(place) is None:
         st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = Given(None, None)
 
 
 def is_covered() -> bool:
-    """Whether the page is hidden until the question is answered; never among slides, which come one by one."""
+    """Whether the page is hidden until the question is answered; never in lecture mode, where slides come in order."""
     place = now()
     return place is not None and is_open() and place.step.question is not None and not place.step.question.look
 
 
 def is_open() -> bool:
-    """Whether the step's page has a question that is not answered yet; never among slides: the last has the answer."""
+    """Whether the step has an unanswered question; never in lecture mode, where the last slide has the answer."""
     place = now()
     if place is None or state.shown_view().mode == "lecture" or st.session_state.get("_slides_of") is not place.page:
         return False
@@ -281,8 +282,8 @@ def is_open() -> bool:
 
 
 def code(place: Place) -> tuple[str, int, int]:
-    """The code for all questions of the lesson, how many were right, and how many there are."""
-    asked = [at for at, step in enumerate(place.lesson.steps) if step.question is not None]
-    given = [answer_of(Place(place.name, place.language, at)) for at in asked]
-    answers = [None if one is None else one.right for one in given]
-    return make_code(place.name, answers), answers.count(True), len(asked)
+    """The result code of the lesson, the number of right answers, and the number of questions."""
+    questions = [at for at, step in enumerate(place.lesson.steps) if step.question is not None]
+    answers_given = [answer_of(Place(place.name, place.language, at)) for at in questions]
+    results = [None if answer is None else answer.right for answer in answers_given]
+    return make_code(place.name, results), results.count(True), len(questions)

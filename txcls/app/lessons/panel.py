@@ -1,4 +1,4 @@
-"""The panel of a lesson beside a page, and its slides in lecture mode: narration, question, answer, where one is."""
+"""The panel of a lesson beside a page, and its slides in lecture mode: narration, question, answer, progress."""
 
 import html
 import re
@@ -20,11 +20,11 @@ from txcls.lessons.wording import words_in
 
 STYLE_SHEET = Path(__file__).parent / "lesson.css"
 LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "pt": "Português"}
-"""Names of languages for the button that changes to them; others go by their code."""
+"""Names of languages on buttons; other languages are shown by their code."""
 
 
 def draw() -> None:
-    """The panel of the step that is on; in lecture mode a slide with its narration and question."""
+    """The panel of the current step; in lecture mode a slide with its narration and question."""
     if note := lesson.take_note():
         st.warning(plain(note))
     place = lesson.now()
@@ -64,7 +64,7 @@ def draw() -> None:
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
         _changed(words)
         _end(place, words)
-        _turning(place, words)
+        _navigation(place, words)
 
 
 def draw_answer() -> None:
@@ -80,20 +80,20 @@ def draw_answer() -> None:
     with lecture.lesson_slide():
         st.subheader(solved.step.title, anchor=False)
         st.markdown(f"**{place.step.question.ask.strip()}**")
-        _said(lesson.answer_of(place), solved, words)
+        _explanation(lesson.answer_of(place), solved, words)
         if solved.step.room:
             _room(solved, words)
 
 
 def covers(view: View) -> bool:
-    """Whether the page is to stay hidden until its question is answered; then draws what stands in its place."""
+    """Whether the page is hidden until its question is answered; if so, draw the text and a button in its place."""
     place = lesson.now()
     if place is None or not lesson.is_covered():
         return False
     try:
         lesson.solved(place)
     except TxclsError:
-        return False  # nothing can be asked; `draw` has said why
+        return False  # there is no question to answer; `draw` has shown the error
     words = words_in(place.language)
     with st.container(key="lesson_cover"):
         text = html.escape(view.text)
@@ -104,19 +104,19 @@ def covers(view: View) -> bool:
 
 
 def _progress(place: lesson.Place, words: Mapping[str, str]) -> None:
-    """Which lesson, which step, and a bar."""
-    found = place.lesson
-    n = len(found.steps)
-    said = words["step_of"].format(step=place.at + 1, steps=n)
+    """The lesson's title, the number of the step, and a progress bar."""
+    shown_lesson = place.lesson
+    n = len(shown_lesson.steps)
+    position = words["step_of"].format(step=place.at + 1, steps=n)
     step = place.step
     minutes = f" · {words['minutes'].format(minutes=f'{step.minutes:g}')}" if step.minutes else ""
-    chapter = found.chapters[place.at]
-    title = html.escape(found.title + (f" · {chapter}" if chapter else ""))
+    chapter = shown_lesson.chapters[place.at]
+    title = html.escape(shown_lesson.title + (f" · {chapter}" if chapter else ""))
     marks = "".join(f'<i class="{"done" if number <= place.at else ""}"></i>' for number in range(n))
     st.html(
-        f'<div class="txcls-lesson-head"><b>{title}</b><span>{html.escape(said + minutes)}</span>'
+        f'<div class="txcls-lesson-head"><b>{title}</b><span>{html.escape(position + minutes)}</span>'
         f'<div class="bar" role="progressbar" aria-valuemin="1" aria-valuemax="{n}" aria-valuenow="{place.at + 1}" '
-        f'aria-label="{html.escape(said, quote=True)}">{marks}</div></div>'
+        f'aria-label="{html.escape(position, quote=True)}">{marks}</div></div>'
     )
 
 
@@ -128,13 +128,13 @@ def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> 
         given = lesson.answer_of(place)
         if given is not None:
             if not lecture.is_on():
-                _said(given, solved, words)
+                _explanation(given, solved, words)
             elif given.answer is not None:
                 st.markdown(f"{words['your_answer']}: **{_as_text(given.answer, solved)}**")
             return
         if question.look and not lecture.is_on():
             st.caption(words["look"])
-        _offer(place, solved, words)
+        _answer_controls(place, solved, words)
         with st.container(horizontal=True, gap="small"):
             st.button(words["check"], key="lesson_check", type="primary", on_click=_check, args=(place, solved))
             if not lecture.is_on():
@@ -145,8 +145,8 @@ def _key(place: lesson.Place) -> str:
     return f"lesson_given_{place.name}_{place.at}"
 
 
-def _offer(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
-    """What takes the answer: options, a field, words to drag, or heads."""
+def _answer_controls(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
+    """The controls for an answer: options, a number field, words to drag, or heads."""
     question, key = solved.step.question, _key(place)
     if isinstance(question, Choice):
         options = range(len(solved.offered))
@@ -162,15 +162,15 @@ def _offer(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> Non
     elif isinstance(question, Drag):
         st.caption(words["group_help"] if question.groups else words["order_help"])
 
-        def keep(rows: list[list[str]]) -> None:
+        def store(rows: list[list[str]]) -> None:
             st.session_state[f"{key}_rows"] = rows
 
         label = words["your_answer"]
-        word_bins(solved.offered, question.groups, label=label, key=f"{key}_bins", on_move=keep)
+        word_bins(solved.offered, question.groups, label=label, key=f"{key}_bins", on_move=store)
 
 
 def _as_text(given: Any, solved: Solved) -> str:
-    """An answer as it was given, in words."""
+    """A visitor's answer as text."""
     question = solved.step.question
     if isinstance(question, Choice):
         return str(solved.offered[given])
@@ -182,26 +182,26 @@ def _as_text(given: Any, solved: Solved) -> str:
 
 
 def _check(place: lesson.Place, solved: Solved) -> None:
-    """Take what was given, if anything was."""
+    """Store the visitor's answer, if there is one."""
     question, key = solved.step.question, _key(place)
     given: Any = st.session_state.get(key)
     if isinstance(question, Drag):
         rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
         given = rows[1:] if question.groups else rows[0]
         if question.groups and (len(rows) < 2 or rows[0]):
-            given = None  # not every word is in a group yet
-    if isinstance(question, Heads) and not given and question.look:  # those that are switched on the page
+            given = None  # some words are in no group yet
+    if isinstance(question, Heads) and not given and question.look:  # the heads switched on the page
         given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
     if given is not None and given != []:
         lesson.answer(given)
 
 
-def _said(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) -> None:
-    """The right answer and why, after whether what was given is right."""
+def _explanation(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) -> None:
+    """Whether the answer is right, the right answer, and why."""
     right = None if given is None else given.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
     text = _with_formulas(
-        f"**{lead}** {solved.why}" if solved.why_has_answer else f"**{lead}** {solved.answer}\n\n{solved.why}"
+        f"**{lead}** {solved.why}" if solved.is_said else f"**{lead}** {solved.answer}\n\n{solved.why}"
     )
     if right is None:
         st.info(text)
@@ -216,29 +216,29 @@ def _room(solved: Solved, words: Mapping[str, str]) -> None:
 
 
 def _changed(words: Mapping[str, str]) -> None:
-    """A way back to the step, and one to what was changed."""
+    """Buttons to restore the step, or to apply the saved changes again."""
     if lesson.changes():
         st.caption(words["changed"])
         st.button(words["restore"], key="lesson_restore", on_click=lesson.restore)
-    elif lesson.aside():
-        st.button(words["mine"], key="lesson_mine", on_click=lesson.bring_back)
+    elif lesson.saved_changes():
+        st.button(words["mine"], key="lesson_mine", on_click=lesson.apply_saved_changes)
 
 
 def _end(place: lesson.Place, words: Mapping[str, str]) -> None:
-    """At the last step, once its question is answered: the code."""
+    """At the last step, once its question is answered: the result and its code."""
     if place.at < len(place.lesson.steps) - 1:
         return
     if place.step.question is not None and lesson.answer_of(place) is None:
         return
-    code, right, asked = lesson.code(place)
-    if asked:
-        st.markdown(f"**{words['done']}** {words['result'].format(right=right, questions=asked)}")
+    code, right, n_questions = lesson.code(place)
+    if n_questions:
+        st.markdown(f"**{words['done']}** {words['result'].format(right=right, questions=n_questions)}")
         st.markdown(f"{words['code']}:")
         st.code(code, language=None, wrap_lines=True)
         st.caption(words["code_note"])
 
 
-def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
+def _navigation(place: lesson.Place, words: Mapping[str, str]) -> None:
     n = len(place.lesson.steps)
     with st.container(horizontal=True, gap="small"):
         st.button(words["back"], key="lesson_back", disabled=place.at == 0, on_click=lesson.turn, args=(-1,))
@@ -258,5 +258,5 @@ def _turning(place: lesson.Place, words: Mapping[str, str]) -> None:
 
 
 def _with_formulas(text: str) -> str:
-    """Formulas between $$ as blocks of their own, wherever they stand in a paragraph."""
+    """The text with formulas between $$ as separate blocks."""
     return re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n$$\n\1\n$$\n\n", text, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""All heads of a checkpoint: what each attends to, what it is worth, and its story, tested by intervention."""
+"""All heads of a checkpoint: what each attends to, its worth, and its story, tested by intervention."""
 
 import html
 import math
@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import LoadingPlaceholder, load_classifier
 from txcls.figures import minus, number_map, visible
@@ -28,33 +29,34 @@ ORDERS: dict[HeadOrder, str] = {
     "number": "layer and head",
 }
 TESTED = (
-    "A story is tested by intervention: a head's weights are replaced by all-on-the-story, by even ones, and, as a "
-    "control, by as many other keys; it is **confirmed** if it brings back at least 0.8 of the accuracy that even "
-    "weights lose, the control at most 0.3, and the head itself puts most of its weight there."
+    "A story says which key a head attends to. It is tested by intervention: all of the head's weight goes to the keys "
+    "of the story, to all keys evenly, or, as a control, to as many other keys. The story is **confirmed** if it "
+    "brings back at least 0.8 of the accuracy lost with even weights, the control at most 0.3, and the head itself "
+    "puts most of its weight on the story's keys."
 )
 WORTH: dict[How, str] = {"zero": "zero", "mean": "mean", "uniform": "even"}
 MOST_LISTED = 12
-"""Most heads listed before a button shows the rest."""
+"""Most heads that are listed before a button shows the others."""
 HEADS_OF_A_SLIDE = 3
-"""Heads that share a slide in lecture mode; the first slide, with the summary, has one less."""
+"""Heads on a slide in lecture mode; the first slide, which has the summary, has one less."""
 LONGEST_SENTENCE = 160
 
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.ATLAS, asks=False)
+    opened = layout.open_page(pages.ATLAS, has_box=False)
     placeholder = LoadingPlaceholder(opened, height=480)
     classifier = load_classifier(opened)
     placeholder.remove()
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
-        _without(opened, classifier)
+        _not_measured(opened, classifier)
     else:
         opened = heads.open_on_head(opened, classifier)
         with lecture.slide(lecture.ATTENTION):
             _summary(atlas)
             first = st.container()
-            places = [(one.story.story.layer, one.story.story.head) for one in atlas.heads]
+            places = [(record.story.story.layer, record.story.story.head) for record in atlas.heads]
             heads.link_where_heads_matter(classifier, places, target=pages.ATLAS)
         _heads(opened, atlas, first)
         with lecture.slide(f"{lecture.ATTENTION}.{opened.view.layer}"):
@@ -62,12 +64,12 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _without(opened: layout.Page, classifier: Predictor) -> None:
+def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
     """How to measure an atlas, and which checkpoints have one."""
     if checkpoints.is_own(opened.source):
         st.info(
-            f"The heads of {plain(classifier.name)} have not been measured: that takes minutes, and the app does it "
-            "for no visitor's classifier. Switchboard switches them off for one text."
+            f"The heads of {plain(classifier.name)} have not been measured: this takes minutes, so the app does not "
+            "do it for visitors' classifiers. The page Switchboard switches heads off for one text."
         )
     else:
         st.info(
@@ -97,19 +99,12 @@ def _summary(atlas: HeadAtlas) -> None:
 
 
 def _heads(opened: layout.Page, atlas: HeadAtlas, first: DeltaGenerator) -> None:
-    """One row for each head: story, verdict, figures, clearest sentence; in lecture mode on slides, from the place
-    `first` on.
+    """One row for each head: story, verdict, figures, clearest sentence.
+
+    In lecture mode, the first heads are in the container `first` and the others on slides of their own.
     """
     view = opened.view
-    st.session_state["atlas_sort"] = view.sort
-    st.segmented_control(
-        "Sort by",
-        get_args(HeadOrder),
-        format_func=lambda order: ORDERS[order],
-        required=True,
-        key="atlas_sort",
-        on_change=state.follow("sort", "atlas_sort"),
-    )
+    choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDERS.__getitem__)
     texts = compute.clearest_texts(opened.source)
     rows = sorted(range(len(atlas.heads)), key=lambda n: _rank(atlas, n, view.sort))
     more = f"atlas_all_{opened.source.name}"
@@ -131,11 +126,10 @@ def _heads(opened: layout.Page, atlas: HeadAtlas, first: DeltaGenerator) -> None
         st.button(f"Show {hidden} more heads", on_click=_show_all, args=(more,), key="atlas_more")
     st.caption(
         f"Measured on {atlas.split} texts: worth on {atlas.n:,}, stories and attention on {atlas.n_told:,}; the "
-        f"stories were found on {atlas.n_found:,} validation texts. Worth is the accuracy lost, in percentage points, "
-        "with the head’s output set to zero, to its mean, or with its weights made even; each head is changed alone. "
-        "Brought back: the share of the loss that even weights cause for the story’s queries, with a 95 % interval "
-        "over texts. Entropy is that of a query’s weights, 1 for even weights. The sentences are the clearest found: "
-        "most are less clear."
+        f"stories were chosen on {atlas.n_found:,} validation texts. Worth: the accuracy lost, in percentage points, "
+        "when only this head’s output is set to zero or to its mean, or its weights are made even. Brought back: the "
+        "share of the accuracy lost with even weights that the story restores (95 % CI over texts). Entropy: that of a "
+        "query’s weights; 1 for even weights. Each sentence is the clearest example: most are less clear."
     )
 
 
@@ -178,18 +172,18 @@ def _head(opened: layout.Page, atlas: HeadAtlas, n: int, text: str) -> None:
 
 def _figures(record: HeadRecord, entropy: float) -> str:
     """The figures of a head as a small HTML table."""
-    found = record.story
+    story = record.story
     worth = [f"{name} <b>{_points(record.worth[how])}</b>" for how, name in WORTH.items()]
-    if math.isnan(found.share):
+    if math.isnan(story.share):
         back = "nothing is lost when its weights are even"
     else:
-        low, high = found.interval
+        low, high = story.interval
         interval = "" if math.isnan(low) else f" ({_two(low)} to {_two(high)})"
-        control = "" if math.isnan(found.control_share) else f", control <b>{_two(found.control_share)}</b>"
-        back = f"<b>{_two(found.share)}</b>{interval}{control}"
+        control = "" if math.isnan(story.control_share) else f", control <b>{_two(story.control_share)}</b>"
+        back = f"<b>{_two(story.share)}</b>{interval}{control}"
     attends = " / ".join(
         f"{weight:.2f}" + ("" if math.isnan(even) else f" (chance {even:.2f})")
-        for weight, even in zip(found.attention, found.chance, strict=True)
+        for weight, even in zip(story.attention, story.chance, strict=True)
         if not math.isnan(weight)
     )
     rows = (
@@ -203,10 +197,10 @@ def _figures(record: HeadRecord, entropy: float) -> str:
 
 
 def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
-    """Attention of the selected head by kinds of query and key, against what even weights would give."""
+    """Attention of the selected head by kinds of query and key, compared with even weights."""
     layer, head = opened.view.layer, opened.view.head
     table = atlas.table
-    st.subheader(f"Head {layer + 1}.{head + 1}: attention by kinds, against chance", anchor=False)
+    st.subheader(f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with chance", anchor=False)
     over = np.where(table.held > 0, table.attention[layer, head] - table.chance, np.nan)
     query, key = np.unravel_index(int(np.nanargmax(over)), over.shape)
     chart(
@@ -225,10 +219,10 @@ def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
         file_name=f"{opened.view.checkpoint}-layer{layer + 1}-head{head + 1}-kinds",
     )
     st.caption(
-        "The weight that queries of a kind (rows) give to keys of a kind (columns), minus what even weights would give "
-        "them; mean over the queries whose text holds such a key. A token can be of several kinds, so rows do not sum "
-        f"to 0. Largest: {table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} "
-        f"against {table.chance[query, key]:.2f}. This is a picture; the test above says whether it decides anything."
+        "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus that of even weights, over "
+        "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
+        f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (even weights: "
+        f"{table.chance[query, key]:.2f}). This is only a picture; the test above says whether it matters."
     )
 
 

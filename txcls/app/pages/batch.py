@@ -1,4 +1,4 @@
-"""A file of texts in, the same file out with the class of each row."""
+"""Classify each row of an uploaded file."""
 
 import secrets
 from pathlib import Path
@@ -28,12 +28,12 @@ MIME = {
     ".parquet": "application/vnd.apache.parquet",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-FIRST = "Row by row, as `python -m txcls predict CHECKPOINT --input FILE --output FILE` does without a browser."
+COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE --output FILE`."
 
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.BATCH, asks=False)
+    opened = layout.open_page(pages.BATCH, has_box=False)
     st.html(table_html.STYLE)
     peek, batch = own.job("peek"), own.job("batch")
     with lecture.slide():
@@ -49,37 +49,37 @@ def main() -> None:
             _result(batch)
     load_classifier(opened)
     st.caption(
-        f"Your files are on this server only, and are removed {own.kept_for()} after your last visit. The address of "
-        "this page leads to them."
+        f"Your files stay on this server and are deleted {own.kept_for()} after your last visit. Anyone with the "
+        "address of this page can open them."
     )
     layout.close_page(opened, LINKS)
 
 
 def _file(peek: running.JobState) -> None:
-    """An uploader, or the file that was read with the column of its texts."""
+    """An uploader, or the uploaded file and a choice of its text column."""
     if peek.is_active:
         waiting.watch("peek", lambda now: waiting.line(now, "Reading the file"), key="watch_peek")
         return
     if peek.status == "done":
-        found = peek.result
+        table = peek.result
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
-            st.button("Take another file", key="another_file", on_click=_another)
-        names = [one["name"] for one in found["columns"]]
-        st.session_state.setdefault("batch_column", found["text_column"])
+            st.markdown(f"**{plain(str(table['name'])[:80])}** · {table['rows']:,} rows", width="content")
+            st.button("Use another file", key="another_file", on_click=_use_another_file)
+        names = [column["name"] for column in table["columns"]]
+        st.session_state.setdefault("batch_column", table["text_column"])
         if st.session_state["batch_column"] not in names:
-            st.session_state["batch_column"] = found["text_column"]
-        st.selectbox("Column of the texts", names, key="batch_column", width=320, persist_state="session")
-        columns = [name for name in found["preview"][0] if name != "row"]
-        st.html(table_html.table(columns, found["preview"], caption="The first rows"))
+            st.session_state["batch_column"] = table["text_column"]
+        st.selectbox("Text column", names, key="batch_column", width=320, persist_state="session")
+        columns = [name for name in table["preview"][0] if name != "row"]
+        st.html(table_html.table(columns, table["preview"], caption="The first rows"))
         return
     waiting.failure(peek)
     st.markdown(
-        "A spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts comes back with new columns: "
-        f"the class, its probability, and the next-best classes with theirs. {FIRST}"
+        "Upload a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts. You get it back with "
+        f"new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
     )
     if why := uploads.refusal():
-        st.info(f"{why} {FIRST}")
+        st.info(f"{why} {COMMAND}")
         return
     given = uploads.take(
         "Your file",
@@ -98,7 +98,7 @@ def _file(peek: running.JobState) -> None:
         st.rerun()
 
 
-def _another() -> None:
+def _use_another_file() -> None:
     _forget_result()
     waiting.forget("peek")
     st.session_state.pop("batch_column", None)
@@ -110,7 +110,7 @@ def _forget_result() -> None:
 
 
 def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobState) -> None:
-    """What to add, and the button; or the progress."""
+    """Options and the button that starts the job; or its progress."""
     if batch.is_active:
         waiting.watch("batch", _progress, key="watch_batch")
         return
@@ -121,7 +121,7 @@ def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobSta
         st.session_state.setdefault("batch_k", 3)
         st.session_state["batch_k"] = min(int(st.session_state["batch_k"]), most)
         k = st.number_input(
-            "Classes per row", 1, most, key="batch_k", width=160, help="Each with its probability, best first."
+            "Classes per row", 1, most, key="batch_k", width=160, help="Each with its probability, most probable first."
         )
     is_delimited = str(peek.spec["file"]).endswith((".csv", ".tsv"))
     safe = True
@@ -174,15 +174,15 @@ def _progress(now: running.JobState) -> None:
 
 
 def _result(batch: running.JobState) -> None:
-    """The download, how many rows of each class, and the first rows."""
+    """The download, the number of rows by class, and the first rows."""
     desk = own.desk()
-    found, name = batch.result, str(batch.spec["names"][batch.spec["file"]])
+    result, name = batch.result, str(batch.spec["names"][batch.spec["file"]])
     if desk is None:
         return
-    file = desk.job("batch") / str(found["file"])
+    file = desk.job("batch") / str(result["file"])
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.markdown(f"**{found['rows']:,} rows** by {plain(str(batch.spec['model']))}.")
+        st.markdown(f"**{result['rows']:,} rows** classified by {plain(str(batch.spec['model']))}.")
         st.download_button(
             f"Download {plain(_renamed(name, file.suffix))}",
             file.read_bytes(),
@@ -192,7 +192,7 @@ def _result(batch: running.JobState) -> None:
             type="primary",
             on_click="ignore",
         )
-        counts = {label or "(no words)": n for label, n in found["labels"].items()}
+        counts = {label or "(no words)": n for label, n in result["labels"].items()}
         first = next(iter(counts.items()))
         chart(
             class_counts(counts),
@@ -201,22 +201,25 @@ def _result(batch: running.JobState) -> None:
             file_name="classified",
         )
     with right:
-        rows = [_written(row) for row in found["preview"]]
+        rows = [_preview_row(row) for row in result["preview"]]
         columns = list(rows[0])
         with st.container(height=520 if len(rows) > 8 else "content", border=False):
             st.html(table_html.table(columns, rows, numbers=("probability",), named=("class",), caption="Rows"))
-        st.caption(f"The first {len(rows)} rows, with their best class. The file has all, and the next best classes.")
+        st.caption(
+            f"The first {len(rows)} rows with their most probable class. The file has all rows, and the next-best "
+            "classes."
+        )
 
 
-def _written(row: dict[str, Any]) -> dict[str, str]:
+def _preview_row(row: dict[str, Any]) -> dict[str, str]:
     probability = row.get("probability")
     shown = percentage(float(probability)) if probability not in (None, "") else ""
     return {"class": str(row["predicted_label"]) or "(no words)", "probability": shown, "text": str(row["text"])}
 
 
 def _renamed(name: str, suffix: str) -> str:
-    """`mine.csv` as `mine-classified.csv`; letters, digits and a few marks only."""
-    stem = "".join(one if one.isalnum() or one in " -_." else "_" for one in Path(name).stem).strip(" .") or "file"
+    """`mine.csv` becomes `mine-classified.csv`; of the name, letters, digits and ` -_.` stay."""
+    stem = "".join(char if char.isalnum() or char in " -_." else "_" for char in Path(name).stem).strip(" .") or "file"
     return f"{stem[:60]}-classified{suffix}"
 
 

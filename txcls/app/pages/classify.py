@@ -1,4 +1,4 @@
-"""The home page: the predicted class, what the model read of the text, and how it does on test texts."""
+"""The home page: the predicted class, what the model read of the text, and its predictions on test texts."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from txcls.app.components.machine import machine
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     LoadingPlaceholder,
     ask_for_text,
@@ -39,7 +39,7 @@ STEPS = {
     "pool": "pooled",
     "answer": "calibrated",
 }
-"""The step on Step by step for each part of the picture."""
+"""For each part of the picture, the step that Step by step opens on."""
 QUESTIONS = {
     "ag_news": "Which section does this news text belong to?",
     "huffpost": "Which section does this news text belong to?",
@@ -47,7 +47,7 @@ QUESTIONS = {
     "clinc150": "What does this query ask for?",
     "who_won": "Who won, by this report?",
 }
-"""The question of the page, by data set."""
+"""The heading of the page, by data set."""
 LINKS = (pages.TOKENS, pages.STEPS, pages.ATTENTION, pages.POSITIONS, pages.WHAT_IF, pages.TRAIN, pages.REPORT)
 
 
@@ -106,14 +106,14 @@ def _beyond(opened: layout.Page) -> str:
     """A sentence on texts unlike those that the probabilities were calibrated on."""
     if checkpoints.summary(opened.view.checkpoint).dataset == "who_won":
         return (
-            "They hold for sentences of its grammar, which *Build a sentence* makes; for others, however similar, a "
-            "confident answer may be wrong."
+            "They hold for sentences of its grammar, which *Build a sentence* writes; for others, however similar, "
+            "even a confident prediction may be wrong."
         )
-    return "For texts unlike those, a confident answer may be wrong too."
+    return "For texts unlike those, even a confident prediction may be wrong."
 
 
 def _picture(opened: layout.Page, classifier: Predictor) -> None:
-    """The whole model, drawn in the browser, which follows the text box at every key."""
+    """The whole model, computed and drawn in the browser at every key press."""
     if unsupported(classifier.checkpoint):
         return
     heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
@@ -137,7 +137,7 @@ def _picture(opened: layout.Page, classifier: Predictor) -> None:
 
 def _switch_heads(before: Sequence[str], off: list[str]) -> None:
     others = [part for part in before if not part[0].isdigit() or part.endswith("ff")]
-    state.change_view(switched=(*others, *(one for one in off if SWITCH.fullmatch(one))))
+    state.change_view(switched=(*others, *(head for head in off if SWITCH.fullmatch(head))))
 
 
 def _open_head(layer: int, head: int) -> None:
@@ -159,7 +159,7 @@ def _two(opened: layout.Page) -> Predictor:
     placeholder = LoadingPlaceholder(opened, height=380)
     try:
         source = checkpoints.source(opened.view.versus)
-        classifier, other = (checkpoints.classifier(one) for one in (opened.source, source))
+        classifier, other = (checkpoints.classifier(shown) for shown in (opened.source, source))
     except TxclsError as error:
         layout.stop_with(error)
     placeholder.remove()
@@ -168,24 +168,24 @@ def _two(opened: layout.Page) -> Predictor:
     pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
     with lecture.slide(lecture.CLASSES):
         columns = st.columns(2, gap="large")
-    for column, (which, one, key) in zip(columns, pairs, strict=True):
+    for column, (of, shown, key) in zip(columns, pairs, strict=True):
         with column:
-            st.subheader(plain(one.checkpoint.config.title or one.name), anchor=False)
-            st.html(f'<div class="txcls-facts">{facts_of(one)}</div>')
+            st.subheader(plain(shown.checkpoint.config.title or shown.name), anchor=False)
+            st.html(f'<div class="txcls-facts">{facts_of(shown)}</div>')
             if opened.has_text:
-                answered.append(_answer(opened, which, one, key=key))
+                answered.append(_answer(opened, of, shown, key=key))
     if any(answered):
         _choose_k(opened, max(len(classifier.classes), len(other.classes)))
-        n = " and ".join(str(len(one.classes)) for one in (classifier, other))
+        n = " and ".join(str(len(shown.classes)) for shown in (classifier, other))
         st.caption(
             f"The probabilities of each sum to 100 % over all its classes ({n}); they were calibrated on "
             "validation texts."
         )
     if opened.has_text:
-        for column, (which, one, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
+        for column, (of, shown, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
             with column:
-                st.subheader(f"What {plain(one.name)} read", anchor=False)
-                _read(opened, which, one)
+                st.subheader(f"What {plain(shown.name)} read", anchor=False)
+                _read(opened, of, shown)
     return classifier
 
 
@@ -199,8 +199,8 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
     st.html(prediction_html(prediction, large=True))
     if prediction.out_of_scope:
         st.caption(
-            f"This text scores below the threshold that separates texts of the {len(classifier.classes)} classes from "
-            "others; it was fitted on validation texts. The classes are ranked all the same:"
+            f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
+            f"{len(classifier.classes)} classes from others. The classes are ranked nevertheless:"
         )
     k = min(opened.view.k, len(classifier.classes), MOST_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
@@ -250,12 +250,12 @@ def _k_changed() -> None:
 
 def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], runs: int) -> None:
     if history:
-        kept = next((row for row in reversed(history) if row.get("best")), history[-1])
+        best = next((row for row in reversed(history) if row.get("best")), history[-1])
         chart(
             training_curves(history, runs=runs),
             key="chart_training",
             alt="Loss and accuracy during training, up to "
-            f"{percentage(kept.get('validation_accuracy', 0))} on validation texts",
+            f"{percentage(best.get('validation_accuracy', 0))} on validation texts",
             file_name="training",
         )
         if runs > 1:
@@ -264,20 +264,23 @@ def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], 
     per_class = metrics.get(split, {}).get("per_class", [])
     if per_class:
         if len(per_class) > 12:
-            per_class = sorted(per_class, key=lambda one: one["f1"])
+            per_class = sorted(per_class, key=lambda figures: figures["f1"])
             st.caption(f"{len(per_class)} classes, lowest F1 first.")
-        rows = [f"| class | precision | recall | F1 | {split} texts |", "|---|---:|---:|---:|---:|"]
-        rows += [
-            f"| {plain(str(one['label']))} | {one['precision']:.3f} | {one['recall']:.3f} | {one['f1']:.3f} "
-            f"| {one['support']:,} |"
-            for one in per_class
+        columns = ("class", "precision", "recall", "F1", f"{split} texts")
+        rows = [
+            (
+                plain(str(row["label"])),
+                *(f"{row[name]:.3f}" for name in ("precision", "recall", "f1")),
+                f"{row['support']:,}",
+            )
+            for row in per_class
         ]
         with st.container(height=480 if len(per_class) > 12 else "content", border=False):
-            st.markdown("\n".join(rows))
+            st.markdown(table(columns, rows, right=columns[1:]))
 
 
 def _download(source: Source, classifier: Predictor) -> None:
-    """The classifier as one file, made once the section is opened."""
+    """The classifier as one file, written when the section is opened."""
     name = plain(classifier.name)
     with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as section:
         if not section.open:
@@ -286,9 +289,9 @@ def _download(source: Source, classifier: Predictor) -> None:
             st.info(plain(sentence) + ".")
             return
         st.markdown(
-            "One HTML file with the model in it: text box, probabilities, every attention head, heads switched off, "
+            "One HTML file that contains the model: text box, probabilities, every attention head, switches for heads, "
             "and the class lens. It opens from a disk, an e-mail or a learning platform, works without a network, and "
-            "sends no text anywhere. `python -m txcls export page` makes the same, or a folder for a static host."
+            "sends no text anywhere. `python -m txcls export page` writes the same file, or a folder for a static host."
         )
         st.download_button(
             f"Download {name}.html",
@@ -311,17 +314,17 @@ def _test_texts(opened: layout.Page, classifier: Predictor) -> None:
             st.info(missing)
             return
         try:
-            found = checkpoints.test_texts(opened.source)
-            _drawn(opened, classifier, found)
+            test_texts = checkpoints.test_texts(opened.source)
+            _drawn(opened, classifier, test_texts)
         except TxclsError as error:
             st.warning(plain(str(error)))
 
 
 def _how_to_get(classifier: Predictor) -> str:
-    """Why there are no test texts, and what to do about it; empty if there are."""
+    """Why there are no test texts, and how to get them; "" if there are some."""
     dataset = classifier.checkpoint.config.data.dataset
     if dataset not in dataset_names():
-        return "This checkpoint was trained on a user's own file, which is not stored with it: there are no test texts."
+        return "This checkpoint was trained on a user's own file, which it does not contain: there are no test texts."
     if is_available(dataset):
         return ""
     info = dataset_info(dataset)
@@ -336,20 +339,20 @@ def _how_to_get(classifier: Predictor) -> str:
     )
 
 
-def _drawn(opened: layout.Page, classifier: Predictor, found: checkpoints.TestTexts) -> None:
+def _drawn(opened: layout.Page, classifier: Predictor, test_texts: checkpoints.TestTexts) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
     seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)
     controls.button("Draw others", key="draw_others", on_click=_draw_others)
     with_outside = False
-    if found.outside and classifier.checkpoint.scope is not None:
+    if test_texts.outside and classifier.checkpoint.scope is not None:
         with_outside = st.toggle(
-            f"Include out-of-scope texts ({len(found.outside):,}, beside {len(found.rows):,} in scope)",
+            f"Include out-of-scope texts ({len(test_texts.outside):,}, beside {len(test_texts.rows):,} in scope)",
             key="draw_outside",
             persist_state="session",
         )
     drawn = compute.draw(opened.source, n=int(n), seed=int(seed), with_outside=with_outside)
-    n_right = sum(one.is_right for one in drawn)
+    n_right = sum(text.is_right for text in drawn)
     st.markdown(
         f"**{n_right} of {len(drawn)} right** ({percentage(n_right / len(drawn), 0)})"
         + (
@@ -359,9 +362,9 @@ def _drawn(opened: layout.Page, classifier: Predictor, found: checkpoints.TestTe
         )
     )
     st.html(token_html.drawn_texts(drawn))
-    info = found.dataset.info
+    info = test_texts.dataset.info
     st.caption(
-        f"Drawn from the {len(found.rows):,} test texts of {plain(info.title)}, as stored on this machine. "
+        f"Drawn from the {len(test_texts.rows):,} test texts of {plain(info.title)}, as stored on this machine. "
         f"Terms: {plain(info.terms)}."
     )
 

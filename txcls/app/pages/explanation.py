@@ -1,4 +1,4 @@
-"""Attribution methods on the same words: their scores, how far they agree, and their deletion curves."""
+"""Attribution methods on the same words: their scores, their agreement, and their deletion curves."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,9 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import pages
-from txcls.app.shell import checkpoints, compute, layout, lecture, state
+from txcls.app.shell import checkpoints, compute, layout, lecture
 from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.data.datasets import dataset_names, is_available
@@ -71,33 +72,30 @@ def main() -> None:
 
 def _one_text(opened: layout.Page, classifier: Predictor) -> None:
     controls = st.container(horizontal=True, gap="medium")
-    chosen = {"target": opened.view.target, "baseline": opened.view.baseline}
+    starts = {"blank": f"{_blank(classifier)}s", "zero": "zero vectors"}
     for field, title, options in (
         ("target", "Target: the winning class's …", TARGETS),
-        ("baseline", "Integrated gradients start from …", {"blank": f"{_blank(classifier)}s", "zero": "zero vectors"}),
+        ("baseline", "Integrated gradients start from …", starts),
     ):
-        key = f"explain_{field}"
-        st.session_state[key] = chosen[field]
-        controls.segmented_control(
-            title, list(options), format_func=options.__getitem__, required=True, key=key,
-            on_change=state.follow(field, key),
-        )  # fmt: skip
-    found = compute.explain(opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline)
+        choice(controls, title, list(options), opened.view, field, key=f"explain_{field}", names=options.__getitem__)
+    explained = compute.explain(
+        opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
+    )
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _scores(opened.view.text, found.explanation, _blank(classifier))
-    names = [METHODS[name] for name in found.explanation.scores]
+        _scores(opened.view.text, explained.explanation, _blank(classifier))
+    names = [METHODS[name] for name in explained.explanation.scores]
     agree, gone = st.columns(2, gap="large")
     with agree, lecture.slide(lecture.WORDS):
-        _agreement(opened, names, found.overlaps, len(found.explanation.words))
+        _agreement(opened, names, explained.overlaps, len(explained.explanation.words))
     with gone, lecture.slide(lecture.WORDS, lecture.CLASSES):
         curves = compute.deletion(
             opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
         )
-        _deletion(opened, curves, winner=found.explanation.label, blank=_blank(classifier))
+        _deletion(opened, curves, winner=explained.explanation.label, blank=_blank(classifier))
 
 
 def _blank(classifier: Predictor) -> str:
-    """What stands for a word that is not read."""
+    """The token that replaces a removed word."""
     return "unknown word" if classifier.encoder.byte_pairs is None else "mask token"
 
 
@@ -121,9 +119,9 @@ def _scores(text: str, explained: Explanation, blank: str) -> None:
     )
     st.caption(
         f"Target of the last three: the {TARGETS[explained.target]} of {label}. Baseline of integrated gradients: "
-        f"{start}. The target is {there} for the baseline and {here} for this text; the scores should sum to the "
-        f"difference, {apart}. With 32 steps they miss it by **{integrated.completeness_error:.4f}** (completeness "
-        "error)." + _elsewhere(explained.elsewhere)
+        f"{start}. The target is {there} for the baseline and {here} for this text, so the scores should sum to "
+        f"{apart}. With 32 steps, they miss this sum by **{integrated.completeness_error:.4f}** (completeness error)."
+        "" + _elsewhere(explained.elsewhere)
     )
     with st.expander("All scores"):
         st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
@@ -134,8 +132,8 @@ def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.f
     n = n_top(n_words)
     strongest = "word with the largest score" if n == 1 else f"{n} words with the largest scores"
     st.markdown(
-        f"Each method's **{strongest}**, evidence for or against: the share that two methods have in common. "
-        f"Two random choices of {n} from {n_words} have {percentage(n / n_words, 0)} in common on average."
+        f"For each pair of methods, the share of each method's **{strongest}** (evidence for or against) that they "
+        f"have in common. Two random choices of {n} from {n_words} share {percentage(n / n_words, 0)} on average."
     )
     if np.isnan(overlaps).all():
         st.info("With a single word, or equal scores for all words, there is nothing to rank.")
@@ -148,28 +146,28 @@ def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.f
     )
     st.caption(
         "“Feature agreement” of [Krishna et al. 2022](https://arxiv.org/abs/2202.01602). Words with scores near zero "
-        "take no part in it, in contrast to rank correlation."
+        "do not affect it, unlike rank correlation."
     )
 
 
-def _deletion(opened: layout.Page, found: DeletionCurves, *, winner: str, blank: str) -> None:
+def _deletion(opened: layout.Page, curves: DeletionCurves, *, winner: str, blank: str) -> None:
     st.subheader("What happens when words are deleted?", anchor=False)
     st.markdown(
-        "Words are deleted one after the other, highest score first. If the scores find the words that matter, the "
+        "Words are deleted one by one, highest score first. If the scores identify the words that matter, the "
         "probability falls early and the area under the curve is small."
     )
-    names = [METHODS[name] for name in found.curves]
-    st.markdown(_verdict(found.areas, found.random_area))
+    names = [METHODS[name] for name in curves.curves]
+    st.markdown(_verdict(curves.areas, curves.random_area))
     chart(
-        deletion_lines(names, found.shares, list(found.curves.values()), found.random, winner=winner),
+        deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, winner=winner),
         key="chart_deletion",
         alt=f"Lines of the probability of {winner[:40]} while words are deleted, ordered by "
         + ", ".join(names)
         + " and at random",
         file_name=f"{opened.view.checkpoint}-deletion",
     )
-    rows = [(METHODS[name], f"{area:.3f}") for name, area in found.areas.items()]
-    rows.append((f"random, mean of {len(found.random)} orders", f"{found.random_area:.3f}"))
+    rows = [(METHODS[name], f"{area:.3f}") for name, area in curves.areas.items()]
+    rows.append((f"random, mean of {len(curves.random)} orders", f"{curves.random_area:.3f}"))
     st.html(f'<div class="txcls-table">{_table(("order", "area under the curve"), rows)}</div>')
     st.caption(
         f"The remaining words close up, and a single {blank} replaces the empty text. Such shortened texts are "
@@ -178,13 +176,17 @@ def _deletion(opened: layout.Page, found: DeletionCurves, *, winner: str, blank:
 
 
 def _verdict(areas: Mapping[str, float], random_area: float) -> str:
-    """How far the best attention method comes from a random order towards the best of those that read more."""
+    """A sentence on the best attention method, between a random order and the best of all methods."""
     best = min((name for name in areas if name not in ATTENTION), key=areas.__getitem__)
     attention = min((name for name in ATTENTION if name in areas), key=areas.__getitem__)
     gap = random_area - areas[best]
     share = (random_area - areas[attention]) / gap if gap > 0 else 0.0
     name = METHODS[attention]
-    others = [f"{METHODS[one].lower()} {areas[one]:.3f}" for one in ATTENTION if one in areas and one != attention]
+    others = [
+        f"{METHODS[method].lower()} {areas[method]:.3f}"
+        for method in ATTENTION
+        if method in areas and method != attention
+    ]
     figures = (
         f"{name} has {areas[attention]:.3f}, {', '.join([*others, f'{METHODS[best].lower()} {areas[best]:.3f}'])}, "
         f"a random order {random_area:.3f}."
@@ -192,7 +194,7 @@ def _verdict(areas: Mapping[str, float], random_area: float) -> str:
     if gap <= 0:
         return f"No method beats a random order. {figures}"
     if share >= 0.8:
-        return f"**{name} does well**, nearly as well as the best method beyond attention or better. {figures}"
+        return f"**{name} does well**: as well as the best other method, or nearly. {figures}"
     if share >= 0.3:
         return f"**{name} finds some of the words that matter.** {figures}"
     return f"**No attention method does much better than a random order.** {figures}"
@@ -202,7 +204,7 @@ def _elsewhere(elsewhere: dict[str, float] | Any) -> str:
     held = [f"{METHODS[name].lower()} {percentage(elsewhere[name], 0)}" for name in ATTENTION if name in elsewhere]
     if all(abs(elsewhere[name]) < 0.0005 for name in ATTENTION if name in elsewhere):
         return ""
-    return f" Tokens that the model adds are not shown; their share is {', '.join(held)}."
+    return f" Tokens that the model adds are not shown; they have {', '.join(held)} of the attention."
 
 
 def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
@@ -251,10 +253,10 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
     st.subheader("And on average?", anchor=False)
     key = f"averages_{opened.source.name}"
     computed: ExplanationAverages | None = st.session_state.get(key)
-    found = computed or ExplanationAverages.of(classifier)
+    averages = computed or ExplanationAverages.of(classifier)
     can, why_not = _has_test_texts(opened, classifier)
-    if found is not None:
-        _averages(found, computed is not None, _blank(classifier))
+    if averages is not None:
+        _averages(averages, computed is not None, _blank(classifier))
     elif checkpoints.is_own(opened.source):
         st.info("Not measured yet." if can else "Not measured for this classifier.")
     else:
@@ -267,8 +269,8 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
         st.button(
             f"Run on up to {N_TEXTS} test texts",
             key="run_averages",
-            on_click=_ask_to_run,
-            help="Takes about half a minute.",
+            on_click=_request_run,
+            help="This takes about half a minute.",
         )
         if st.session_state.pop("run_averages_now", False):
             _run(opened, key)
@@ -277,10 +279,10 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
 
 
 def _has_test_texts(opened: layout.Page, classifier: Predictor) -> tuple[bool, str]:
-    """Whether there are test texts of the classifier here, and a sentence for where there are none."""
+    """Whether the classifier's test texts are on this machine, and a sentence to show if not."""
     if checkpoints.is_own(opened.source):
         return checkpoints.has_kept_rows(opened.source), (
-            "It came without its test rows, on which these figures could be computed."
+            "It came without the test rows that these figures are computed on."
         )
     dataset = classifier.checkpoint.config.data.dataset
     return dataset in dataset_names() and is_available(dataset), (
@@ -288,7 +290,7 @@ def _has_test_texts(opened: layout.Page, classifier: Predictor) -> tuple[bool, s
     )
 
 
-def _ask_to_run() -> None:
+def _request_run() -> None:
     st.session_state["run_averages_now"] = True
 
 
@@ -311,33 +313,33 @@ def _run(opened: layout.Page, key: str) -> None:
     st.rerun()
 
 
-def _averages(found: ExplanationAverages, computed_now: bool, blank: str) -> None:
+def _averages(averages: ExplanationAverages, computed_now: bool, blank: str) -> None:
     rows = []
-    for place, (name, area) in enumerate(found.areas.items()):
-        overlap = found.overlaps[0, place]
+    for place, (name, area) in enumerate(averages.areas.items()):
+        overlap = averages.overlaps[0, place]
         shown = "–" if not place or np.isnan(overlap) else percentage(overlap, 0)
         rows.append((METHODS[name], f"{area:.3f}", shown))
-    rows.append(("random order", f"{found.random_area:.3f}", percentage(found.chance, 0)))
+    rows.append(("random order", f"{averages.random_area:.3f}", percentage(averages.chance, 0)))
     head = ("method", "area under the deletion curve", "strongest words shared with last-layer attention")
-    st.markdown(_verdict(found.areas, found.random_area))
+    st.markdown(_verdict(averages.areas, averages.random_area))
     st.html(f'<div class="txcls-table">{_table(head, rows)}</div>')
-    best = min(found.areas, key=found.areas.__getitem__)
+    best = min(averages.areas, key=averages.areas.__getitem__)
     st.caption(
-        f"Means over {found.n:,} random {found.split} texts, "
+        f"Means over {averages.n:,} random {averages.split} texts, "
         + (
             "computed just now"
             if computed_now
             else "measured by `txcls evaluate --explanations` and saved with the checkpoint"
         )
         + f"; the texts are always the same. Target: logit; baseline: {blank}s; mean completeness error "
-        f"{found.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Leave one out has an "
+        f"{averages.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Leave one out has an "
         "advantage, since deletion curves delete words too. If the last layer attends almost uniformly (see its "
         "entropy on the page Attention), its attention cannot rank words; pooling attention may still."
     )
 
 
 def _literature() -> None:
-    with st.expander("What the literature says, and does not say", expanded=True):
+    with st.expander("What the literature says, and what it does not say", expanded=True):
         st.markdown(
             "- **[Jain & Wallace 2019](https://aclanthology.org/N19-1357)**, *Attention is not Explanation*: in "
             "recurrent networks (BiLSTMs) with one attention layer on top, attention weights correlated only weakly "
@@ -350,7 +352,7 @@ def _literature() -> None:
             "- **[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)** proposed rollout to follow "
             "attention through the layers of a Transformer. It ignores value vectors, feed-forward blocks and norms of "
             "vectors.\n\n"
-            "The figures above replicate none of these papers: they are one small Transformer on one text, or on a few "
+            "The figures above do not replicate these papers: they are for one small Transformer, on one text or a few "
             "hundred."
         )
 

@@ -1,4 +1,4 @@
-"""The states that a model went through in training, as a film of one text: curves, bars, heads and class lens."""
+"""The snapshots of a model's training, as a film for one text: curves, bars, heads and class lens."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from txcls.app.components.training_film import film_data, training_film
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.charts import window
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.figures import percent, visible
@@ -33,18 +33,22 @@ def main() -> None:
 
 
 def _offer(opened: layout.Page) -> None:
-    """Say that there is no film of this checkpoint, and offer those that have one."""
+    """Say that this checkpoint has no snapshots, and offer those that have some."""
     name = plain(opened.view.checkpoint)
-    with_film = [one for one in checkpoints.listing().classifiers if one.has_snapshots]
+    with_film = [checkpoint for checkpoint in checkpoints.listing().classifiers if checkpoint.has_snapshots]
     st.info(
-        f"**{name}** was trained without keeping states along the way, so there is no film of it. "
-        + ("There is one of:" if with_film else f"`{COMMAND}` trains a model with one in about two minutes.")
+        f"**{name}** was trained without snapshots, so there is no film of its training. "
+        + ("These have one:" if with_film else f"`{COMMAND}` trains a model with snapshots in about two minutes.")
     )
     box = f"{layout.TEXT_BOX}_{pages.FILM.name}"
-    for one in with_film:
-        label = f"{plain(one.name)} · {plain(one.title)}" if one.title else plain(one.name)
+    for checkpoint in with_film:
+        label = f"{plain(checkpoint.name)} · {plain(checkpoint.title)}" if checkpoint.title else plain(checkpoint.name)
         st.button(
-            label, key=f"film_of_{one.name}", type="primary", on_click=layout.change_checkpoint, args=(one.name, box)
+            label,
+            key=f"film_of_{checkpoint.name}",
+            type="primary",
+            on_click=layout.change_checkpoint,
+            args=(checkpoint.name, box),
         )
 
 
@@ -57,10 +61,10 @@ def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
         film,
         checkpoint.classes,
         name=opened.view.checkpoint,
-        opened=f"{opened.source.name} {opened.source.state} {lesson.opening()}",
+        opened=f"{opened.source.name} {opened.source.state} {lesson.n_opened()}",
         tokens=[visible(token.label[:40]) for token in tokens[shown]],
         at=int(np.abs(steps - opened.view.training_step).argmin()),
-        unsaid=int(np.abs(steps - state.default_training_step()).argmin()),
+        default=int(np.abs(steps - state.default_training_step()).argmin()),
     )
     training_film(data, key="training_film")
     st.caption(_about(checkpoint, film))
@@ -71,34 +75,38 @@ def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
 
 def _about(checkpoint: Checkpoint, film: TrainingFilm) -> str:
     last = film.rows[-1].step
-    kept = [row.get("step", 0) for row in checkpoint.history if row.get("best")]
-    if not kept or kept[-1] == last:
-        end = "the last one is the model that the other pages show"
+    best_steps = [row.get("step", 0) for row in checkpoint.history if row.get("best")]
+    if not best_steps or best_steps[-1] == last:
+        end = "the last one is the model on the other pages"
     else:
         end = (
-            f"the other pages show the weights of step {kept[-1]:,}, which did best on validation rows, and the film "
-            f"goes on to step {last:,}"
+            f"the other pages use the weights of step {best_steps[-1]:,}, the best on validation rows, and the film "
+            f"continues to step {last:,}"
         )
     return (
-        f"{len(film.rows)} states were kept, more of the early steps than of the late ones; {end}. Every state is "
-        "stored in half precision and reads the text anew. Probabilities use the calibration of the trained model. ▲ "
-        "marks where the answer becomes or ceases to be that of the end. Keys: ← → or PageUp PageDown for a state, "
-        "space to play."
+        f"{len(film.rows)} snapshots of the weights, more of early steps than of late ones; {end}. They are stored in "
+        "half precision, and each one classifies the text. Probabilities use the calibration of the trained model. ▲ "
+        "marks where the prediction changes to or from the final one. Keys: ← → or PageUp PageDown for the previous "
+        "and next snapshot, space to play."
     )
 
 
 def _table(film: TrainingFilm, classes: Sequence[str]) -> str:
-    lines = [
-        "| step | training loss | validation loss | validation accuracy | answer | probability |",
-        "|---:|---:|---:|---:|---|---:|",
-    ]
+    columns = ("step", "training loss", "validation loss", "validation accuracy", "answer", "probability")
+    rows = []
     for row, answer, probabilities in zip(film.rows, film.answers, film.probabilities, strict=True):
         train = "" if row.train_loss is None else f"{row.train_loss:.4f}"
-        lines.append(
-            f"| {row.step:,} | {train} | {row.validation_loss:.4f} | {percent(row.validation_accuracy)} "
-            f"| {plain(visible(classes[answer]))} | {percent(float(probabilities[answer]))} |"
+        rows.append(
+            (
+                f"{row.step:,}",
+                train,
+                f"{row.validation_loss:.4f}",
+                percent(row.validation_accuracy),
+                plain(visible(classes[answer])),
+                percent(float(probabilities[answer])),
+            )
         )
-    return "\n".join(lines)
+    return table(columns, rows, right=[name for name in columns if name != "answer"])
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, model_parts, state, token_html
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, surprisal_bars, token_bars, visible
 from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal, continue_ids
 from txcls.language.generation import Sampling, TextModel
-from txcls.lessons.address import LARGEST_SEED, LanguagePart, View
+from txcls.lessons.address import LARGEST_SEED, Part, View
 from txcls.text.encoder import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
 
@@ -54,37 +55,33 @@ def main() -> None:
     there = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
     dataset = checkpoints.summary(there[0]).dataset if there else ""
     opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
-    parts: dict[LanguagePart, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
+    parts: dict[Part, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
     if lecture.is_on():
         for draw in parts.values():
             draw(opened)
     else:
-        st.session_state["part_box"] = opened.view.part
-        st.segmented_control(
+        choice(
+            st,
             "Part of this page",
-            get_args(LanguagePart),
+            get_args(Part),
+            opened.view,
+            "part",
             key="part_box",
-            format_func=PARTS.__getitem__,
-            required=True,
+            names=PARTS.__getitem__,
             label_visibility="collapsed",
-            on_change=_part_changed,
         )
         parts[opened.view.part](opened)
     layout.close_page(opened, LINKS)
 
 
-def _part_changed() -> None:
-    state.change_view(part=st.session_state["part_box"])
-
-
 def _choose(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen | None:
-    """Load the selected language model and draw the line about it; None, and how to train one, if there is none."""
+    """Load the selected language model and draw the line about it; without one, say how to train it and return None."""
     names, wanted = checkpoints.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]
         st.info(
-            f"There is no language model here yet that {what}. Train one with `python -m txcls pretrain {preset}`, "
-            "which takes a while on a CPU (`--max-steps 500` gives a rough one in minutes), then reload this page."
+            f"There is no language model that {what} yet. Train one with `python -m txcls pretrain {preset}`, which "
+            "takes a while on a CPU (`--max-steps 500` gives a rough one in minutes), then reload this page."
         )
         return None
     name = wanted if wanted in names else names[0]
@@ -99,13 +96,13 @@ def _choose(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen |
         source = checkpoints.source(name)
         if not checkpoints.is_loaded(source):
             waiting.skeleton(480)
-        found = checkpoints.language(source, objective)
+        language = checkpoints.language(source, objective)
     except TxclsError as error:
         waiting.empty()
         st.error(plain(str(error)))
         return None
     waiting.empty()
-    chosen = Chosen(source, found.model, found.names, objective)
+    chosen = Chosen(source, language.model, language.names, objective)
     if lecture.is_on():
         return chosen
     facts.html(layout.facts_html(_facts(chosen.model, with_title=len(names) < 2)))
@@ -125,7 +122,7 @@ def _facts(model: TextModel, *, with_title: bool) -> str:
     return " · ".join(parts)
 
 
-def _say_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
+def _warn_if_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
     if encoding.truncated_at is not None:
         st.caption(
             f"✂ This text is too long for **{plain(chosen.model.name)}**: it is cut after "
@@ -156,7 +153,7 @@ def _fill_blank(opened: layout.Opened) -> None:
         return
     blank = opened.view.blank if 1 <= opened.view.blank <= len(words) else _worth_guessing(encoding, words)
     place = words[blank - 1]
-    st.markdown("**Click a word to mask it.** The model sees the tokens on both sides and ranks what could be there:")
+    st.markdown("**Click a word to mask it.** The model reads the tokens on both sides and ranks what could be there:")
     token_strip(
         [
             StripToken(
@@ -172,7 +169,7 @@ def _fill_blank(opened: layout.Opened) -> None:
         key="strip_fill",
         on_choose=_blank_chosen,
     )
-    _say_cut(encoding, chosen)
+    _warn_if_cut(encoding, chosen)
     token = encoding.tokens[place]
     ranked = compute.fill(chosen.source, tuple(encoding.ids), place)
     st.markdown(_truth(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
@@ -181,9 +178,9 @@ def _fill_blank(opened: layout.Opened) -> None:
 
 
 def _worth_guessing(encoding: Encoding, words: Sequence[int]) -> int:
-    """The last of the long known words, from 1: more interesting to predict than an article."""
-    found = [encoding.tokens[place] for place in words]
-    return 1 + max(range(len(found)), key=lambda n: (not found[n].is_unknown, min(len(found[n].text), 8), n))
+    """The last of the longest known words, from 1: more interesting to predict than an article."""
+    tokens = [encoding.tokens[place] for place in words]
+    return 1 + max(range(len(tokens)), key=lambda n: (not tokens[n].is_unknown, min(len(tokens[n].text), 8), n))
 
 
 def _blank_chosen(number: int) -> None:
@@ -194,10 +191,10 @@ def _truth(ranked: RankedTokens, name: str, n_tokens: int, *, is_unknown: bool) 
     """The rank of the typed token among the predictions, in words."""
     shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
-        return f"**{shown}** was typed there. It is not in the vocabulary, so the model cannot predict it."
+        return f"**{shown}** was in the text. It is not in the vocabulary, so the model cannot predict it."
     mark = "✓ " if ranked.true_rank == 1 else ""
     return (
-        f"{mark}**{shown}** was typed there: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
+        f"{mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
         f"**{bounded_percentage(ranked.true_probability)}**."
     )
 
@@ -238,9 +235,9 @@ def _continue(opened: layout.Opened) -> None:
         read = _predict_next(opened)
     if read is None:
         return
-    chosen, typed, found = read
+    chosen, typed, surprisal = read
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _surprisal(chosen, typed, found)
+        _surprisal(chosen, typed, surprisal)
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
@@ -262,14 +259,14 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
     upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
-    found = compute.surprisal(chosen.source, ids)
+    surprisal = compute.surprisal(chosen.source, ids)
     st.markdown(
-        "The model sees only the tokens **before** and predicts the next one. Colour shows each token's surprisal, "
-        "−log₂ of the probability that the model gave it. Click one to go back there and see what the model predicted."
+        "The model reads only the **preceding** tokens and predicts the next one. Colour shows each token's surprisal, "
+        "−log₂ of its predicted probability. Click a token to go back and see what the model predicted there."
     )
     token_strip(
         [
-            *_typed_strip(typed[:upto] if added else typed, found.bits, upto, chosen),
+            *_typed_strip(typed[:upto] if added else typed, surprisal.bits, upto, chosen),
             *(
                 StripToken(visible(chosen.names[index]), None, f"added token {n}", "added")
                 for n, index in enumerate(added, start=1)
@@ -279,7 +276,7 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
         key="strip_continue",
         on_choose=_upto_chosen,
     )
-    _say_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
+    _warn_if_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
     left, right = st.columns([3, 2], gap="large")
     with right:
         sampling = _sampling(view)
@@ -301,7 +298,7 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
             expected = compute.expect(chosen.source, prompt, sampling, None if true is None else true.id)
             _next(expected, chosen, sampling, true)
             filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
-    return chosen, typed, found
+    return chosen, typed, surprisal
 
 
 def _typed_strip(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Chosen) -> list[StripToken]:
@@ -372,15 +369,15 @@ def _sampling(view: View) -> Sampling:
         2.0,
         step=0.05,
         key="temperature_box",
-        on_change=_follow("temperature"),
-        help="Logits are divided by it before the softmax: below 1 favours likely tokens, 0 always takes the best.",
+        on_change=state.follow("temperature", "temperature_box"),
+        help="Logits are divided by it before the softmax: below 1 favours probable tokens, 0 always takes the best.",
     )
     st.select_slider(
         "Top-k",
         sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
         key="top_k_box",
         format_func=lambda k: f"{k:,}" if k else "all",
-        on_change=_follow("top_k"),
+        on_change=state.follow("top_k", "top_k_box"),
         help="Only the k most probable tokens can be sampled.",
     )
     st.slider(
@@ -389,7 +386,7 @@ def _sampling(view: View) -> Sampling:
         1.0,
         step=0.05,
         key="top_p_box",
-        on_change=_follow("top_p"),
+        on_change=state.follow("top_p", "top_p_box"),
         help="Only the smallest set of tokens that reaches this probability can be sampled.",
     )
     st.number_input(
@@ -397,17 +394,10 @@ def _sampling(view: View) -> Sampling:
         0,
         LARGEST_SEED,
         key="seed_box",
-        on_change=_follow("seed"),
+        on_change=state.follow("seed", "seed_box"),
         help="The same seed gives the same samples.",
     )
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
-
-
-def _follow(field: str) -> Any:
-    def copy() -> None:
-        state.change_view(**{field: st.session_state[f"{field}_box"]})
-
-    return copy
 
 
 def _filters(sampling: Sampling) -> bool:
@@ -441,8 +431,8 @@ def _next(expected: NextTokens, chosen: Chosen, sampling: Sampling, true: Token 
 
 
 def _bar_clicked(ids: Sequence[int]) -> None:
-    points = st.session_state["chart_next"]["selection"]["points"]
-    if points and (row := int(points[0]["customdata"][0])) < len(ids):
+    point = clicked_point("chart_next")
+    if point is not None and (row := int(point[0])) < len(ids):
         _add([ids[row]])
 
 
@@ -458,22 +448,22 @@ def _what_filtering_leaves(expected: NextTokens, n_tokens: int, sampling: Sampli
     )
 
 
-def _surprisal(chosen: Chosen, typed: Sequence[Token], found: Surprisal) -> None:
+def _surprisal(chosen: Chosen, typed: Sequence[Token], surprisal: Surprisal) -> None:
     st.subheader("How surprising was each token?", anchor=False)
-    bits = found.bits
-    if found.mean is None or found.perplexity is None:
-        st.markdown("This text has no token with a token before it, so there is nothing to measure.")
+    bits = surprisal.bits
+    if surprisal.mean is None or surprisal.perplexity is None:
+        st.markdown("No token of this text has a token before it, so there is nothing to measure.")
         return
     unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
     st.markdown(
-        f"On average **{found.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is the "
-        f"perplexity, **{found.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among that many "
-        f"tokens.{plain(unknown)}"
+        f"On average **{surprisal.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is "
+        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among "
+        f"that many tokens.{plain(unknown)}"
     )
     shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
     most = max(shown, key=lambda place: bits[place])
     chart(
-        surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=found.mean),
+        surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=surprisal.mean),
         key="chart_surprisal",
         alt=f"Bar chart of the surprisal of {len(shown)} tokens in bits; highest: "
         f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
@@ -486,7 +476,7 @@ def _surprisal(chosen: Chosen, typed: Sequence[Token], found: Surprisal) -> None
 
 @dataclass(frozen=True)
 class Seen:
-    """A text in one model: its tokens, mask and patterns."""
+    """A text in one model: its token names, attention mask and attention patterns."""
 
     chosen: Chosen
     sight: MaskedAttention
@@ -496,9 +486,9 @@ class Seen:
 def _masks(opened: layout.Opened) -> None:
     with lecture.slide(lecture.ATTENTION):
         st.markdown(
-            "The same text in two models. Each **row** is a query, each **column** a key. In a causal model later keys "
-            "are masked, or it could copy the next token instead of predicting it; a masked-token model attends in "
-            "both directions."
+            "The same text in two models. Each **row** is a query, each **column** a key. In a causal model, later "
+            "keys are masked: otherwise it could copy the next token instead of predicting it. A masked-token model "
+            "attends in both directions."
         )
         columns = st.columns(2, gap="large")
     both: dict[checkpoints.Objective, Seen] = {}
@@ -541,7 +531,7 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
         "query–key pairs unmasked",
         file_name=f"{chosen.source.name}-mask",
     )
-    _say_cut(encoding, chosen)
+    _warn_if_cut(encoding, chosen)
     if len(encoding.tokens) > MOST_MAPPED:
         st.caption(f"Shown for the first {MOST_MAPPED} of {len(encoding.tokens):,} tokens.")
     return Seen(chosen, sight, names)

@@ -43,7 +43,7 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
     st.subheader("What would the model predict if it stopped here?", anchor=False)
     st.markdown(
         "Every block adds to the residual stream. Here the model's own final steps (norm, pooling, class head) are "
-        "applied to the state after each block as if it were the last one (the “logit lens”)."
+        "applied to the state after each block, as if it were the last one (the “logit lens”)."
     )
     lines, steps = st.columns([3, 2], gap="large")
     with lines:
@@ -66,13 +66,13 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
         st.html(f'<div class="txcls-steps"><div>after</div><div>predicted class</div><div></div>{cells}</div>')
         st.info(
             "**Approximate**, except for the last row, which is the model's prediction. The class head was trained on "
-            "the last state only: applied to earlier ones, it shows what it can read from them, not what the model "
-            "“thinks”. The calibration is that of the last state, too."
+            "the last state only: applied to earlier states, it shows what it can read from them, not what the model "
+            "“thinks”. The calibration, too, was fitted to the last state."
         )
 
 
 def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: bool) -> None:
-    """What each part adds to the winner's logit, beyond what it adds to the runner-up's."""
+    """What each part adds to the difference between the logits of the winner and the runner-up."""
     lens = compute.lens(opened.source, opened.view.text)
     winner, second = (int(place) for place in np.argsort(-lens.logits, kind="stable")[:2])
     between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]  # sources T
@@ -86,9 +86,9 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
     with bars, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
         st.subheader(f"Which part decides between {first} and {other}?", anchor=False)
         st.markdown(
-            f"The logit of **{first}** is **{minus(f'{values.sum():.2f}')}** above that of **{other}**, the second. "
-            "The last state is the sum of what each part wrote to the residual stream, so this difference is a sum "
-            f"too: the bars add up to it. Orange: in favour of {first}; blue: of {other}."
+            f"The logit of **{first}** is **{minus(f'{values.sum():.2f}')}** above that of **{other}**, the runner-up. "
+            "The last state is the sum of what each part wrote to the residual stream, so the bars sum to this "
+            f"difference. Orange: in favour of {first}; blue: in favour of {other}."
         )
         chart(
             contribution_bars(sources, values, title=f"logit of {label(classes[winner])} − {label(classes[second])}"),
@@ -103,13 +103,13 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
         st.caption(
             "**Direct logit attribution** ([Elhage et al. 2021](https://transformer-circuits.pub/2021/framework)): "
             + ("each norm's mean and scale" if post_norm else "the final norm's scale")
-            + " and the pooling weights are held at their values for this text; with them held, the rest is linear. It "
-            "counts what a part adds directly. What later parts make of it counts as theirs, so a part with a short "
-            "bar can still be needed: the Switchboard takes parts out."
+            + " and the pooling weights are fixed at their values for this text, which makes the rest linear. It "
+            "counts only what a part adds directly, not what later parts compute from it. So a part with a short bar "
+            "can still be necessary: the Switchboard tests that."
         )
     with of_tokens, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
         st.subheader("Through which token?", anchor=False)
-        st.markdown("The same for each token's last state, weighted as in pooling.")
+        st.markdown("The same for the last state of each token, weighted as in pooling.")
         chart(
             token_rows(lens.sources, names, between[:, shown], title="logits", signed=True, form="+.2f"),
             key="chart_contribution_map",

@@ -16,33 +16,34 @@ def main() -> None:
     """Draw the page."""
     layout.open_plain_page(pages.LESSONS)
     st.markdown(
-        "A lesson leads through the app's pages, asks before it shows, and computes every answer from the model. "
-        "PageDown and PageUp, as on a presenter's remote, go through it; F9 makes it slides. A lesson of your own is a "
-        "text file: `python -m txcls lesson new mine.en.yaml`; `TXCLS_LESSONS=FOLDER` lists it here."
+        "A lesson leads through the app's pages, asks questions before it shows answers, and computes every answer "
+        "from the model. PageDown and PageUp (also on a presenter's remote) turn its steps; F9 shows them as slides. "
+        "Your own lesson is a text file: `python -m txcls lesson new mine.en.yaml` writes one; `TXCLS_LESSONS=FOLDER` "
+        "lists it here."
     )
     if why := not_offered():
         st.warning(plain(why))
     for number, name in enumerate(lesson_names()):
-        _offer(name, number)
+        _lesson_card(name, number)
     layout.close_plain_page()
 
 
-def _offer(name: str, number: int) -> None:
+def _lesson_card(name: str, number: int) -> None:
     """One lesson, with a link for each of its languages."""
     with st.container(border=True, key=f"lesson_card_{number}", gap="small"):
-        languages = sorted(languages_of(name), key=lambda one: (one != "en", one))
+        languages = sorted(languages_of(name), key=lambda language: (language != "en", language))
         for language in languages:
             try:
-                found = find_lesson(name, language)
+                shown = find_lesson(name, language)
             except TxclsError as error:
                 st.warning(plain(str(error)))
                 continue
             if language == languages[0]:
-                minutes = words_in(language)["minutes"].format(minutes=f"{found.minutes:g}")
-                st.subheader(f"{found.title} · {minutes}", anchor=False)
-                st.markdown(found.summary)
-            first = lesson.Place(found.name, found.language, 0)
-            title = "" if language == languages[0] else f": {found.title}"
+                minutes = words_in(language)["minutes"].format(minutes=f"{shown.minutes:g}")
+                st.subheader(f"{shown.title} · {minutes}", anchor=False)
+                st.markdown(shown.summary)
+            first = lesson.Place(shown.name, shown.language, 0)
+            title = "" if language == languages[0] else f": {shown.title}"
             st.page_link(
                 first.page.path,
                 label=f"{panel.LANGUAGES.get(language, language)}{title} →",

@@ -8,7 +8,8 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.charts import chart
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.errors import TxclsError
 from txcls.figures import minus, text_scatter, token_scatter, visible
@@ -20,12 +21,11 @@ N_TEST_TEXTS = 300
 MOST_WORDS = 30
 """Most tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
-HALF = 0.5
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.WHAT_IF, pages.LANGUAGE)
 ABOUT = (
-    "**Which words and which texts have similar vectors?** The tables give the nearest ones in all dimensions. The "
-    "plots are a shadow of the vectors on a plane, their first two principal components: points that are close in "
-    "the plot need not be similar."
+    "**Which words and which texts have similar vectors?** The tables list the nearest ones in all dimensions. The "
+    "plots project the vectors onto their first two principal components: points that are close in a plot need not be "
+    "similar."
 )
 
 
@@ -46,56 +46,54 @@ def main() -> None:
 def _words(opened: layout.Page) -> None:
     """The token embeddings, and the nearest neighbours of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
-    made = compute.token_plane(opened.source, opened.view.text)
+    plane = compute.token_plane(opened.source, opened.view.text)
     names = compute.spellings(opened.source)
-    own = [names[index] for index in made.own]
+    own = [names[index] for index in plane.own]
     chosen = opened.view.word if len(SPECIAL_TOKENS) <= opened.view.word < len(names) else 0
-    nearest = dict(made.nearest)
+    nearest = dict(plane.nearest)
     if chosen and chosen not in nearest:
         nearest[chosen] = tuple(compute.neighbours(opened.source, chosen))[:N_NEAREST]
     st.markdown("**Click a word** of the plot to see its nearest neighbours.")
     chart(
         token_scatter(
-            made.points,
-            [names[index] for index in made.ids],
-            made.own_points,
+            plane.points,
+            [names[index] for index in plane.ids],
+            plane.own_points,
             own,
-            made.shares.tolist(),
-            ids=made.ids,
-            own_ids=made.own,
-            near=[chosen, *(one for one, _ in nearest.get(chosen, ()))],
+            plane.shares.tolist(),
+            ids=plane.ids,
+            own_ids=plane.own,
+            near=[chosen, *(other for other, _ in nearest.get(chosen, ()))],
         ),
         key=f"chart_words_{chosen}",
         on_select=lambda: _word_clicked(f"chart_words_{chosen}"),
-        alt=f"Scatter of {len(made.ids):,} token vectors in two dimensions, {len(own)} of them tokens of this text",
+        alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(own)} of them tokens of this text",
         file_name=f"{opened.view.checkpoint}-words",
     )
     n = len(names) - len(SPECIAL_TOKENS)
     st.caption(
-        f"Token embeddings, before any layer. Grey: the first {len(made.ids):,} of {n:,} tokens of the vocabulary; "
-        f"large: the {len(own)} distinct tokens of this text. The two axes hold {percentage(made.shares.sum(), 0)} of "
-        f"the variance{'' if made.shares.sum() > HALF else ', so the plot shows little of how the words lie'}."
+        f"Token embeddings, before any layer. Grey: the first {len(plane.ids):,} of {n:,} tokens of the vocabulary; "
+        f"large: the {len(own)} distinct tokens of this text. The two axes explain {percentage(plane.shares.sum(), 0)} "
+        f"of the variance{'' if plane.shares.sum() > 0.5 else ', so the plot shows little of the distances'}."
     )
     if not own and not chosen:
         st.info("No word of this text is in the vocabulary, so none has an embedding of its own.")
         return
     st.markdown("**Nearest neighbours in all dimensions**, by cosine similarity (at most 1):")
-    lines = ["| token | nearest |", "|---|---|"]
+    rows = []
     first = [chosen] if chosen else []
-    for index in [*first, *(one for one in made.own[:MOST_WORDS] if one != chosen)]:
-        near = ", ".join(f"{_plain(names[one])} {_cosine(cosine)}" for one, cosine in nearest[index])
+    for index in [*first, *(other for other in plane.own[:MOST_WORDS] if other != chosen)]:
+        near = ", ".join(f"{_plain(names[other])} {_cosine(cosine)}" for other, cosine in nearest[index])
         mark = "▶ " if index == chosen else ""
-        lines.append(f"| {mark}**{_plain(names[index])}** | {near} |")
-    with st.container(height=420 if len(lines) > 12 else "content", border=False):
-        st.markdown("\n".join(lines))
-    if len(made.own) > MOST_WORDS:
-        st.caption(f"The first {MOST_WORDS} of {len(made.own)}.")
+        rows.append((f"{mark}**{_plain(names[index])}**", near))
+    with st.container(height=420 if len(rows) > 10 else "content", border=False):
+        st.markdown(table(("token", "nearest"), rows))
+    if len(plane.own) > MOST_WORDS:
+        st.caption(f"The first {MOST_WORDS} of {len(plane.own)}.")
 
 
 def _word_clicked(key: str) -> None:
-    points = st.session_state[key]["selection"]["points"]
-    if points:
-        clicked = points[0]["customdata"]
+    if (clicked := clicked_point(key)) is not None:
         state.change_view(word=int(clicked[0] if isinstance(clicked, list) else clicked))
 
 
@@ -109,51 +107,51 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
         f"Add up to {N_TEST_TEXTS} test texts",
         key="with_test_texts",
         persist_state="session",
-        help="Drawn at random from the rows that were held out."
+        help="Drawn at random from the held-out rows."
         if has_rows
-        else "Needs the data set on this machine; checkpoints do not contain it.",
+        else "This needs the data set on this machine; checkpoints do not contain it.",
     )
     what = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
     if st.session_state.get("with_test_texts"):
         try:
             drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
-            more = [one for one in drawn if one != opened.view.text and one not in others]
+            more = [text for text in drawn if text != opened.view.text and text not in others]
             others += more
             what += f" and {len(more)} {'drawn at random' if has_rows else 'test texts from this machine'}"
         except TxclsError as error:
             st.info(plain(str(error)))
     pooled = compute.pooled(opened.source, tuple(others))
-    made = compute.text_plane(opened.source, opened.view.text, tuple(others))
+    plane = compute.text_plane(opened.source, opened.view.text, tuple(others))
     chart(
         text_scatter(
-            made.points,
+            plane.points,
             pooled.labels,
             others,
-            made.own.tolist(),
-            made.own_label,
-            made.shares.tolist(),
+            plane.own.tolist(),
+            plane.own_label,
+            plane.shares.tolist(),
             classes=classifier.classes,
         ),
         key="chart_texts",
         alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "
         + ", ".join(f"{count} {name[:30]}" for name, count in Counter(pooled.labels).most_common())
-        + f"; this text among them, {made.own_label}",
+        + f"; this text among them, {plane.own_label}",
         file_name=f"{opened.view.checkpoint}-texts",
     )
     st.caption(
         f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show the predicted "
-        f"class, right or wrong. The two axes hold {percentage(made.shares.sum(), 0)} of the variance."
+        f"class, right or wrong. The two axes explain {percentage(plane.shares.sum(), 0)} of the variance."
     )
     st.markdown("**Nearest texts in all dimensions**, by cosine similarity:")
-    lines = ["| cosine | class | text |", "|---:|---|---|"]
-    for n in np.argsort(-made.cosines, kind="stable")[:6]:
+    rows = []
+    for n in np.argsort(-plane.cosines, kind="stable")[:6]:
         start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")
-        lines.append(f"| {_cosine(made.cosines[n])} | {_unbroken(pooled.labels[n])} | {plain(start)} |")
-    st.markdown("\n".join(lines))
+        rows.append((_cosine(plane.cosines[n]), _unbroken(pooled.labels[n]), plain(start)))
+    st.markdown(table(("cosine", "class", "text"), rows, right=("cosine",)))
 
 
 def _unbroken(name: str) -> str:
-    """A class name that, where it is short, stays on one line of a narrow column."""
+    """A class name that is not broken in a narrow column if it is short."""
     return plain(name).replace(" ", "\u00a0" if len(name) <= 16 else " ")
 
 

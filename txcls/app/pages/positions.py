@@ -13,7 +13,8 @@ from txcls.app.components.word_order import draggable_words
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.controls import choice
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     MOSTLY_UNKNOWN,
     LoadingPlaceholder,
@@ -26,7 +27,7 @@ from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
 from txcls.inspection.positions import arrange_words, fit_shift, position_products, shift_map
-from txcls.lessons.address import PositionVectors, View
+from txcls.lessons.address import Encoding, View
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -54,7 +55,7 @@ SHOWN_DIMENSIONS = 8
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """Position vectors that are shown: their values and the bound of their colours, and how many a text uses."""
+    """Position vectors on the page: their values, the bound of their colours, and how many the text uses."""
 
     values: Floats
     bound: float | None
@@ -105,21 +106,14 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
     text, controls = st.columns([3, 2], gap="large")
     with text:
         st.markdown(
-            "Attention by itself ignores the order of the tokens. So a vector that depends only on the **position** is "
+            "Attention by itself ignores the order of the tokens, so a vector that depends only on the **position** is "
             "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
         )
         st.latex(FORMULA)
     with controls:
         learned = kind == "learned" and opened.view.encoding == "learned"
         if kind == "learned":
-            st.session_state["pe_kind"] = opened.view.encoding
-            st.segmented_control(
-                "Encoding",
-                get_args(PositionVectors),
-                required=True,
-                key="pe_kind",
-                on_change=state.follow("encoding", "pe_kind"),
-            )
+            choice(st, "Encoding", get_args(Encoding), opened.view, "encoding", key="pe_kind")
         length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
         width = st.slider(
             "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=learned
@@ -132,7 +126,7 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
     is_added = learned or (kind == "sinusoidal" and width == d_model)
     used = n_tokens if is_added else None
     name = plain(opened.view.checkpoint)
-    mark = _whose(name, kind, values, learned=learned, d_model=d_model, max_length=max_length)
+    mark = _whose_vectors(name, kind, values, learned=learned, d_model=d_model, max_length=max_length)
     if used:
         mark += f" The frame marks the {min(used, length)} positions of the text above."
     if is_added and length > max_length:
@@ -157,11 +151,11 @@ def _dimensions_and_products(drawn: ShownEncoding) -> None:
         _products(drawn.values, learned=drawn.is_learned, used=drawn.used)
 
 
-def _whose(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
-    """One sentence: whether the model adds the vectors that are shown to its tokens."""
+def _whose_vectors(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
+    """A sentence on whether the model adds these vectors to its tokens."""
     width = values.shape[1]
     if learned:
-        mark = f"✓ This is what **{name}** adds: it **learned** a vector for each of its {max_length} positions."
+        mark = f"✓ This is what **{name}** adds: it has **learned** a vector for each of its {max_length} positions."
         reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
         if reached < len(values):
             mark += f" Those from {reached} on are still zero: no training text was that long."
@@ -198,7 +192,7 @@ def _curves(values: Floats, *, bound: float | None) -> None:
 def _products(values: Floats, *, learned: bool, used: int | None) -> None:
     """The dot product of every two positions."""
     st.subheader("Similarity of two positions", anchor=False)
-    of_formula = " It depends only on the distance, hence the stripes, and is largest for a position with itself."
+    of_formula = " It depends only on the distance (hence the stripes) and is largest for a position with itself."
     st.markdown("The dot product of their vectors." + ("" if learned else of_formula))
     chart(
         position_products_map(position_products(values), used=used),
@@ -214,12 +208,12 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
     best = result.original.ranked[0]
     label = plain(best.label)
     n = len(result.texts)
-    n_kept = round(result.label_kept * n)
+    n_same = round(result.label_kept * n)
     st.markdown(
-        f"The same words in {n} random orders: **{n_kept} of {n}** are still classified as **{label}**. "
-        + ("Word order does not change the class here." if n_kept == n else f"Order alone changes {n - n_kept}.")
+        f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. "
+        + ("Word order does not change the class here." if n_same == n else f"Order alone changes {n - n_same}.")
     )
-    probability = {one.label: one.probability for one in result.original.ranked}
+    probability = {score.label: score.probability for score in result.original.ranked}
     chart(
         shuffle_bars(
             classes,
@@ -229,7 +223,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
         ),
         key="chart_shuffles",
         alt=f"Bars of class probabilities as typed, {best.label} {percentage(best.probability)} first, and dots for "
-        f"{n} shuffled orders; {n_kept} keep {best.label}",
+        f"{n} shuffled orders; {n_same} keep {best.label}",
         file_name=f"{opened.view.checkpoint}-shuffled",
     )
     with st.expander("Some of the shuffled texts"):
@@ -242,31 +236,27 @@ def _compare_models(opened: layout.Page) -> None:
     """The text in another order in three models, and their accuracy on shuffled test texts."""
     st.subheader("Three models that differ only in their positions", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
-        st.markdown("They are not among the checkpoints here. Each trains in about a minute:")
+        st.markdown("These checkpoints are not installed. Each trains in about a minute:")
         st.code(TRAIN.strip(), language=None)
         return
     _accuracies()
     st.markdown(
-        "Trained in the same way on the same match reports. **Drag the words into another order** and see which "
-        "predictions change; with the keyboard, Shift and an arrow key move the focused word."
+        "They were trained in the same way on the same match reports. **Drag the words into another order** and see "
+        "which predictions change; on the keyboard, Shift and an arrow key move the focused word."
     )
     words = _text_for_the_three(opened.view.text).split()[:MOST_WORDS]
     typed = " ".join(words)
-    now = _reordered(opened.view, typed, words)
-    lines = [
-        "| positions | as typed | in this order | test accuracy | with words shuffled |",
-        "|---|---|---|---:|---:|",
-    ]
+    reordered = _reordered(opened.view, typed, words)
+    rows = []
     for name, kind in MODELS.items():
         source = checkpoints.source(name)
         classifier = checkpoints.classifier(source)
         figures = classifier.checkpoint.metrics.get("test", {})
         shuffled = figures.get("order", {}).get("words_shuffled")
-        answers = [_answer(source, text) for text in (typed, now)]
-        lines.append(
-            f"| {kind} | {answers[0]} | {answers[1]} | {_share(figures.get('accuracy'))} | {_share(shuffled)} |"
-        )
-    st.markdown("\n".join(lines))
+        answers = [_answer(source, text) for text in (typed, reordered)]
+        rows.append((kind, *answers, _share(figures.get("accuracy")), _share(shuffled)))
+    columns = ("positions", "as typed", "in this order", "test accuracy", "with words shuffled")
+    st.markdown(table(columns, rows, right=columns[3:]))
     st.caption(
         "Without positions word order cannot matter, so both columns agree. Accuracies were measured by "
         "`python -m txcls evaluate` and are stored in the checkpoints."
@@ -274,12 +264,13 @@ def _compare_models(opened: layout.Page) -> None:
 
 
 def _text_for_the_three(text: str) -> str:
-    """The visitor's text, or a match report where most of it is unknown to models that know match reports alone."""
+    """The visitor's text, or a match report if these models do not know most of its words."""
     share = compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
     if share < MOSTLY_UNKNOWN:
         return text
     st.markdown(
-        f"They know match reports alone, and {percentage(share, 0)} of your text is unknown to them; so here is one."
+        f"They know only match reports, and {percentage(share, 0)} of your text is unknown to them, so they get this "
+        "one:"
     )
     return REPORTS[0].text
 
@@ -297,12 +288,12 @@ def _accuracies() -> None:
 
 
 def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
-    """The words in the visitor's order, then as changed by dragging and by the buttons.
+    """The words in another order, which the visitor changes by dragging and by buttons.
 
-    At first two teams are exchanged, or, in a text without two, the whole text is reversed.
+    At first two teams are exchanged, or the whole text is reversed if it does not name two.
     """
     linked = sorted(view.order) == list(range(len(words)))
-    order = view.order if linked else tuple(_first_order(words))
+    order = view.order if linked else tuple(_suggested_order(words))
     draggable_words(
         [visible(word) for word in words],
         order,
@@ -317,7 +308,7 @@ def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
     return arrange_words(typed, order)
 
 
-def _first_order(words: Sequence[str]) -> list[int]:
+def _suggested_order(words: Sequence[str]) -> list[int]:
     """The first and the last team exchanged; all words reversed if there are no two teams."""
     order = list(range(len(words)))
     bare = [word.strip(",.") for word in words]
@@ -356,10 +347,10 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
     if width < 2:
         return
     st.markdown(
-        "For sines and cosines it is: one matrix maps every position t to t + k, a rotation of each pair of dimensions "
-        "by k times its frequency. So attention can learn to attend k tokens back, wherever it is. **Learned** "
-        "positions need not have such a matrix. The errors are those of the best linear map, fitted on every other "
-        "position and tested on the rest: 0 is exact, 1 is no better than predicting the mean."
+        "For sines and cosines it is: one matrix maps every position t to t + k. It rotates each pair of dimensions by "
+        "k times its frequency, so a head can learn to attend k tokens back from any position. **Learned** positions "
+        "need not have such a matrix. The errors are those of the best linear map, fitted on every other position and "
+        "tested on the rest: 0 is exact, 1 is no better than predicting the mean."
     )
     st.latex(
         r"\begin{pmatrix} \sin\omega(t+k) \\ \cos\omega(t+k) \end{pmatrix} = \begin{pmatrix} \cos\omega k & "
@@ -375,14 +366,14 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
         if learned and n_fitted > width:
             own = np.asarray(compute.positions(opened.source, length=length).values)
             rows.append((f"learned by {plain(opened.view.checkpoint)}", fit_shift(own, k)))
-        lines = ["| positions | error where fitted | error elsewhere |", "|---|---:|---:|"]
-        lines += [f"| {name} | {fitted.fitted:.3f} | {fitted.held_out:.3f} |" for name, fitted in rows]
-        st.markdown("\n".join(lines))
+        columns = ("positions", "error where fitted", "error elsewhere")
+        cells = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]
+        st.markdown(table(columns, cells, right=columns[1:]))
         st.caption(f"{length} positions of {width} numbers.")
         if learned and n_fitted <= width:
             st.caption(
-                f"The learned positions of {plain(opened.view.checkpoint)} cannot be tested: any {n_fitted} "
-                f"vectors of {width} numbers are fitted exactly, random ones too."
+                f"The learned positions of {plain(opened.view.checkpoint)} cannot be tested: a linear map fits any "
+                f"{n_fitted} vectors of {width} numbers exactly, even random ones."
             )
     with right:
         shown = min(SHOWN_DIMENSIONS, width)

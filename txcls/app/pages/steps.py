@@ -1,4 +1,4 @@
-"""The forward pass, one step per screen: formula, code, shapes, numbers, and the arithmetic behind each number."""
+"""The forward pass, one step at a time: formula, code, shapes, numbers, and how each number is computed."""
 
 import html
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import pages
 from txcls.app.components.cell_click import listen_to_cells
@@ -94,7 +95,7 @@ def _show(opened: layout.Page, classifier: Predictor, walk: Walk, place: int) ->
 
 
 def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
-    """What happens in a step, its numbers, formula and code."""
+    """A step: description, numbers, formula and code."""
     if not lecture.is_on():
         st.subheader(_heading(opened.view, step), anchor=False)
     if step.by_head and step.layer is not None:
@@ -131,8 +132,9 @@ def _place(view: View, walk: Walk) -> int:
 
 
 def _navigate(view: View, walk: Walk, place: int) -> None:
-    """Buttons for the previous and the next step, and selectors of step, layer and head; in lecture mode beside the
-    heading.
+    """Buttons for the previous and the next step, and selectors of step, layer and head.
+
+    In lecture mode they are beside the heading.
     """
     step, n = walk.steps[place], len(walk.steps)
     row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
@@ -166,6 +168,17 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         label_visibility="collapsed",
         width=430,
     )
+    _choose_layer_and_head(row, view, walk, step)
+    st.session_state["predict_first"] = view.predict
+    row.toggle(
+        "Predict first",
+        key="predict_first",
+        on_change=_predict_changed,
+        help="Ask a question before the numbers of a step are shown.",
+    )
+
+
+def _choose_layer_and_head(row: DeltaGenerator, view: View, walk: Walk, step: WalkStep) -> None:
     for field, most, shown in (
         ("layer", walk.sizes["L"], step.layer is not None),
         ("head", walk.sizes["H"], step.by_head),
@@ -187,13 +200,6 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
             )
         else:
             row.number_input(field.capitalize(), 1, most, key=key, width=130, label_visibility="collapsed", **change)
-    st.session_state["predict_first"] = view.predict
-    row.toggle(
-        "Predict first",
-        key="predict_first",
-        on_change=_predict_changed,
-        help="Ask a question before showing the numbers of a step.",
-    )
 
 
 def _title(step: WalkStep) -> str:
@@ -248,7 +254,7 @@ def _shape(step: WalkStep, walk: Walk) -> str:
 
 
 def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
-    """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until the answer."""
+    """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until it is answered."""
     if not opened.view.predict:
         return False
     head = opened.view.head
@@ -263,7 +269,7 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
         "Your prediction",
         range(len(question.options)),
         index=None,
-        on_change=_guessed,
+        on_change=_answered,
         args=(key, step, question),
         format_func=lambda option: plain(question.options[option]),
         key=key,
@@ -272,7 +278,7 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
         horizontal=lecture.is_on(),
     )
     if guess is None:
-        st.caption("The numbers appear once you answer.")
+        st.caption("Answer to see the numbers.")
         return True
     if opened.view.guess != guess + 1:  # answered earlier in this session
         state.publish(replace(opened.view, guess=guess + 1))
@@ -280,8 +286,8 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
     return False
 
 
-def _guessed(key: str, step: WalkStep, question: Question) -> None:
-    """Keep the answer in the view, and select the cell that the question is about."""
+def _answered(key: str, step: WalkStep, question: Question) -> None:
+    """Store the answer in the view, and select the cell that the question is about."""
     if question.cell is not None and step.rows is not None and step.columns is not None:
         _choose(step.rows, step.columns, *question.cell)
     state.change_view(guess=int(st.session_state[key]) + 1)
@@ -337,7 +343,7 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
         "chosen": (row - first, column) if first <= row < last else None,
     }
     if beside:
-        operands = [(one.name, one.cells(head), one.used) for one in step.operands]
+        operands = [(operand.name, operand.cells(head), operand.used) for operand in step.operands]
         figure = operands_map(
             cells[first:last],
             result=step.means,
@@ -361,12 +367,12 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
 
 
 def _has_matrix(step: WalkStep) -> bool:
-    """Whether a matrix goes into the numbers of a step, not only vectors."""
-    return any(min(one.cells().shape) > 1 for one in step.operands)
+    """Whether one of the step's operands is a matrix."""
+    return any(min(operand.cells().shape) > 1 for operand in step.operands)
 
 
 def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, chosen: int) -> None:
-    """Draw a vector, one number per class, token or dimension; many classes with the largest numbers first."""
+    """Draw a vector, one number per class, token or dimension; of many classes the largest numbers."""
     ranked = axis.what == "class"
     n, most = axis.size, MOST_BARS_OF_A_SLIDE if lecture.is_on() else MOST_BARS
     chart(
@@ -404,7 +410,7 @@ def _name(axis: Axis, n: int) -> str:
 
 
 def _chosen(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
-    """The selected cell: what was selected last, else the focus token or the best class, and the largest magnitude."""
+    """The selected cell: the last selection, else the focus token or the best class, and the largest magnitude."""
     chosen = _cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
     usual = focus if rows.what == "token" else int(cells.argmax()) if rows.what == "class" else 0
@@ -430,7 +436,7 @@ def _select(change: dict[str, int]) -> None:
 def _cells(view: View) -> dict[str, int]:
     """The selected index on each axis."""
     parts = (CELL.fullmatch(part) for part in view.cell)
-    return {found[1]: int(found[2]) for found in parts if found}
+    return {match[1]: int(match[2]) for match in parts if match}
 
 
 def _row_key(rows: Axis) -> str:
@@ -459,7 +465,7 @@ def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
     if not lecture.is_on():
-        st.markdown("**How one number is computed.** Click a cell, or select one:")
+        st.markdown("**How one number is computed.** Click a cell, or select it:")
     _choose_cell(rows, columns, row, column)
     made = step.explain(row, column, head=head if step.by_head else 0)
     st.latex(r"\begin{aligned} " + r" \\ ".join(made.lines) + r" \end{aligned}")
@@ -501,8 +507,8 @@ def _choose_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:
 
 
 def _box_changed(key: str, place: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
-    now = int(st.session_state[key])
-    _choose(rows, columns, *((now, column) if place == "Row" else (row, now)))
+    index = int(st.session_state[key])
+    _choose(rows, columns, *((index, column) if place == "Row" else (row, index)))
 
 
 def _numbered(names: Sequence[str], n: int) -> str:

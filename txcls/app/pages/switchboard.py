@@ -1,4 +1,4 @@
-"""Ablation: switch heads, feed-forward blocks and embeddings off, and see how the prediction changes."""
+"""Ablation: switch off heads, feed-forward blocks and embeddings, and see how the prediction changes."""
 
 from collections.abc import Sequence
 from typing import Any, get_args
@@ -9,12 +9,13 @@ from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
-from txcls.inspection.ablation import AccuracyEffects, Change, Means, Off
-from txcls.lessons.address import HeadChange, View
+from txcls.inspection.ablation import AccuracyEffects, Change, Means
+from txcls.lessons.address import HeadChange, Substitute, View
 from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
@@ -22,7 +23,7 @@ from txcls.wording import percentage
 LINKS = (pages.STEPS, pages.ATTENTION, pages.ATLAS, pages.EXPLANATION, pages.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
 POSITIONS = "positions"
-"""The position vectors, as a part that is switched."""
+"""The position vectors, as a part that can be switched off."""
 Place = tuple[int, int]
 
 
@@ -84,45 +85,37 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
         _accuracy(classifier, off, is_own=checkpoints.is_own(opened.source))
 
 
-def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChange]:
+def _choices(place: Any, view: View, means: Means | None) -> tuple[Substitute, HeadChange]:
     """Controls: what replaces a part that is off, and what is done to a head."""
-    st.session_state["switch_heads"] = view.heads
-    place.segmented_control(
-        "A changed head is …", get_args(HeadChange), required=True,
-        key="switch_heads", on_change=state.follow("heads", "switch_heads"),
-    )  # fmt: skip
+    choice(place, "A changed head is …", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
         return "zero", view.heads
-    st.session_state["switch_off"] = view.off
-    place.segmented_control(
-        "Off means replaced by …", list(OFF), format_func=OFF.__getitem__, required=True,
-        key="switch_off", on_change=state.follow("off", "switch_off"),
-    )  # fmt: skip
+    choice(place, "Off means replaced by …", list(OFF), view, "off", key="switch_off", names=OFF.__getitem__)
     return view.off, view.heads
 
 
 def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
     lines = []
     if heads == "uniform":
-        lines.append("Uniform: the head attends to all keys equally; it still moves values, but selects none.")
+        lines.append("Uniform: the head attends to all keys equally; it still moves values, but does not select any.")
     elif heads == "shuffled":
-        lines.append("Shuffled: each query keeps its weights, but on other keys (a fixed permutation).")
+        lines.append("Shuffled: each query keeps its weights, but assigns them to other keys (a fixed permutation).")
     if means is None:
         lines.append(
             "Off means that a part's output is replaced by zeros. `python -m txcls evaluate CHECKPOINT --heads "
-            "--write` measures each part's mean output, which can then be used instead."
+            "--write` measures each part's mean output, which can then replace it instead."
         )
     elif off == "mean":
         lines.append(
             f"Mean ablation: the part's output is replaced by its mean over the tokens of {means.n_texts:,} "
-            f"{means.split} texts, which carries no information about this text. The mean of many outputs is itself an "
-            "unusual input for the rest of the model, which can change the prediction too."
+            f"{means.split} texts, which carries no information about this text. The mean of many outputs is "
+            "itself an unusual input for the rest of the model, which can also change the prediction."
         )
     else:
         lines.append(
-            "Zero ablation: the part's output is replaced by zeros. The rest of the model has never seen zeros there, "
-            "which can change the prediction too. Mean ablation is the alternative, with a similar caveat: the mean of "
-            "many outputs is unlike any single one."
+            "Zero ablation: the part's output is replaced by zeros. The rest of the model never saw zeros there in "
+            "training, which can itself change the prediction. Mean ablation is an alternative, with a similar caveat: "
+            "the mean of many outputs is unlike any single output."
         )
     st.caption(" ".join(lines))
 
@@ -130,7 +123,7 @@ def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
 def _switches(
     opened: layout.Page, classifier: Predictor, *, off: Any, how: Any
 ) -> tuple[dict[Place, str], tuple[Change, ...]]:
-    """Controls that need no mouse; returns a badge for each changed cell of the board, and all changes."""
+    """Controls that work without a mouse; returns a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
     tokens = compute.patterns(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
@@ -177,7 +170,7 @@ def _choose(parts: str, positions: str, tokens: str) -> None:
 
 
 def _as_switch(part: Place | int) -> str:
-    """A part as written in the link: a cell of the board, or the position of a token."""
+    """A part as the URL names it: a cell of the board, or the position of a token."""
     if isinstance(part, int):
         return f"t{part + 1}"
     layer, head = part
@@ -187,16 +180,16 @@ def _as_switch(part: Place | int) -> str:
 def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
     result = compute.ablate(opened.source, opened.view.text, changes)
     after = result.changed[0]
-    now = classifier.classes[int(after.argmax())]
+    label_after = classifier.classes[int(after.argmax())]
     n = len(changes)
     if not n:
         line = "Nothing is changed yet."
-    elif now == winner:
+    elif label_after == winner:
         line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction stays"
     else:
         line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction becomes"
     if n:
-        line += f" **{plain(now)}**, {percent(float(after.max()))}."
+        line += f" **{plain(label_after)}**, {percent(float(after.max()))}."
     st.markdown(line)
     chart(
         moved_bars(
@@ -214,16 +207,16 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
 
 def _accuracy(classifier: Predictor, off: Any, *, is_own: bool) -> None:
     st.subheader("Test accuracy without each part", anchor=False)
-    found = AccuracyEffects.of(classifier, off=off)
-    if found is None:
+    effects = AccuracyEffects.of(classifier, off=off)
+    if effects is None:
         st.info(
-            "Not measured: training here leaves it out. The board above says what each part is worth for one text."
+            "Not measured: training in the app skips it. The board above shows the effect of each part for one text."
             if is_own
             else "Not measured for this checkpoint. If its data set is on this machine, "
             f"`python -m txcls evaluate {classifier.name} --heads --write` measures it once and saves it."
         )
         return
-    heads, feed_forward = found.heads - found.accuracy, found.feed_forward - found.accuracy
+    heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
     lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
     chart(
         head_effects_map(
@@ -235,17 +228,19 @@ def _accuracy(classifier: Predictor, off: Any, *, is_own: bool) -> None:
             clickable=False,
         ),
         key="chart_accuracy",
-        alt=f"Board of {found.heads.size} heads and {len(found.feed_forward)} feed-forward blocks, coloured by the "
-        f"change in {found.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
+        alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by the "
+        f"change in {effects.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
         file_name=f"{classifier.name}-head-accuracy",
     )
     together = (
-        "" if found.all_heads is None else f" With all heads replaced, {percentage(found.all_heads, 2)} are right."
+        ""
+        if effects.all_heads is None
+        else f" With all heads replaced, the accuracy is {percentage(effects.all_heads, 2)}."
     )
     st.caption(
-        f"Change in accuracy on {found.n:,} {found.split} texts ({percentage(found.accuracy, 2)} with all parts), in "
-        f"percentage points, when only this part is replaced by {OFF[off]}.{together} Measured by `txcls evaluate "
-        "--heads` and saved with the checkpoint; it does not depend on the text above."
+        f"Change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with all "
+        f"parts), in percentage points, when only this part is replaced by {OFF[off]}.{together} Measured by `txcls "
+        "evaluate --heads` and saved with the checkpoint; it does not depend on the text above."
     )
 
 
@@ -263,17 +258,16 @@ def _tokens_key(source: Source, tokens: Sequence[Token]) -> str:
 
 
 def _board_key(source: Source) -> str:
-    # A chart keeps its selection and would not report a second click on the same cell, so each click gets a new chart.
+    # A chart keeps its selection and does not report a second click on the same cell, so each click makes a new chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 
 def _clicked(source: Source, view: View) -> None:
-    points = st.session_state[_board_key(source)]["selection"]["points"]
-    if not points:
+    point = clicked_point(_board_key(source))
+    if point is None:
         return
-    layer, head = (int(one) for one in points[0]["customdata"][:2])
-    part = _as_switch((layer, head))
-    others = tuple(one for one in view.switched if one != part)
+    part = _as_switch((int(point[0]), int(point[1])))
+    others = tuple(switch for switch in view.switched if switch != part)
     state.change_view(switched=others if part in view.switched else (*others, part))
     st.session_state["switch_clicks"] = st.session_state.get("switch_clicks", 0) + 1
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from txcls.app import pages
 from txcls.app.shell import compute, layout, lecture, token_html
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import LoadingPlaceholder, ask_for_text, load_classifier, say_no_tokens
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
@@ -17,7 +17,7 @@ from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 LONGEST_CLEANED = 20_000
-"""Characters of a text whose cleaning is shown, and whose words can be selected."""
+"""Characters of a text whose cleaning is shown and whose words can be selected."""
 LONGEST_PART = 64
 """Longest word, in bytes, whose merges are shown."""
 MOST_PARTS = 300
@@ -105,7 +105,7 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
 
 
 def _bytes_note(encoding: Encoding) -> str:
-    """A note on tokens without a mark of their own: a character of several bytes is marked once."""
+    """A note on tokens that are not marked separately: a character of several bytes is marked once."""
     places = [(token.start, token.end) for token in encoding.tokens if not token.is_special and token.text != SPACE]
     n = len(places) - len(set(places))
     if n < 2:
@@ -114,14 +114,14 @@ def _bytes_note(encoding: Encoding) -> str:
 
 
 def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
-    rows = [[token for token in one.tokens if not token.is_special] for one in encodings]
+    rows = [[token for token in encoder.tokens if not token.is_special] for encoder in encodings]
     cells = [
         ("tokens of this text", *(f"{len(row):,}" for row in rows)),
         ("characters per token", *(_average(row) for row in rows)),
         ("not in the vocabulary", _unknown(rows[0]), "0: bytes cover any text"),
-        ("vocabulary size", *(f"{one.vocab_size:,}" for one in encoders)),
+        ("vocabulary size", *(f"{encoder.vocab_size:,}" for encoder in encoders)),
     ]
-    st.markdown("\n".join(["| | words | sub-words |", "|---|---:|---:|", *(f"| {' | '.join(row)} |" for row in cells)]))
+    st.markdown(table(("", "words", "sub-words"), cells, right=("words", "sub-words")))
 
 
 def _average(row: Sequence[Token]) -> str:
@@ -141,8 +141,8 @@ def _ids(opened: layout.Page, encoder: TextEncoder) -> None:
         say_no_tokens()
         return
     st.markdown(
-        "The model sees only these numbers. Below each token: its **id**, which is its index in the vocabulary, and in "
-        "small print where it starts and ends in the typed text, in characters from 0."
+        "The model reads only these numbers. Below each token: its **id**, which is its index in the vocabulary, and "
+        "in small print where it starts and ends in the typed text, in characters from 0."
     )
     st.html(token_html.ids([_name(token, encoder) for token in encoding.tokens], encoding.tokens))
 
@@ -155,11 +155,11 @@ def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
     st.subheader("How merges build a word from its bytes", anchor=False)
     pairs, steps = both.pairs, encoder.config.cleaning
     st.markdown(
-        "Byte-pair encoding starts from single bytes and keeps merging two neighbours: always the pair that was "
-        f"**learned first**, so the one with the lowest rank among {len(pairs.merges):,}. ␣ is the space before a word."
+        "Byte-pair encoding starts from single bytes and repeatedly merges two neighbours: always the pair that was "
+        f"**learned first**, which has the lowest rank of {len(pairs.merges):,}. ␣ is the space before a word."
     )
-    found = pairs.parts(clean(text[:LONGEST_CLEANED], steps))
-    whole = found if len(text) <= LONGEST_CLEANED else found[:-1]
+    parts_of_text = pairs.parts(clean(text[:LONGEST_CLEANED], steps))
+    whole = parts_of_text if len(text) <= LONGEST_CLEANED else parts_of_text[:-1]
     parts = {spell(part): part for part in whole if len(part) <= LONGEST_PART}
     options = list(parts)[:MOST_PARTS]
     longest = max(range(len(options)), key=lambda place: len(pairs.build(parts[options[place]])), default=None)
@@ -179,19 +179,19 @@ def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
     if part is None:
         st.info(f"Type a word of at most {LONGEST_PART} bytes that is not empty after cleaning.")
         return
-    _building(part, pairs.build(part), both)
+    _merge_steps(part, pairs.build(part), both)
 
 
 def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
-    """The first word of what was typed, as bytes; None if there is none, or if it is too long."""
-    found = pairs.parts(clean(typed[:LONGEST_CLEANED].replace("␣", " "), steps))
-    if len(found) > 1:
-        first = plain(spell(found[0])[:LONGEST_PART])
+    """The first typed word, as bytes; None if there is none, or if it is too long."""
+    parts = pairs.parts(clean(typed[:LONGEST_CLEANED].replace("␣", " "), steps))
+    if len(parts) > 1:
+        first = plain(spell(parts[0])[:LONGEST_PART])
         st.caption(f"Only {first}: merges never cross word boundaries.")
-    return found[0] if found and len(found[0]) <= LONGEST_PART else None
+    return parts[0] if parts and len(parts[0]) <= LONGEST_PART else None
 
 
-def _building(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
+def _merge_steps(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
     if not merges:
         st.html(token_html.pieces([spell(piece) for piece in part], new=None))
         st.caption(
@@ -226,10 +226,10 @@ def _building(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
     st.html(token_html.merges(rows, now=done))
     st.caption(
         "**Count**: how often the pair occurred when it was learned; each step learns the most frequent pair. A "
-        "vocabulary lists its words by frequency but stores no counts, so these follow Zipf's law: the word at rank r "
-        "of V counts V / r times."
+        "vocabulary lists its words by frequency but does not store counts, so these assume Zipf's law: the word at "
+        "rank r of V occurs V / r times."
         if both.frequencies
-        else "Checkpoints do not store how often each pair occurred; ranks give the order in which pairs were learned."
+        else "Checkpoints do not store how often each pair occurred; ranks are the order in which pairs were learned."
     )
 
 
@@ -259,29 +259,29 @@ def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
     query = typed if typed in SPECIAL_TOKENS else clean(typed, encoder.config.cleaning)
     if query != typed:
         st.caption(f"After cleaning: “{plain(query)}”.")
-    found = compute.search(opened.source, query)
-    if found.exact is not None:
-        st.markdown(f"✓ **{plain(names[found.exact])}** is in the vocabulary: id **{found.exact}**.")
+    matches = compute.search(opened.source, query)
+    if matches.exact is not None:
+        st.markdown(f"✓ **{plain(names[matches.exact])}** is in the vocabulary: id **{matches.exact}**.")
     else:
         st.markdown(f"✗ **{plain(query)}** is not in the vocabulary. The model reads it as:")
         read = encoder.encode(typed).tokens[:24]
         st.html(token_html.ids([_name(token, encoder) for token in read], read))
-    if found.by_id is not None:
-        st.markdown(f"Id **{found.by_id}** is **{plain(names[found.by_id])}**.")
+    if matches.by_id is not None:
+        st.markdown(f"Id **{matches.by_id}** is **{plain(names[matches.by_id])}**.")
     left, right = st.columns(2, gap="large")
     with left:
-        _found("Starting with it", found.starting, found.n_starting, names)
-        _found("Containing it", found.containing, found.n_containing, names)
+        _matches("Starting with it", matches.starting, matches.n_starting, names)
+        _matches("Containing it", matches.containing, matches.n_containing, names)
     with right:
-        _found("Spelled similarly", found.alike, len(found.alike), names)
-        anchor = found.exact if found.exact is not None else found.by_id
+        _matches("Spelled similarly", matches.alike, len(matches.alike), names)
+        anchor = matches.exact if matches.exact is not None else matches.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
             near = compute.neighbours(opened.source, anchor)
             st.markdown(f"**Nearest to {plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):")
             st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in near]))
 
 
-def _found(what: str, ids: Sequence[int], n: int, names: Sequence[str]) -> None:
+def _matches(what: str, ids: Sequence[int], n: int, names: Sequence[str]) -> None:
     more = f", the first {len(ids)}" if n > len(ids) else ""
     st.markdown(f"**{what}**: {n:,}{more}" if n else f"**{what}**: none")
     if ids:

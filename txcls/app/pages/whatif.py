@@ -8,7 +8,7 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.shell import compute, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
@@ -19,7 +19,7 @@ from txcls.wording import bounded_percentage, percentage
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.EXPLANATION, pages.POSITIONS, pages.NEIGHBOURHOOD)
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
 MOST_PAIRS = 40
-"""Most words whose effects are drawn; in longer texts, the changed words and those with the largest effects."""
+"""Most words whose effects are drawn; of longer texts, the changed words and those with the largest effects."""
 MOST_FLIPS = 12
 STYLE = """
 <style>
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _second_box(view: View) -> str:
-    """Draw the second box; the changed text equals the first until the visitor or a link changes it."""
+    """Draw the second box; its text equals the first until the visitor or a link changes it."""
     wanted = view.changed or view.text
     if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:
         st.session_state[BOX] = wanted
@@ -76,16 +76,16 @@ def _second_box(view: View) -> str:
 
 def _box_changed(text: str) -> None:
     typed = st.session_state[BOX] or ""
-    _use("" if typed == text or not typed.strip() else typed)
+    _compare_with("" if typed == text or not typed.strip() else typed)
 
 
-def _use(changed: str) -> None:
+def _compare_with(changed: str) -> None:
     state.change_view(changed=changed)
 
 
-def _compare(made: Comparison, classes: Sequence[str]) -> None:
-    before, after = made.before.ranked[0], made.after.ranked[0]
-    if made.before.text == made.after.text:
+def _compare(comparison: Comparison, classes: Sequence[str]) -> None:
+    before, after = comparison.before.ranked[0], comparison.after.ranked[0]
+    if comparison.before.text == comparison.after.text:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
     elif before.label == after.label:
         st.markdown(
@@ -100,7 +100,10 @@ def _compare(made: Comparison, classes: Sequence[str]) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("The classes", anchor=False)
-        old, new = ({each.label: each.probability for each in one.ranked} for one in (made.before, made.after))
+        old, new = (
+            {score.label: score.probability for score in prediction.ranked}
+            for prediction in (comparison.before, comparison.after)
+        )
         chart(
             compared_bars(
                 classes,
@@ -115,25 +118,25 @@ def _compare(made: Comparison, classes: Sequence[str]) -> None:
         )
     with right:
         st.subheader("The words", anchor=False)
-        st.html(_aligned_html(made))
-        _effects(made)
+        st.html(_aligned_html(comparison))
+        _effects(comparison)
 
 
-def _aligned_html(made: Comparison) -> str:
+def _aligned_html(comparison: Comparison) -> str:
     """The aligned tokens of both texts, one above the other where they differ."""
-    old, new = made.before.tokens, made.after.tokens
-    counts = {kind: sum(pair.change == kind for pair in made.pairs) for kind in ("changed", "removed", "added")}
+    old, new = comparison.before.tokens, comparison.after.tokens
+    counts = {kind: sum(pair.change == kind for pair in comparison.pairs) for kind in ("changed", "removed", "added")}
     said = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
     parts = []
-    for pair in made.pairs[: token_html.MOST_CHIPS]:
+    for pair in comparison.pairs[: token_html.MOST_CHIPS]:
         was, now = _shown(old, pair.before), _shown(new, pair.after)
         inner = now if pair.change == "same" else f"<del>{was}</del>" * (was != "") + f"<ins>{now}</ins>" * (now != "")
         parts.append(f'<span class="txcls-pair {pair.change}">{inner}</span>')
-    rest = len(made.pairs) - token_html.MOST_CHIPS
+    rest = len(comparison.pairs) - token_html.MOST_CHIPS
     more = f" … and {rest:,} more" if rest > 0 else ""
     return (
         f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
-        f'<div class="txcls-legend">{len(made.pairs):,} aligned tokens: {said}. Struck through: as typed; bold: '
+        f'<div class="txcls-legend">{len(comparison.pairs):,} aligned tokens: {said}. Struck through: as typed; bold: '
         "changed.</div>"
     )
 
@@ -142,36 +145,38 @@ def _shown(read: Sequence[Token], place: int | None) -> str:
     return "" if place is None else token_html.escape(read[place].label[:40])
 
 
-def _effects(made: Comparison) -> None:
-    before = _along(made.pairs, made.effects_before, "before")
-    after = _along(made.pairs, made.effects_after, "after")
+def _effects(comparison: Comparison) -> None:
+    before = _by_pair(comparison.pairs, comparison.effects_before, "before")
+    after = _by_pair(comparison.pairs, comparison.effects_after, "after")
     if not (np.isfinite(before).any() or np.isfinite(after).any()):
-        st.caption("With a single word there is nothing to leave out.")
+        st.caption("A text of a single word has nothing to leave out.")
         return
-    kept = _kept(made.pairs, before, after)
-    names = [_name(made, made.pairs[n]) for n in kept]
-    strongest = kept[int(np.nanargmax(np.nan_to_num(np.maximum(np.abs(before[kept]), np.abs(after[kept])), nan=0.0)))]
+    shown = _pairs_to_draw(comparison.pairs, before, after)
+    names = [_name(comparison, comparison.pairs[n]) for n in shown]
+    strongest = shown[
+        int(np.nanargmax(np.nan_to_num(np.maximum(np.abs(before[shown]), np.abs(after[shown])), nan=0.0)))
+    ]
     chart(
-        compared_effects(names, before[kept], after[kept], of=made.label),
+        compared_effects(names, before[shown], after[shown], of=comparison.label),
         key="chart_effects",
-        alt=f"Bars of each word's effect on the probability of {made.label} in both texts; strongest: "
-        f"{_name(made, made.pairs[strongest])}",
+        alt=f"Bars of each word's effect on the probability of {comparison.label} in both texts; strongest: "
+        f"{_name(comparison, comparison.pairs[strongest])}",
         file_name="what-if-words",
     )
-    n = len(made.pairs)
-    note = "" if len(kept) == n else f" Shown: the changed and the strongest words, {len(kept)} of {n}."
+    n = len(comparison.pairs)
+    note = "" if len(shown) == n else f" Shown: the changed and the strongest words, {len(shown)} of {n}."
     st.caption(
-        f"**Leave one out**: how much the probability of {plain(made.label)} falls when the word is removed "
+        f"**Leave one out**: how much the probability of {plain(comparison.label)} falls when the word is removed "
         f"from its text. Negative values are evidence against it.{note}"
     )
 
 
-def _along(pairs: Sequence[Pair], effects: np.ndarray, side: str) -> np.ndarray:
+def _by_pair(pairs: Sequence[Pair], effects: np.ndarray, side: str) -> np.ndarray:
     places = [getattr(pair, side) for pair in pairs]
     return np.array([np.nan if place is None else effects[place] for place in places])
 
 
-def _kept(pairs: Sequence[Pair], before: np.ndarray, after: np.ndarray) -> list[int]:
+def _pairs_to_draw(pairs: Sequence[Pair], before: np.ndarray, after: np.ndarray) -> list[int]:
     """Indices of the pairs to draw: all if they are few, else the changed and the strongest ones."""
     if len(pairs) <= MOST_PAIRS:
         return list(range(len(pairs)))
@@ -180,9 +185,9 @@ def _kept(pairs: Sequence[Pair], before: np.ndarray, after: np.ndarray) -> list[
     return sorted(np.argsort(-strength, kind="stable")[:MOST_PAIRS].tolist())
 
 
-def _name(made: Comparison, pair: Pair) -> str:
-    old = "" if pair.before is None else made.before.tokens[pair.before].label
-    new = "" if pair.after is None else made.after.tokens[pair.after].label
+def _name(comparison: Comparison, pair: Pair) -> str:
+    old = "" if pair.before is None else comparison.before.tokens[pair.before].label
+    new = "" if pair.after is None else comparison.after.tokens[pair.after].label
     return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"
 
 
@@ -196,7 +201,7 @@ def _search(opened: layout.Page) -> None:
     if st.session_state.get("flip_key") != key:
         st.session_state["flip_key"], st.session_state["flip_found"] = key, None
         st.session_state["flip_running"] = opened.view.flips  # a link to a search begins it
-    found: FlipSearch | None = st.session_state["flip_found"]
+    search: FlipSearch | None = st.session_state["flip_found"]
     running = bool(st.session_state["flip_running"])
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if running:
@@ -205,19 +210,19 @@ def _search(opened: layout.Page) -> None:
         row.button("Search", key="flip_start", on_click=_set_running, args=(True,), type="primary")
     bar, table = row.empty(), st.empty()
     if running:
-        # A click on Stop, or on anything else, ends this run of the page; what was found so far is kept.
+        # A click on Stop, or on anything else, ends this run of the page; the session state has the results so far.
         bar.progress(0.0, text="searching …")
-        for found in compute.flips(opened.source, opened.view.text):
-            st.session_state["flip_found"] = found
-            _progress(bar, found)
+        for search in compute.flips(opened.source, opened.view.text):
+            st.session_state["flip_found"] = search
+            _progress(bar, search)
             with table.container():
-                _flips(found, choose=False)
+                _flips(search, choose=False)
         st.session_state["flip_running"] = False
         st.rerun()
-    elif found is not None:
-        _progress(bar, found)
+    elif search is not None:
+        _progress(bar, search)
         with table.container():
-            _flips(found, choose=True)
+            _flips(search, choose=True)
 
 
 def _set_running(running: bool) -> None:
@@ -227,32 +232,33 @@ def _set_running(running: bool) -> None:
         st.session_state["flip_found"] = None
 
 
-def _progress(bar: st.delta_generator.DeltaGenerator, found: FlipSearch) -> None:
-    share = found.done / found.total if found.total else 1.0
-    bar.progress(share, text=f"{found.done:,} of {found.total:,} changes tried")
+def _progress(bar: st.delta_generator.DeltaGenerator, search: FlipSearch) -> None:
+    share = search.done / search.total if search.total else 1.0
+    bar.progress(share, text=f"{search.done:,} of {search.total:,} changes tried")
 
 
-def _flips(found: FlipSearch, *, choose: bool) -> None:
-    if not found.flips:
-        first = "" if found.done == found.total else "first "
-        st.markdown(f"None of the {first}{found.done:,} changes of one word flips the class.")
+def _flips(search: FlipSearch, *, choose: bool) -> None:
+    if not search.flips:
+        first = "" if search.done == search.total else "first "
+        st.markdown(f"None of the {first}{search.done:,} changes of one word flips the class.")
         return
-    more = f"; the {MOST_FLIPS} smallest" if len(found.flips) > MOST_FLIPS else ""
-    st.markdown(f"**{len(found.flips):,}** of the {found.done:,} changes tried flip the class{more}:")
-    lines = ["| size | change | new class | probability |", "|---:|---|---|---:|"]
-    for flip in found.flips[:MOST_FLIPS]:
+    more = f"; the {MOST_FLIPS} smallest" if len(search.flips) > MOST_FLIPS else ""
+    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried flip the class{more}:")
+    rows = []
+    for flip in search.flips[:MOST_FLIPS]:
         word = plain(_short(flip.word))
         change = f"{word} → **{plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
-        lines.append(f"| {flip.size:.3f} | {change} | {plain(flip.label)} | {percentage(flip.probability)} |")
-    st.markdown("\n".join(lines))
+        rows.append((f"{flip.size:.3f}", change, plain(flip.label), percentage(flip.probability)))
+    columns = ("size", "change", "new class", "probability")
+    st.markdown(table(columns, rows, right=("size", "probability")))
     if choose:
-        smallest = found.flips[0]
+        smallest = search.flips[0]
         word = _short(smallest.word)
         what = f"{word} → {_short(smallest.replacement)}" if smallest.replacement else f"remove {word}"
         st.button(
             f"Copy the smallest change to the second box: {plain(what)}",
             key="flip_use",
-            on_click=_use,
+            on_click=_compare_with,
             args=(smallest.text,),
         )
 

@@ -1,4 +1,4 @@
-"""Charts on a page: their description and the buttons that save them, and the tokens that one chart shows at once."""
+"""Charts on a page, with description and buttons that save them, and the window of tokens that a chart shows."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -10,7 +10,7 @@ from txcls.app.components.save_chart import save_buttons
 from txcls.app.shell import lecture
 
 MOST_TOKENS = 64
-"""Most tokens drawn at once; longer texts get a slider that moves a window over them."""
+"""Most tokens drawn at once; for longer texts, a slider moves a window over them."""
 
 
 def window(n_tokens: int, *, key: str) -> slice:
@@ -36,7 +36,7 @@ def chart(
 ) -> None:
     """A figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
 
-    In lecture mode it fills the height that its slide has left, and has no buttons.
+    In lecture mode it fills the remaining height of its slide and has no buttons.
     """
     large = lecture.is_on()
     st.plotly_chart(
@@ -67,5 +67,5 @@ def chart(
 
 
 def has_long_names(classes: Sequence[str]) -> bool:
-    """Whether class names are too long to stand beside their bars on a phone."""
+    """Whether class names are too long to fit beside their bars on a phone."""
     return max(map(len, classes), default=0) > 12

@@ -1,16 +1,16 @@
-"""The checkpoints that pages can choose from, and what is loaded of them, kept for all sessions."""
+"""The checkpoints that pages can choose from; each is loaded once for all sessions."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import streamlit as st
 import torch
 
 from txcls.app.shell import own
-from txcls.app.shell.cache import Source, cached, is_cached
+from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
 from txcls.checkpoint.archive import pack
 from txcls.checkpoint.checkpoint import find_checkpoint
 from txcls.checkpoint.files import checkpoint_root, fingerprint
@@ -27,26 +27,26 @@ _listed: tuple[float, Path, Listing] | None = None
 
 
 def listing() -> Listing:
-    """All checkpoints, and those that cannot be read; cached for half a second: a run of a page asks often."""
+    """All checkpoints, and those that cannot be read; cached for half a second, since a page asks many times."""
     global _listed
     now, root, known = time.monotonic(), checkpoint_root(), _listed
     if known is not None and known[1] == root and now - known[0] < 0.5:
         return known[2]
-    found = list_checkpoints()
-    _listed = (now, root, found)
-    return found
+    new = list_checkpoints()
+    _listed = (now, root, new)
+    return new
 
 
 def names() -> tuple[str, ...]:
-    """Names of all classifiers, `ag_news` first, and last those of this session's visitor alone."""
-    shipped = sorted((one.name for one in listing().classifiers), key=lambda name: (name != "ag_news", name))
+    """Names of all classifiers, `ag_news` first; those of this session's visitor come last."""
+    shipped = sorted((summary.name for summary in listing().classifiers), key=lambda name: (name != "ag_news", name))
     return (*shipped, *own_names())
 
 
 def own_names() -> tuple[str, ...]:
     """Names of this session's visitor's own classifiers."""
     root = own.root()
-    return () if root is None else tuple(own.PREFIX + one.name for one in list_checkpoints(root).classifiers)
+    return () if root is None else tuple(own.PREFIX + summary.name for summary in list_checkpoints(root).classifiers)
 
 
 Objective = Literal["masked", "causal"]
@@ -54,20 +54,24 @@ Objective = Literal["masked", "causal"]
 
 def language_names(objective: Objective) -> tuple[str, ...]:
     """Names of all language models with this objective; published GPT-2 folders are causal."""
-    return tuple(one.name for one in listing().language_models if one.objective == objective)
+    return tuple(summary.name for summary in listing().language_models if summary.objective == objective)
 
 
 def summary(name: str) -> Summary:
     """A checkpoint's title, data set and figures, without loading it; blank if it cannot be read."""
     if (folder := own.folder_of(name)) is not None:
-        found = list_checkpoints(folder.parent)
-        return next((replace(one, name=name) for one in found.classifiers if one.name == folder.name), Summary(name))
-    found = listing()
-    return next((one for one in (*found.classifiers, *found.language_models) if one.name == name), Summary(name))
+        summaries = list_checkpoints(folder.parent)
+        return next(
+            (replace(other, name=name) for other in summaries.classifiers if other.name == folder.name), Summary(name)
+        )
+    summaries = listing()
+    return next(
+        (other for other in (*summaries.classifiers, *summaries.language_models) if other.name == name), Summary(name)
+    )
 
 
 def examples(name: str) -> tuple[Example, ...]:
-    """Texts to try with a checkpoint; for one trained here some of its test rows."""
+    """Texts to try with a checkpoint; for one that was trained in the app, some of its test rows."""
     return own.examples(name) or examples_for(summary(name).dataset)
 
 
@@ -102,7 +106,7 @@ def classifier(source: Source) -> Predictor:
 
 @cached(heavy=True)
 def exported_page(source: Source) -> bytes:
-    """The classifier as a page that needs no server; CheckpointError if it has settings that a page lacks."""
+    """The classifier as a page that needs no server; CheckpointError if a page does not support its settings."""
     return single_page(source.folder)
 
 
@@ -114,19 +118,14 @@ def archive(source: Source) -> bytes:
 
 @cached(heavy=True)
 def packed_classifier(source: Source) -> bytes:
-    """The classifier for the browser (`txcls.web.export.packed`); CheckpointError if a page cannot have it."""
+    """The classifier for the browser (`txcls.web.export.packed`); CheckpointError if a page does not support it."""
     return packed(source.folder)
 
 
 def is_loaded(source: Source) -> bool:
     """Whether the checkpoint is in the cache."""
-    return any(is_cached(load, *args) for load, args in _loads(source))
-
-
-def _loads(source: Source) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
-    yield classifier, (source,)
-    yield language, (source, "masked")
-    yield language, (source, "causal")
+    objectives = get_args(Objective)
+    return is_cached(classifier, source) or any(is_cached(language, source, objective) for objective in objectives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +162,21 @@ class TestTexts:
 
 
 def is_own(source: Source) -> bool:
-    """Whether it is a classifier of this visitor's own."""
+    """Whether it is the visitor's own classifier."""
     return is_own_name(source.name)
 
 
 def is_own_name(name: str) -> bool:
-    """Whether a checkpoint of that name is, or would be, a visitor's own."""
+    """Whether this is the name of a visitor's own classifier."""
     return name.startswith(own.PREFIX)
 
 
 def has_kept_rows(source: Source) -> bool:
-    """Whether the test rows of a classifier that was trained here are still there."""
+    """Whether the test rows of a classifier that was trained in the app are still on this server."""
     return bool(own.kept(source.name))
 
 
-def _size_of_texts(found: TestTexts) -> int:
-    return sum(4 * len(text) + 80 for texts in (found.rows.texts, found.outside) for text in texts)
-
-
-@cached(size=_size_of_texts)
+@cached(size=lambda test_texts: size_of_texts(test_texts.rows.texts) + size_of_texts(test_texts.outside))
 def test_texts(source: Source) -> TestTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
     if rows := own.kept(source.name):
@@ -193,7 +188,7 @@ def test_texts(source: Source) -> TestTexts:
 
 
 def _own_test_texts(source: Source, rows: dict[str, Any]) -> TestTexts:
-    """The test rows that were held out when a visitor trained the checkpoint."""
+    """The rows that were held out when a visitor trained the checkpoint."""
     classes = classifier(source).classes
     labels = [classes.index(label) for label in rows["labels"]]
     held_out = LabelledTexts(rows["texts"], labels, classes)

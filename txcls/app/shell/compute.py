@@ -1,4 +1,4 @@
-"""What the pages compute, cached for all sessions (`txcls.app.shell.cache`). Cached values must not be changed."""
+"""The computations of the pages, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -74,19 +74,19 @@ class Timed:
 @cached()
 def predict(source: Source, text: str) -> Timed:
     """All classes of a text, ranked, and how long that took."""
-    ready = checkpoints.classifier(source)
+    classifier = checkpoints.classifier(source)
     start = time.perf_counter()
-    prediction = ready.predict([text])[0]
+    prediction = classifier.predict([text])[0]
     return Timed(prediction, 1000 * (time.perf_counter() - start))
 
 
 @cached(heavy=True)
 def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> list[ClassifiedText]:
     """Random test texts with their predictions; DataError if they cannot be read or have other classes."""
-    found = checkpoints.test_texts(source)
+    test_texts = checkpoints.test_texts(source)
     with st.spinner("classifying …"):
         return classify_random_texts(
-            checkpoints.classifier(source), found.rows, found.outside if with_outside else (), n=n, seed=seed
+            checkpoints.classifier(source), test_texts.rows, test_texts.outside if with_outside else (), n=n, seed=seed
         )
 
 
@@ -176,42 +176,43 @@ def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
 
 
 N_REPORTS = 64
-"""Test sentences of `who_won` among which the clearest for each head are sought."""
+"""Test sentences of `who_won` from which the clearest one for each head is chosen."""
 
 
 @cached(heavy=True)
 def clearest_texts(source: Source) -> tuple[str, ...]:
     """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely.
 
-    For `who_won` a sentence of its test split, which is generated; for others one of the app's examples. Empty without
-    an atlas.
+    For `who_won` a sentence of its generated test split; for others one of the app's examples. Empty without an atlas.
     """
-    ready = checkpoints.classifier(source)
-    atlas = HeadAtlas.of(ready)
+    classifier = checkpoints.classifier(source)
+    atlas = HeadAtlas.of(classifier)
     if atlas is None:
         return ()
-    dataset, roles = ready.checkpoint.config.data.dataset, None
+    dataset, roles = classifier.checkpoint.config.data.dataset, None
     if dataset == "who_won":
-        found = first_reports("test", N_REPORTS)
-        texts, roles = [one.text for one in found], [roles_in(one) for one in found]
+        reports = first_reports("test", N_REPORTS)
+        texts, roles = [report.text for report in reports], [roles_in(report) for report in reports]
     else:
-        texts = [one.text for one in examples_for(dataset)]
-    places = inspection.stories.clearest_texts(ready, [one.story.story for one in atlas.heads], texts, roles=roles)
+        texts = [example.text for example in examples_for(dataset)]
+    places = inspection.stories.clearest_texts(
+        classifier, [record.story.story for record in atlas.heads], texts, roles=roles
+    )
     return tuple(texts[place] for place in places)
 
 
 @cached(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: How, off: Off) -> PartEffects:
     """How much each head and feed-forward block alone moves the winner; TraceError if the text has no tokens."""
-    ready = checkpoints.classifier(source)
-    return inspection.ablation.ablate_each(ready, text, heads=heads, off=off, means=Means.of(ready))
+    classifier = checkpoints.classifier(source)
+    return inspection.ablation.ablate_each(classifier, text, heads=heads, off=off, means=Means.of(classifier))
 
 
 @cached()
 def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
     """The text's class probabilities with all these changes at once, as the only row of `changed`."""
-    ready = checkpoints.classifier(source)
-    return inspection.ablation.ablate(ready, text, [changes], means=Means.of(ready))
+    classifier = checkpoints.classifier(source)
+    return inspection.ablation.ablate(classifier, text, [changes], means=Means.of(classifier))
 
 
 @dataclass(frozen=True)
@@ -231,9 +232,9 @@ def explain(source: Source, text: str, *, target: Target, baseline: Baseline) ->
 
 @cached(heavy=True)
 def deletion(source: Source, text: str, *, target: Target, baseline: Baseline) -> DeletionCurves:
-    """The deletion curves of `explain`'s scores. Apart from these, since a long text's words need not wait for them."""
-    found = explain(source, text, target=target, baseline=baseline)
-    return deletion_curves(checkpoints.classifier(source), text, found.explanation.scores)
+    """The deletion curves of `explain`'s scores; computed separately, so that a long text's scores appear first."""
+    explained = explain(source, text, target=target, baseline=baseline)
+    return deletion_curves(checkpoints.classifier(source), text, explained.explanation.scores)
 
 
 def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> ExplanationAverages:
@@ -247,13 +248,13 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
 
     @cached(heavy=True)
     def average_on_test_texts(source: Source, n: int) -> ExplanationAverages:
-        ready = checkpoints.classifier(source)
+        classifier = checkpoints.classifier(source)
         texts = random_texts(checkpoints.test_texts(source).rows.texts, n=n)
         figures = []
-        for place, text in enumerate(texts, start=1):
-            if ready.encoder.encode(text).has_words:
-                figures.append(evaluate_explanation(ready, text))
-            on_text(place, len(texts))
+        for number, text in enumerate(texts, start=1):
+            if classifier.encoder.encode(text).has_words:
+                figures.append(evaluate_explanation(classifier, text))
+            on_text(number, len(texts))
         return average_explanations(figures, split="test")
 
     return average_on_test_texts(source, n)
@@ -267,7 +268,7 @@ def lens(source: Source, text: str) -> ClassLens:
 
 @cached(heavy=True)
 def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> Solved:
-    """A lesson's step with everything measured; `version` and `sources` tell changed files from earlier ones."""
+    """A lesson's step with everything measured; `version` and `sources` change with the files."""
     lesson = find_lesson(name, language)
     return solve(
         lesson.steps[at], lambda asked: checkpoints.classifier(checkpoints.source(asked)), language=lesson.language
@@ -286,10 +287,10 @@ def training_film(source: Source, text: str, *, first: int, last: int) -> Traini
 # Step by step, What if, Neighbourhood
 
 
-def _size_of_walk(made: Walk) -> int:
-    """Bytes of its arrays; its steps hold functions, which cannot be pickled."""
-    arrays = [*made.traced.values.values(), *(step.values for step in made.steps if step.values is not None)]
-    return sum(one.nbytes for one in arrays) + 100_000
+def _size_of_walk(walk: Walk) -> int:
+    """Bytes of the arrays; the steps hold functions, which cannot be pickled."""
+    arrays = [*walk.traced.values.values(), *(step.values for step in walk.steps if step.values is not None)]
+    return sum(array.nbytes for array in arrays) + 100_000
 
 
 @cached(size=_size_of_walk)
@@ -309,10 +310,10 @@ def flips(source: Source, text: str) -> Iterator[FlipSearch]:
     search = search_flips(checkpoints.classifier(source), text)
     while True:
         with my_turn():
-            found = next(search, None)
-        if found is None:
+            progress = next(search, None)
+        if progress is None:
             return
-        yield found
+        yield progress
 
 
 @cached(heavy=True)

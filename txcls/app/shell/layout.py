@@ -46,8 +46,13 @@ class Opened:
 
 @dataclass(frozen=True)
 class Page(Opened):
-    """The same for a classifier: its cache key, and the placeholders for the line about it, for its answer, and for the
-    words that it does not know."""
+    """The same with a classifier.
+
+    Attributes:
+        source: its cache key.
+        facts, answer, unknown: placeholders for the line about the classifier, for its prediction, and for words that
+            are not in its vocabulary.
+    """
 
     source: Source
     facts: DeltaGenerator
@@ -61,19 +66,25 @@ def open_page(
     box_height: int = 84,
     examples: Literal["buttons", "menu"] = "menu",
     compare: bool = False,
-    asks: bool = True,
+    has_box: bool = True,
     questions: Mapping[str, str] | None = None,
 ) -> Page:
-    """Draw the heading, the checkpoint picker, the text box and the examples; `compare` adds a second picker.
+    """Draw the heading, the checkpoint picker, the text box and the examples.
 
-    `questions` are headings for checkpoints of some data sets, by its name; for others it is the page's question.
-    A page that `asks` for no text has no box; it carries the text to the next page.
-    Without any checkpoint, it says how to train one and ends the run.
+    Without any checkpoint, say how to train one and end the run.
+
+    Args:
+        info: the page.
+        box_height: height of the text box in pixels.
+        examples: how the examples are offered.
+        compare: whether there is a second picker.
+        has_box: whether there is a text box; without one, the page only carries the text to the next page.
+        questions: headings by data set; the default is the page's question.
     """
     names = checkpoints.names()
     view, text_box = _begin(info, names, questions or {})
     if not names:
-        _say_left_out()
+        _list_unreadable()
         st.error(
             "There is no trained checkpoint yet. Train one with `python -m txcls train sample` (a few minutes) or "
             "`python -m txcls train ag_news`, then reload this page."
@@ -93,30 +104,30 @@ def open_page(
     if not checkpoints.is_loaded(source) and not lecture.is_on():
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
     dataset = checkpoints.summary(view.checkpoint).dataset
-    if asks:
-        answer, unknown = _ask(view, text_box, dataset, box_height=box_height, examples=examples)
+    if has_box:
+        answer, unknown = _draw_text_box(view, text_box, dataset, box_height=box_height, examples=examples)
     else:
         answer, unknown = st.empty(), st.empty()
-        _say_notes(view)
+        _show_notes(view)
     return Page(info, view, source, facts, answer, unknown)
 
 
 def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
     view, text_box = _begin(info, checkpoints.names(), {})
-    _ask(view, text_box, dataset, box_height=84, examples="menu")
+    _draw_text_box(view, text_box, dataset, box_height=84, examples="menu")
     return Opened(info, view)
 
 
 def open_plain_page(info: PageInfo) -> Opened:
-    """Draw the heading of a page without a text box and a model of its own; the view is carried to the next page."""
+    """Draw the heading of a page without a text box and a model; the view is carried to the next page."""
     view, _ = _begin(info, checkpoints.names(), {})
-    _say_notes(view)
+    _show_notes(view)
     return Opened(info, view)
 
 
 def close_plain_page() -> None:
-    """Draw the end of such a page: what listens to keys."""
+    """Draw the end of such a page: the component that handles keys."""
     lecture.end()
 
 
@@ -137,25 +148,25 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
     if panel.covers(view):
         state.publish(view)
         lecture.end()
-        st.session_state.pop(text_box, None)  # set anew when the box is drawn, or the browser would show its old text
+        st.session_state.pop(text_box, None)  # set again when the box is drawn, or the browser would show the old text
         st.stop()
     return view, text_box
 
 
 def _first_text(checkpoint: str) -> str:
-    """The text that a checkpoint opens with."""
+    """The first example of a checkpoint."""
     return checkpoints.examples(checkpoint)[0].text
 
 
 def _checkpoint_changed(text_box: str) -> None:
-    """Follow the picker."""
+    """Use the checkpoint that was picked."""
     change_checkpoint(str(st.session_state["checkpoint_box"]), text_box)
 
 
 def change_checkpoint(name: str, text_box: str) -> None:
-    """Change to a checkpoint; an example of the one before gives way to one of its own. For callbacks."""
+    """Change to a checkpoint; an example of the previous one is replaced by its own first example. For callbacks."""
     view = state.shown_view()
-    before, now = (checkpoints.examples(one) for one in (view.checkpoint, name))
+    before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
     state.change_view(checkpoint=name)
     if before != now and view.text in {example.text for example in before}:
         state.put_text(now[0].text, text_box)
@@ -186,17 +197,17 @@ def picker(
     )
 
 
-def _ask(
+def _draw_text_box(
     view: View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw the text box, the examples and the notes; returns placeholders beside the examples and below them.
+    """Draw the text box, the examples and the notices; returns placeholders beside the examples and below them.
 
-    In lecture mode the box is a strip with the answer at its end, and there are no examples.
+    In lecture mode the box is a strip with the prediction at its end, and there are no examples.
     """
     strip = st.container(key="lecture_strip", horizontal=True) if lecture.is_on() else st
     strip.text_area(
         "Text",
-        # A browser that draws the box only after a second run gets the text from its default alone.
+        # A browser that draws the box only after a second run gets the text only from its default value.
         value=st.session_state[text_box],
         key=text_box,
         height=box_height,
@@ -206,7 +217,7 @@ def _ask(
     )
     if isinstance(strip, DeltaGenerator):
         answer, below = strip.empty(), st.empty()
-        _say_notes(view)
+        _show_notes(view)
         return answer, below
     row = st.container(
         key=f"examples_as_{examples}",
@@ -229,12 +240,12 @@ def _ask(
     if dataset == "who_won":
         sentence_builder.draw(row, text_box)
     answer, below = row.empty(), st.empty()
-    _say_notes(view)
+    _show_notes(view)
     return answer, below
 
 
-def _say_notes(view: View) -> None:
-    """Draw the notes about the link and the text, and put the view into the address."""
+def _show_notes(view: View) -> None:
+    """Draw notices about the link and the text, and write the view to the URL."""
     place = st.container(key="lecture_notes") if lecture.is_on() else st
     for note in state.notes_on(view):
         place.warning(plain(note))
@@ -242,16 +253,16 @@ def _say_notes(view: View) -> None:
 
 
 def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] | None = None) -> None:
-    """Draw the end of a page: links to some other pages (phones hide the menu), and what listens to typing and keys.
+    """Draw the end of a page: links to other pages (phones hide the menu), and the components for typing and keys.
 
-    `at` is the step that the page shows, and how many there are (`lecture.end`).
+    `at` is the step that the page shows and the number of steps (`lecture.end`).
     """
     here = PAGES.index(page.info)
     with st.container(horizontal=True, gap="medium"):
         for other in sorted(others, key=PAGES.index):
             before = PAGES.index(other) < here
             link_to(page, other, f"← {other.question}" if before else f"{other.question} →")
-    _say_left_out()
+    _list_unreadable()
     submit_while_typing(TEXT_BOX, text=page.view.text)
     layers = None
     panel.draw_answer()
@@ -260,14 +271,14 @@ def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] 
     lecture.end(layers=layers, at=at)
 
 
-def _say_left_out() -> None:
+def _list_unreadable() -> None:
     """A line about each checkpoint that cannot be read."""
     for name, why in checkpoints.listing().left_out.items():
         st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
 
 
-def say_busy(busy: BusyError) -> None:
-    """Draw the end of a page whose computation was refused because the queue is full."""
+def show_busy(busy: BusyError) -> None:
+    """Draw the end of a page whose computation was refused because the queue was full."""
     st.warning(str(busy))
     st.button("Try again", key="try_again")
     submit_while_typing(TEXT_BOX, text=state.shown_view().text)
@@ -297,12 +308,12 @@ def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
 
 def _describe(name: str) -> str:
     """A checkpoint as an option of the picker: name, title, number of classes, accuracy or perplexity."""
-    known = checkpoints.summary(name)
-    parts = [name, known.title, f"{known.n_classes} classes" if known.n_classes else ""]
-    if known.accuracy is not None:
-        parts.append(percentage(known.accuracy))
-    if known.perplexity is not None:
-        parts.append(f"perplexity {known.perplexity:,.1f}")
+    summary = checkpoints.summary(name)
+    parts = [name, summary.title, f"{summary.n_classes} classes" if summary.n_classes else ""]
+    if summary.accuracy is not None:
+        parts.append(percentage(summary.accuracy))
+    if summary.perplexity is not None:
+        parts.append(f"perplexity {summary.perplexity:,.1f}")
     return " · ".join(filter(None, parts))
 
 
@@ -310,7 +321,7 @@ AnyPage = TypeVar("AnyPage", bound=Opened)
 
 
 def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
-    """The page with fields of its view clipped to what the checkpoint has; warns about each that was out of range.
+    """The page with fields of its view clipped to valid values; warns about each that was out of range.
 
     Args:
         page: the page.

@@ -1,11 +1,11 @@
-"""Lecture mode: pages as slides that fill the window, in large type; PageDown turns them, page after page.
-In a lesson they turn its steps, also outside lecture mode: in it, a step is its narration and question, the one slide
-of its page that it is about (`slide` in its state, else the first), and the answer. Outside of it, the page is opened
-at that part (`.txcls-part`).
+"""Lecture mode: pages as slides that fill the window, in large type; PageDown goes to the next slide or page.
 
 `slide` marks a part of a page as a slide; outside lecture mode it changes nothing. The browser shows one slide at a
-time and turns them without asking the server (`components/lecture.js`); after a page's last slide it asks for the next
-page.
+time and turns them without the server (`components/lecture.js`); after a page's last slide it requests the next page.
+
+In a lesson, PageDown turns the lesson's steps. In lecture mode, a step has three slides: narration and question, the
+slide of its page that it is about (`slide` in its state, else the first), and the answer. Outside lecture mode, the
+page scrolls to that part (`.txcls-part`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,8 @@ _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_sli
 _TURN_TO = "_turn_to"
 
 WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
-"""The parts of the architecture on the map, from the text to the answer; attention and feed-forward of layer 0 alone
-are `attn.0` and `ff.0`."""
+"""The parts of the architecture on the map, from the text to the prediction; those of layer 0 alone are `attn.0` and
+`ff.0`."""
 STEPS = {
     **dict.fromkeys(("text", "tokens", "ids"), WORDS),
     **dict.fromkeys(("embeddings", "positions", "sum"), VECTORS),
@@ -37,7 +37,7 @@ STEPS = {
     **dict.fromkeys(("norm", "pool_scores", "pool_weights", "pooled"), POOLING),
     **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
 }
-"""The part that each step of the forward pass is in; all others are in attention."""
+"""The part that each step of the forward pass belongs to; all other steps belong to attention."""
 
 
 def is_on() -> bool:
@@ -46,9 +46,9 @@ def is_on() -> bool:
 
 
 def begin(info: pages.PageInfo, title: str) -> None:
-    """Begin a page: it has no slides yet. A page that was asked for by turning past the end of another is opened.
+    """Begin a page without slides, or open the page that was requested by turning past the end of another.
 
-    `title` names those of its slides that have no heading.
+    `title` is the title of slides without a heading.
     """
     st.session_state[_SLIDES], st.session_state[_PAGE], st.session_state[_TITLE] = [], info, title
     st.session_state[_PARTS] = 0
@@ -66,8 +66,8 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
 
     Args:
         shows: the parts of the architecture that it is about (`WORDS`, …).
-        own_keys: it holds a drawing that answers to PageDown and PageUp itself and is turned only at its ends. Such a
-            drawing is enlarged as a whole.
+        own_keys: it holds a drawing that handles PageDown and PageUp itself; the slide is turned only at the drawing's
+            ends. Such a drawing is enlarged as a whole.
     """
     if not is_on():
         _mark_part()
@@ -93,7 +93,7 @@ def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
 
 
 def _mark_part() -> None:
-    """Outside lecture mode, mark where the part of the page begins that the lesson's step is about."""
+    """Outside lecture mode, mark the beginning of the part of the page that the lesson's step is about."""
     place = lesson.now()
     if place is None or st.session_state[_PAGE] is not place.page:
         return
@@ -103,22 +103,22 @@ def _mark_part() -> None:
 
 
 def _slide_of(place: lesson.Place) -> int:
-    """The number of the slide of its page that a step is about, from 1."""
+    """The number, from 1, of the slide of its page that a step is about."""
     wanted = str(place.step.state.get(SLIDE, 1))
     return int(wanted) if wanted.isdecimal() else 1
 
 
 def _slides_of_step(place: lesson.Place) -> list[dict[str, Any]]:
-    """Those of the lesson, and between them the one slide of the page that the step is about."""
+    """The lesson's slides, with the slide of the page that the step is about between them."""
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
-    own = [one for one in slides if "lesson" in one]
-    of_page = [one for one in slides if "lesson" not in one]
+    own = [slide for slide in slides if "lesson" in slide]
+    of_page = [slide for slide in slides if "lesson" not in slide]
     number = _slide_of(place)
     return own[:1] + of_page[number - 1 : number] + own[1:]
 
 
 def step_part(name: str, layer: int | None) -> str:
-    """The part of the architecture that a step of the forward pass is in."""
+    """The part of the architecture that a step of the forward pass belongs to."""
     part = STEPS.get(name, ATTENTION)
     return part if layer is None else f"{part}.{layer}"
 
@@ -127,10 +127,10 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
     """End the page that was begun: the keys, and in lecture mode the bar below with the map of the architecture.
 
     Args:
-        layers: how many layers its model has; None if it shows none or several.
-        at: the step that the page shows, from 0, and how many there are; None for a page without steps. Its buttons
+        layers: number of layers of its model; None if it shows no model or several.
+        at: the step that the page shows, from 0, and the number of steps; None for a page without steps. The buttons
             `step_back` and `step_next` turn them.
-        is_broken: it ends with a message that stands outside of its slides.
+        is_broken: it ends with a message outside of its slides.
     """
     info: pages.PageInfo = st.session_state[_PAGE]
     data = {
@@ -147,7 +147,7 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
             "page": f"{info.name} {place.name} {place.at}{' open' * lesson.is_open()}",
             "slides": [] if is_broken else _slides_of_step(place),
             "at": None,
-            "lesson": _told_of(place),
+            "lesson": _lesson_data(place),
             "first": place.at == 0,
             "last": place.at == n - 1 and not lesson.is_open(),
         }
@@ -161,25 +161,27 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
     )
 
 
-def _told_of(place: lesson.Place) -> dict[str, Any]:
-    """What the bar and the keys need to know of a lesson's step."""
-    found = place.lesson
-    planned = found.planned(place.at)
+def _lesson_data(place: lesson.Place) -> dict[str, Any]:
+    """The data of a lesson's step for the bar and the keys."""
+    shown_lesson = place.lesson
+    planned = shown_lesson.planned(place.at)
     words = words_in(place.language)
     return {
         "language": place.language,
-        "title": found.title,
+        "title": shown_lesson.title,
         "step": place.step.title,
         "at": place.at,
-        "of": len(found.steps),
+        "of": len(shown_lesson.steps),
         "planned": "" if planned is None else words["minutes"].format(minutes=f"{planned[0]:g}–{planned[1]:g}"),
         "far_down": _slide_of(place) > 1,
     }
 
 
 def start_button() -> None:
-    """A button that starts lecture mode and names the key that does so too."""
-    st.button("Lecture mode · F9", key="lecture_start", on_click=_switch, help="Slides with large type; F9 leaves too.")
+    """A button that starts lecture mode; its label names the key."""
+    st.button(
+        "Lecture mode · F9", key="lecture_start", on_click=_switch, help="Slides in large type; F9 starts and ends it."
+    )
 
 
 def _switch() -> None:
@@ -187,7 +189,7 @@ def _switch() -> None:
 
 
 def _beside(here: int, by: int) -> int:
-    """The page after or before one; without the training film where the checkpoint has none to show."""
+    """The index of the next or previous page; skips the training film if the checkpoint has no snapshots."""
     to = here + by
     if 0 <= to < len(pages.PAGES) and pages.PAGES[to] is pages.FILM:
         has_film = checkpoints.summary(state.shown_view().checkpoint).has_snapshots
@@ -213,15 +215,15 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout = drawn["layout"]
     for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
         layout[name] = _with_fonts(layout[name], "tickfont")
-        if name.startswith("yaxis") and "ticktext" in layout[name]:  # large lines below one another would overlap
-            layout[name]["ticktext"] = [one.replace("<br>", " ") for one in layout[name]["ticktext"]]
+        if name.startswith("yaxis") and "ticktext" in layout[name]:  # lines of large type would overlap
+            layout[name]["ticktext"] = [text.replace("<br>", " ") for text in layout[name]["ticktext"]]
     for name in [name for name in layout if name.startswith("coloraxis")]:
         bar = layout[name].get("colorbar", {})
         layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}
     layout["legend"] = _with_fonts(layout.get("legend", {}), "font")
     layout["font"] = {**layout.get("font", {}), "size": LEAST_FONT_PX}
     layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": LEAST_FONT_PX}}
-    layout["annotations"] = [_with_fonts(one, "font") for one in layout.get("annotations", ())]
+    layout["annotations"] = [_with_fonts(note, "font") for note in layout.get("annotations", ())]
     for trace in drawn["data"]:
         if "colorbar" in trace:
             trace["colorbar"] = _with_fonts(trace["colorbar"], "tickfont")

@@ -1,6 +1,7 @@
-"""Text as Streamlit's Markdown."""
+"""Text and tables as Streamlit's Markdown."""
 
 import re
+from collections.abc import Iterable, Sequence
 
 WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?i)https?(?=:)|www(?=\.)|(?=@)")
@@ -8,6 +9,12 @@ _ADDRESS = re.compile(r"(?i)https?(?=:)|www(?=\.)|(?=@)")
 
 
 def plain(text: str) -> str:
-    """Escape text for Markdown. Addresses in it do not become links: an invisible word joiner keeps them from that."""
-    apart = _ADDRESS.sub(lambda found: found[0] + WORD_JOINER, text)
-    return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in apart)
+    """Escape text for Markdown. Addresses in it do not become links: an invisible word joiner prevents that."""
+    unlinked = _ADDRESS.sub(lambda match: match[0] + WORD_JOINER, text)
+    return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in unlinked)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> str:
+    """A Markdown table; cells are Markdown. The columns `right` are aligned to the right, as numbers are."""
+    rules = ("---:" if column in right else "---" for column in columns)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rules, *rows))

@@ -1,4 +1,4 @@
-"""Sentences of `who_won` built from select boxes, and words that its model knows in place of those that it does not."""
+"""Sentences of `who_won` built from select boxes, and replacements for words that its model does not know."""
 
 from typing import Any, get_args
 
@@ -44,36 +44,36 @@ RELATIVE_WORDS = {
 }
 TIME = "last week"
 MOST_UNKNOWN = 5
-"""Unknown words for which others are offered."""
+"""Most unknown words for which replacements are offered."""
 
 
 def draw(row: DeltaGenerator, text_box: str) -> None:
-    """A button whose select boxes write the text."""
-    # Kept apart from the boxes, whose values are lost while a page without them is open.
-    kept = st.session_state.setdefault("_report_teams", ("Rovers", "City"))
-    st.session_state["report_winner"], st.session_state["report_loser"] = kept
+    """A button that opens select boxes, which write the text."""
+    # Stored separately: Streamlit drops the values of the boxes while a page without them is open.
+    teams = st.session_state.setdefault("_report_teams", ("Rovers", "City"))
+    st.session_state["report_winner"], st.session_state["report_loser"] = teams
     with row.popover("Build a sentence", width="content"):
-        st.button("Exchange the teams", key="report_exchange", on_click=_exchange, args=(text_box,), width="stretch")
+        st.button("Swap the teams", key="report_exchange", on_click=_swap_teams, args=(text_box,), width="stretch")
         first, second = st.columns(2)
-        one: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
-        first.selectbox("Winner (A)", TEAMS, key="report_winner", **one)
-        second.selectbox("Loser (B)", TEAMS, key="report_loser", **one)
-        first.selectbox("Main clause", MAINS, format_func=SHOWS.__getitem__, key="report_main", **one)
+        write: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
+        first.selectbox("Winner (A)", TEAMS, key="report_winner", **write)
+        second.selectbox("Loser (B)", TEAMS, key="report_loser", **write)
+        first.selectbox("Main clause", MAINS, format_func=SHOWS.__getitem__, key="report_main", **write)
         main: Main = st.session_state["report_main"]
         if verbs := _verbs(main):
-            second.selectbox("Verb", verbs, key=f"report_verb_{len(verbs)}", **one)
+            second.selectbox("Verb", verbs, key=f"report_verb_{len(verbs)}", **write)
         for column, place in ((first, "first"), (second, "second")):
             column.selectbox(
                 f"After the {place} team",
                 ("", *RELATIVES),
                 format_func=lambda kind: RELATIVE_WORDS.get(kind, "nothing"),
                 key=f"report_{place}",
-                **one,
+                **write,
             )
-        first.selectbox("Beginning", ("", *OPENINGS), format_func=_or_nothing, key="report_opening", **one)
-        second.selectbox("End", ("", *ENDINGS), format_func=_or_nothing, key="report_ending", **one)
+        first.selectbox("Beginning", ("", *OPENINGS), format_func=_or_nothing, key="report_opening", **write)
+        second.selectbox("End", ("", *ENDINGS), format_func=_or_nothing, key="report_ending", **write)
         if verbs:
-            first.selectbox("Adverb", ("", *MANNERS), format_func=_or_nothing, key="report_manner", **one)
+            first.selectbox("Adverb", ("", *MANNERS), format_func=_or_nothing, key="report_manner", **write)
 
 
 def _verbs(main: Main) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _write(text_box: str) -> None:
     main: Main = values["report_main"]
     verbs = _verbs(main)
     winner, loser = values["report_winner"], values["report_loser"]
-    if winner == loser:  # one of the two has just been chosen: the other gives way
+    if winner == loser:  # the visitor has just chosen the team of the other box, which gets another one
         other = next(team for team in TEAMS if team != winner)
         winner, loser = (winner, other) if winner != values["_report_teams"][0] else (other, loser)
     values["_report_teams"] = (winner, loser)
@@ -106,15 +106,15 @@ def _write(text_box: str) -> None:
 
 
 def _relatives() -> tuple[tuple[Place, Relative, str, str, int], ...]:
-    found = []
+    relatives = []
     for n, place in enumerate(PLACES):
         kind = st.session_state[f"report_{place}"]
         if kind in get_args(Relative):
-            found.append((place, kind, "lost" if kind == "lost to" else "beat", TIME, n))
-    return tuple(found)
+            relatives.append((place, kind, "lost" if kind == "lost to" else "beat", TIME, n))
+    return tuple(relatives)
 
 
-def _exchange(text_box: str) -> None:
+def _swap_teams(text_box: str) -> None:
     values = st.session_state
     values["report_loser"], values["report_winner"] = values["_report_teams"]
     _write(text_box)
@@ -125,13 +125,13 @@ def _or_nothing(words: str) -> str:
 
 
 def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
-    """For each word of the text that the model does not know a menu of words that it does."""
+    """For each word of the text that the model does not know, a menu of words that it knows."""
     unknown = [token for token in classifier.encoder.encode(text).tokens if token.is_unknown]
     if not unknown:
         return
     known = known_words(classifier)
     row = place.container(horizontal=True, vertical_alignment="center", gap="small")
-    row.markdown("**Words that this model does not know**; choose one that it does:")
+    row.markdown("**Words that this model does not know**; replace them:")
     for n, token in enumerate(unknown[:MOST_UNKNOWN]):
         written = text[token.start : token.end]
         key = f"known_word_{n}"
@@ -147,7 +147,7 @@ def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, t
 
 
 def known_words(classifier: Predictor) -> list[str]:
-    """The words of the model's vocabulary, but for the teams, in alphabetical order."""
+    """The words of the model's vocabulary except the teams, in alphabetical order."""
     teams = {team.lower() for team in TEAMS}
     tokens = classifier.encoder.vocabulary.tokens
     return sorted(token for token in tokens if token.isalpha() and token.lower() not in teams)

@@ -1,4 +1,4 @@
-"""Tables of what a visitor brought: every cell is text, cut to a length, never markup."""
+"""HTML tables of visitors' data: every cell is escaped text, never markup."""
 
 import html
 from collections.abc import Collection, Mapping, Sequence
@@ -38,11 +38,11 @@ def table(
 
     Args:
         columns: keys of the rows, and the headings.
-        rows: values by column; what is missing is left empty.
-        numbers: columns whose digits stand below one another.
+        rows: values by column; a missing value is an empty cell.
+        numbers: columns with aligned digits.
         named: columns that are not wrapped, such as labels.
-        texts: columns that are broken anywhere rather than be wider than the page.
-        goes_on: rows, from 0, without a line between them and the next.
+        texts: columns that may be broken within words, so that the table is not wider than the page.
+        goes_on: rows, from 0, without a line between them and the next row.
         caption: for screen readers.
     """
     classes = {"txcls-number": numbers, "txcls-named": named, "txcls-prose": texts}
@@ -54,9 +54,9 @@ def table(
         + "</tr>"
         for number, row in enumerate(rows)
     )
-    said = f' aria-label="{html.escape(caption)}"' if caption else ""
+    label = f' aria-label="{html.escape(caption)}"' if caption else ""
     return (
-        f'<div class="txcls-wide"><table class="txcls-table"{said}><thead><tr>{head}</tr></thead>'
+        f'<div class="txcls-wide"><table class="txcls-table"{label}><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 

@@ -163,19 +163,21 @@ def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
 def drawn_texts(drawn: Sequence[ClassifiedText]) -> str:
     """Texts with their true and predicted class, each marked right or wrong."""
     parts = []
-    for one in drawn:
-        kind = "right" if one.is_right else "wrong"
-        mark = f'<div><span class="txcls-{kind}">{"✓" if one.is_right else "✗"} {kind}</span></div>'
-        rest = len(one.text) - LONGEST_DRAWN
-        text = escape(one.text) if rest < 60 else f"{escape(one.text[:LONGEST_DRAWN])} … and {rest:,} more characters"
-        truth = "none of the classes" if one.truth is None else one.truth
-        if one.prediction.label is None:
-            said = "none: the text has no tokens"
+    for text in drawn:
+        kind = "right" if text.is_right else "wrong"
+        mark = f'<div><span class="txcls-{kind}">{"✓" if text.is_right else "✗"} {kind}</span></div>'
+        rest = len(text.text) - LONGEST_DRAWN
+        excerpt = (
+            escape(text.text) if rest < 60 else f"{escape(text.text[:LONGEST_DRAWN])} … and {rest:,} more characters"
+        )
+        truth = "none of the classes" if text.truth is None else text.truth
+        if text.prediction.label is None:
+            predicted = "none: the text has no tokens"
         else:
-            probability = percent(one.prediction.ranked[0].probability).replace(" ", "&nbsp;")
-            said = f"<b>{escape(one.prediction.label)}</b> {probability}"
-            if one.prediction.out_of_scope:
-                said = f"<b>probably none of these</b>, nearest {said}"
-        both = f"true class <b>{escape(truth)}</b> · prediction {said}"
-        parts.append(f'{mark}<div dir="auto">{text}<small>{both}</small></div>')
+            probability = percent(text.prediction.ranked[0].probability).replace(" ", "&nbsp;")
+            predicted = f"<b>{escape(text.prediction.label)}</b> {probability}"
+            if text.prediction.out_of_scope:
+                predicted = f"<b>probably none of these</b>, nearest {predicted}"
+        both = f"true class <b>{escape(truth)}</b> · prediction {predicted}"
+        parts.append(f'{mark}<div dir="auto">{excerpt}<small>{both}</small></div>')
     return f'<div class="txcls-drawn">{"".join(parts)}</div>'

@@ -1,4 +1,4 @@
-"""What the Report page computes: of test rows cached for all sessions, of a visitor's own rows for that one alone."""
+"""The computations of the Report page: on test rows, cached for all sessions; on a visitor's own rows, not cached."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -24,40 +24,42 @@ from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, som
 from txcls.evaluation.scoring import as_plain_text
 
 MOST_ROWS = 1_000
-"""Rows that the page answers at most, a random choice where there are more."""
+"""Most rows that are classified, a random choice if there are more."""
 MOST_OWN_ROWS = 2_000
-"""Of the test rows of a visitor's own classifier."""
+"""The same for test rows of a visitor's own classifier."""
 MOST_LABELS = 10_000
-"""Rows of a visitor's own table whose labels are checked at once."""
+"""Most rows of a visitor's own table whose labels are checked."""
 MOST_TRAINING_ROWS = 20_000
 """Training rows that the linear baseline is fitted to at most."""
 OWN_TABLE = "table"
-"""What the data set of a classifier of one's own rows is called."""
+"""The data set name of a classifier that was trained on a visitor's rows."""
 OnRows = Callable[[int, int], object]
 
 
-def _size_of_report(found: Report) -> int:
-    answers = found.answers
+def _size_of_report(report: Report) -> int:
+    answers = report.answers
     texts = 0 if answers is None else sum(4 * len(text) + 80 for text in answers.rows.texts)
     return texts + (0 if answers is None else answers.probabilities.nbytes) + 200_000
 
 
 def stored(source: Source) -> Report:
-    """What the checkpoint's own files hold."""
+    """The figures that the checkpoint's files hold."""
     return stored_report(checkpoints.classifier(source).checkpoint)
 
 
 def on_test_rows(source: Source, *, on_rows: OnRows) -> Report:
-    """Answers to the test rows on this machine, at most `MOST_ROWS` of them; DataError if there are none."""
+    """Predictions for at most `MOST_ROWS` test rows; DataError if they are not on this machine."""
 
     @cached(heavy=True, size=_size_of_report)
     def report_on_test_rows(source: Source, most: int) -> Report:
         rows = checkpoints.test_texts(source).rows
-        few = some_rows(rows, most=most)
-        what = f"{len(few):,} test rows"
-        if len(few) < len(rows):
-            what = f"{len(few):,} of the {len(rows):,} test rows, drawn at random"
-        return report_on(checkpoints.classifier(source), few, rows_are=what, without_order=False, on_rows=on_rows)
+        sample = some_rows(rows, most=most)
+        description = f"{len(sample):,} test rows"
+        if len(sample) < len(rows):
+            description = f"{len(sample):,} of the {len(rows):,} test rows, drawn at random"
+        return report_on(
+            checkpoints.classifier(source), sample, rows_are=description, without_order=False, on_rows=on_rows
+        )
 
     return report_on_test_rows(source, _most(source))
 
@@ -67,7 +69,7 @@ def _most(source: Source) -> int:
 
 
 def places(source: Source) -> list[int]:
-    """Of each row of `on_test_rows` its number in the visitor's file; empty where that is not known."""
+    """For each row of `on_test_rows`, its number in the visitor's file; empty if that is not known."""
     known = own.kept(source.name).get("places", ())
     return [known[row] for row in chosen_rows(len(known), most=_most(source))]
 
@@ -77,9 +79,9 @@ class TableReport:
     """A report on an uploaded table.
 
     Attributes:
-        report: the answers to its rows.
-        notes: sentences on how it was read.
-        n_learned: how many of the answered rows the classifier learned from, as far as that is known.
+        report: predictions for its rows, and figures.
+        notes: sentences on how the table was read.
+        n_learned: number of classified rows that the classifier was trained on, as far as known.
     """
 
     report: Report
@@ -88,69 +90,73 @@ class TableReport:
 
 
 def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> TableReport:
-    """Answers to the rows of an uploaded table; kept nowhere.
+    """Predictions for the rows of an uploaded table, which is not stored.
 
     Raises:
         DataError: it cannot be read, has too many rows, or none whose label the classifier knows.
     """
     with my_turn():
-        ready = checkpoints.classifier(source)
+        classifier = checkpoints.classifier(source)
         ending = (
             "".join(Path(name.lower()).suffixes[-2:]) if name.lower().endswith(".gz") else Path(name.lower()).suffix
         )
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / f"table{ending}"
             file.write_bytes(data)
-            found = rows_of_file(ready.checkpoint, file, name=name[-60:])
-        if len(found.rows) > limits().rows:
-            raise DataError(f"{len(found.rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
-        few = some_rows(found.rows, most=MOST_ROWS)
-        what = f"{len(few):,} rows of {name[-60:]}"
-        if len(few) < len(found.rows):
-            what = f"{len(few):,} of the {len(found.rows):,} rows of {name[-60:]}, drawn at random"
-        report = report_on(ready, few, rows_are=what, on_rows=on_rows)
-        return TableReport(report, found.notes, _n_learned(source, few))
+            table = rows_of_file(classifier.checkpoint, file, name=name[-60:])
+        if len(table.rows) > limits().rows:
+            raise DataError(
+                f"{len(table.rows):,} rows; this server accepts at most {limits().rows:,}: upload a part of them"
+            )
+        sample = some_rows(table.rows, most=MOST_ROWS)
+        description = f"{len(sample):,} rows of {name[-60:]}"
+        if len(sample) < len(table.rows):
+            description = f"{len(sample):,} of the {len(table.rows):,} rows of {name[-60:]}, drawn at random"
+        report = report_on(classifier, sample, rows_are=description, on_rows=on_rows)
+        return TableReport(report, table.notes, _n_learned(source, sample))
 
 
 def _n_learned(source: Source, rows: LabelledTexts) -> int:
-    """How many of the rows have a text that a visitor's own classifier learned from."""
-    kept = own.kept_rows(source.name)
-    known = set() if kept is None else {text_key(kept.texts[row]) for row in kept.learned}
+    """Number of rows whose text a visitor's own classifier was trained on."""
+    stored_rows = own.kept_rows(source.name)
+    known = set() if stored_rows is None else {text_key(stored_rows.texts[row]) for row in stored_rows.learned}
     return sum(text_key(text) in known for text in rows.texts)
 
 
 def why_no_rows(source: Source) -> str:
-    """Why there are no test rows here, and what is therefore not shown; "" if there are."""
+    """Why there are no test rows, and what is therefore not shown; "" if there are."""
     dataset = checkpoints.summary(source.name).dataset
     if checkpoints.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
     how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
     return (
-        "The test texts of this classifier are not on this machine, and checkpoints do not contain them. Shown is "
-        "what was measured on them and saved. Mistakes, doubtful labels and the linear baseline need the "
+        "The test texts of this classifier are not on this machine, and checkpoints do not contain them, so this page "
+        "shows only saved figures. Mistakes, doubtful labels and the linear baseline need the "
         f"texts{how}, or a table of your own above."
     )
 
 
 def training_rows(source: Source) -> LabelledTexts:
     """The training rows of the checkpoint's data set, validation rows left out; DataError if they are not here."""
-    if (kept := own.kept_rows(source.name)) is not None:
-        return _labelled(source, kept, kept.learned)
+    if (stored_rows := own.kept_rows(source.name)) is not None:
+        return _labelled(source, stored_rows, stored_rows.learned)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
-        raise DataError("They are not on this server: a classifier that was opened from a zip comes without its rows.")
+        raise DataError("They are not on this server: a classifier from a zip file comes without its rows.")
     config = checkpoints.classifier(source).checkpoint.config.data
     return training_and_validation(open_dataset(config), config)[0]
 
 
-def _labelled(source: Source, kept: KeptRows, rows: Sequence[int]) -> LabelledTexts:
-    """Kept rows in the classifier's classes."""
+def _labelled(source: Source, stored_rows: KeptRows, rows: Sequence[int]) -> LabelledTexts:
+    """Stored rows as rows with the classifier's classes."""
     classes = checkpoints.classifier(source).classes
     index = {name: number for number, name in enumerate(classes)}
-    known = [row for row in rows if kept.labels[row] in index]
-    return LabelledTexts([kept.texts[row] for row in known], [index[kept.labels[row]] for row in known], classes)
+    known = [row for row in rows if stored_rows.labels[row] in index]
+    return LabelledTexts(
+        [stored_rows.texts[row] for row in known], [index[stored_rows.labels[row]] for row in known], classes
+    )
 
 
-@cached(heavy=True, size=lambda found: 8 * len(found.predicted) + 10_000)
+@cached(heavy=True, size=lambda answers: 8 * len(answers.predicted) + 10_000)
 def baseline(source: Source) -> BaselineAnswers:
     """The linear baseline on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
     answers = on_test_rows(source, on_rows=lambda done, total: None).answers
@@ -159,7 +165,7 @@ def baseline(source: Source) -> BaselineAnswers:
 
 
 def suspects(answers: Answers, *, has_learned: bool, on_fold: OnRows) -> list[SuspectRow]:
-    """The rows whose label looks wrong; the classifier is not asked if it has learned from these rows.
+    """The rows whose label looks wrong; ignores the classifier's predictions if it was trained on these rows.
 
     Raises:
         DataError: there are too few rows, or only one class.
@@ -174,10 +180,10 @@ class LabelCheck:
     """Rows of a visitor's own table whose label looks wrong.
 
     Attributes:
-        suspects: the likeliest first; their `row` is that of `rows`.
-        rows: the rows that were looked at.
+        suspects: the most probable first; their `row` is an index of `rows`.
+        rows: the rows that were checked.
         places: the number of each in the visitor's file; empty for a data set of the package.
-        total: rows there are.
+        total: number of rows of the table.
         spec: names the visitor's table and its columns; no file for a data set of the package.
     """
 
@@ -189,29 +195,29 @@ class LabelCheck:
 
     @property
     def file_name(self) -> str:
-        """What the visitor calls the table; "" for a data set of the package."""
+        """The table's name in the visitor's words; "" for a data set of the package."""
         return str(self.spec.get("names", {}).get(self.spec.get("file", ""), ""))
 
 
 def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
-    """Check the labels of all rows that a visitor's own classifier was made of, its training rows too.
+    """Check the labels of all rows of the table of a visitor's own classifier, training rows included.
 
-    The classifier is not asked, since it has learned most of these labels.
+    The classifier's predictions are not used, since it was trained on most of these labels.
 
     Raises:
         DataError: the rows are not here, too few, or of one class.
     """
-    kept = own.kept_rows(source.name)
-    if kept is None:
+    stored_rows = own.kept_rows(source.name)
+    if stored_rows is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     with my_turn():
         classes = set(checkpoints.classifier(source).classes)
-        known = [row for row, label in enumerate(kept.labels) if label in classes]
-        looked_at = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
-        rows = _labelled(source, kept, looked_at)
-        found = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
-    places = [kept.places[row] for row in looked_at] if kept.places else []
-    return LabelCheck(found, rows, places, len(kept.texts), kept.spec)
+        known = [row for row, label in enumerate(stored_rows.labels) if label in classes]
+        checked = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
+        rows = _labelled(source, stored_rows, checked)
+        suspect_list = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
+    places = [stored_rows.places[row] for row in checked] if stored_rows.places else []
+    return LabelCheck(suspect_list, rows, places, len(stored_rows.texts), stored_rows.spec)
 
 
 def _size_of_table(table: OwnTable) -> int:

@@ -1,4 +1,4 @@
-"""The part of the Report page that lists rows whose label looks wrong, to be corrected and trained on again."""
+"""The part of the Report page that lists rows whose label looks wrong, to correct them and train again."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -26,16 +26,16 @@ from txcls.figures import visible
 MOST_SHOWN = 500
 """Rows that can be corrected on the page."""
 ABOUT = (
-    "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubted where "
-    "models that have not learned from this row find another class likelier: linear models over the words and over the "
-    "shipped encoder's states, fitted to the other rows in five folds"
+    "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubtful if models "
+    "that were not trained on the row predict another class with more confidence. These are linear models of the words "
+    "and of the shipped encoder's states, fitted in five folds"
 )
 _TRAIN = "_report_train"
 
 
 @dataclass(frozen=True, eq=False)
 class _Doubted:
-    """Doubted rows of `rows`, and the number of each of `rows` in the visitor's file, where there is one."""
+    """Doubtful rows of `rows`, and the number of each of `rows` in the visitor's file, if there is one."""
 
     suspects: Sequence[SuspectRow]
     rows: LabelledTexts
@@ -43,7 +43,7 @@ class _Doubted:
 
 
 def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> None:
-    """Of a visitor's own classifier all rows of the table that it was made of; else the rows that were answered."""
+    """Check all rows of the table of a visitor's own classifier; else the rows that were classified."""
     st.subheader("Rows whose label looks wrong", anchor=False)
     if of_table is None and checkpoints.has_kept_rows(opened.source):
         _of_own_rows(opened)
@@ -52,46 +52,46 @@ def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) ->
         _of_answers(opened, answers, of_table=of_table is not None, n_learned=n_learned)
 
 
-# The rows that a visitor's classifier was made of
+# All rows of the table of a visitor's classifier
 
 
 def _of_own_rows(opened: layout.Page) -> None:
     key = f"report_own_suspects_{opened.source.name}_{opened.source.state}"
-    found: LabelCheck | None = st.session_state.get(key)
-    if found is None:
+    check: LabelCheck | None = st.session_state.get(key)
+    if check is None:
         st.markdown(
-            f"{ABOUT}. **All rows of your table** are looked at, those that were trained on too (of more than "
-            f"{compute_report.MOST_LABELS:,}, that many drawn at random). The classifier itself is not asked, since it "
-            "has learned most of these labels."
+            f"{ABOUT}. **All rows of your table** are checked, also those in the training set (at most "
+            f"{compute_report.MOST_LABELS:,}, drawn at random). The classifier's own predictions are not used, since "
+            "it was trained on most of these labels."
         )
-        found = _looked(lambda on_fold: compute_report.own_suspects(opened.source, on_fold=on_fold))
-        if found is None:
+        check = _find_on_click(lambda on_fold: compute_report.own_suspects(opened.source, on_fold=on_fold))
+        if check is None:
             return
-        st.session_state[key] = found
+        st.session_state[key] = check
         st.rerun()
-    looked_at = f"{len(found.rows):,} labels"
-    if len(found.rows) < found.total:
-        looked_at += f" (drawn at random from {found.total:,})"
-    changed = _correct(_Doubted(found.suspects, found.rows, found.places), looked_at)
-    if found.suspects and found.file_name:
-        _take_away(found, changed)
-    elif found.suspects:
-        _download_rows(found.rows, changed)
+    checked = f"{len(check.rows):,} labels"
+    if len(check.rows) < check.total:
+        checked += f" (drawn at random from {check.total:,})"
+    changed = _correct(_Doubted(check.suspects, check.rows, check.places), checked)
+    if check.suspects and check.file_name:
+        _corrected_table(check, changed)
+    elif check.suspects:
+        _download_rows(check.rows, changed)
 
 
-def _take_away(found: LabelCheck, changed: Mapping[int, str]) -> None:
-    """The whole table with the corrections: to download, and to train on again."""
+def _corrected_table(check: LabelCheck, changed: Mapping[int, str]) -> None:
+    """The whole table with the corrections, to download or to train on."""
     desk = own.desk()
     if not changed or desk is None:
-        st.caption("Once a label is changed, your whole table can be downloaded with it, or trained on again.")
+        st.caption("After you change a label, you can download your whole corrected table, or train on it.")
         return
     try:
-        corrected = compute_report.corrected_table(desk.folder, found.spec, changed)
+        corrected = compute_report.corrected_table(desk.folder, check.spec, changed)
     except TxclsError as error:
         st.error(plain(str(error)))
         return
     dropped = sum(not name for name in changed.values())
-    name = f"{Path(found.file_name).stem}-corrected.csv"
+    name = f"{Path(check.file_name).stem}-corrected.csv"
     with st.container(horizontal=True):
         st.download_button(
             f"Download {plain(name[:60])}",
@@ -104,7 +104,7 @@ def _take_away(found: LabelCheck, changed: Mapping[int, str]) -> None:
         st.button(
             "Train again on the corrected table",
             key="report_train_corrected",
-            on_click=lambda: st.session_state.update({_TRAIN: (found.spec, name, dict(changed))}),
+            on_click=lambda: st.session_state.update({_TRAIN: (check.spec, name, dict(changed))}),
         )
     st.caption(
         f"Your whole table with all its columns: {_counted(len(changed) - dropped, 'label')} corrected, "
@@ -118,11 +118,11 @@ def _counted(n: int, what: str) -> str:
 
 
 def train_chosen() -> None:
-    """Take the corrected table to the page Train, if that was asked for."""
-    asked, desk = st.session_state.pop(_TRAIN, None), own.desk()
-    if asked is None or desk is None:
+    """Open the page Train with the corrected table, if that button was clicked."""
+    request, desk = st.session_state.pop(_TRAIN, None), own.desk()
+    if request is None or desk is None:
         return
-    spec, name, changed = asked
+    spec, name, changed = request
     try:
         data = compute_report.corrected_table(desk.folder, spec, changed, spreadsheet_safe=False)
     except TxclsError as error:
@@ -131,33 +131,35 @@ def train_chosen() -> None:
     file = f"files/table-{secrets.token_hex(4)}.csv"
     own.save_upload(Path(file).name, data)
     columns = {key: spec[key] for key in ("text_column", "label_column") if key in spec}
-    wanted = {"file": file, "names": {file: name}, **columns}
-    if waiting.start("read", wanted):
-        forecast.measure_early(wanted)
+    job = {"file": file, "names": {file: name}, **columns}
+    if waiting.start("read", job):
+        forecast.measure_early(job)
         st.switch_page(pages.TRAIN.path, query_params=state.link_params(state.shown_view()))
 
 
-# Rows that were answered
+# Rows that were classified
 
 
 def _of_answers(opened: layout.Page, answers: Answers, *, of_table: bool, n_learned: int) -> None:
     key = f"report_suspects_{opened.source.name}_{opened.source.state}_{of_table}"
-    found: tuple[Any, list[SuspectRow]] | None = st.session_state.get(key)
-    if found is None or found[0] is not answers.rows:
+    stored: tuple[Any, list[SuspectRow]] | None = st.session_state.get(key)
+    if stored is None or stored[0] is not answers.rows:
         st.markdown(f"{ABOUT}, and this classifier.")
         has_learned = of_table and st.checkbox(
             "This classifier was trained on these rows",
             value=n_learned > 0,
             key="report_has_learned",
-            help="Then it has learned their labels, right or wrong, and is not asked.",
+            help="Then its predictions are not used: it has learned these labels, right or wrong.",
         )
-        rows = _looked(lambda on_fold: compute_report.suspects(answers, has_learned=has_learned, on_fold=on_fold))
+        rows = _find_on_click(
+            lambda on_fold: compute_report.suspects(answers, has_learned=has_learned, on_fold=on_fold)
+        )
         if rows is None:
             return
         st.session_state[key] = (answers.rows, rows)
         st.rerun()
-    changed = _correct(_Doubted(found[1], answers.rows), f"{len(answers):,} labels")
-    if found[1]:
+    changed = _correct(_Doubted(stored[1], answers.rows), f"{len(answers):,} labels")
+    if stored[1]:
         _download_rows(answers.rows, changed)
 
 
@@ -176,42 +178,42 @@ def _download_rows(rows: LabelledTexts, changed: Mapping[int, str]) -> None:
 # Both
 
 
-def _looked(look: Callable[[compute_report.OnRows], Any]) -> Any:
-    """What is found once the button is pressed; None before, and where it cannot be done."""
-    if not st.button("Look for wrong labels", key="report_suspects"):
+def _find_on_click(find: Callable[[compute_report.OnRows], Any]) -> Any:
+    """The doubtful rows, once the button is clicked; None before, or if they cannot be found."""
+    if not st.button("Find wrong labels", key="report_suspects"):
         return None
     bar = st.progress(0.0, "reading the rows …")
     try:
-        return look(lambda done, total: bar.progress(done / total, f"{done} of {total} folds"))
+        return find(lambda done, total: bar.progress(done / total, f"{done} of {total} folds"))
     except TxclsError as error:
         bar.empty()
         st.info(plain(str(error)))
         return None
 
 
-def _correct(found: _Doubted, looked_at: str) -> dict[int, str]:
-    """The doubtful rows as a table to correct. Returns the new labels by the row's number in the file, or in `rows`."""
-    if not found.suspects:
-        st.markdown(f"No label looks wrong; {looked_at} were looked at.")
+def _correct(doubted: _Doubted, checked: str) -> dict[int, str]:
+    """A table of the doubtful rows to correct; returns the new labels by the row's number in the file, or in `rows`."""
+    if not doubted.suspects:
+        st.markdown(f"No label looks wrong, of {checked}.")
         return {}
     st.markdown(
-        f"**{len(found.suspects):,}** of {looked_at} look wrong, the likeliest first. A doubt is not a proof: read the "
-        "text, and choose another label in the column **corrected**, or empty it to drop the row."
+        f"**{len(doubted.suspects):,}** of {checked} look wrong, most probable first. They need not be wrong: read the "
+        "text, then choose another label in the column **corrected**, or clear the cell to drop the row."
     )
-    shown = list(found.suspects)[:MOST_SHOWN]
-    numbers = [found.places[one.row] if found.places else one.row for one in shown]
+    shown = list(doubted.suspects)[:MOST_SHOWN]
+    numbers = [doubted.places[suspect.row] if doubted.places else suspect.row for suspect in shown]
     columns = {
         "row": numbers,
-        "text": [visible(one.text)[:400] for one in shown],
-        "label": [visible(one.label) for one in shown],
-        "suggested": [visible(one.suggested) for one in shown],
-        "label's probability": [one.label_probability for one in shown],
-        "corrected": [one.label for one in shown],
+        "text": [visible(suspect.text)[:400] for suspect in shown],
+        "label": [visible(suspect.label) for suspect in shown],
+        "suggested": [visible(suspect.suggested) for suspect in shown],
+        "label's probability": [suspect.label_probability for suspect in shown],
+        "corrected": [suspect.label for suspect in shown],
     }
-    if not found.places:
+    if not doubted.places:
         del columns["row"]
     frame, shares = report_rows.in_percent(pd.DataFrame(columns), ("label's probability",))
-    row_height, height = report_rows.tall([one.text for one in shown], most=440)
+    row_height, height = report_rows.heights([suspect.text for suspect in shown], most=440)
     edited = st.data_editor(
         frame,
         key="report_correct",
@@ -225,8 +227,8 @@ def _correct(found: _Doubted, looked_at: str) -> dict[int, str]:
             ),
             "text": st.column_config.TextColumn("text", width="large"),
             **shares,
-            "corrected": st.column_config.SelectboxColumn("corrected", options=list(found.rows.classes)),
+            "corrected": st.column_config.SelectboxColumn("corrected", options=list(doubted.rows.classes)),
         },
     )
     chosen = ["" if value is None or value != value else str(value) for value in edited["corrected"]]
-    return {number: name for number, name, one in zip(numbers, chosen, shown, strict=True) if name != one.label}
+    return {number: name for number, name, suspect in zip(numbers, chosen, shown, strict=True) if name != suspect.label}

@@ -14,7 +14,7 @@ from txcls.app.pages.report.compute import TableReport
 from txcls.app.shell import layout, lecture, uploads
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import group_name
 from txcls.checkpoint.comparison import Comparison
@@ -27,24 +27,24 @@ from txcls.wording import percentage
 LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
 TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
 ZOOM = 12
-"""Classes that are shown around a chosen one."""
+"""Number of classes shown when zoomed in."""
 WIDE = 14
-"""With more classes one can zoom in."""
+"""With more classes there is a control to zoom in."""
 SHORT_ORDER = {"words_shuffled": "words shuffled", "positions_removed": "no positions"}
 
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.REPORT, asks=False)
+    opened = layout.open_page(pages.REPORT, has_box=False)
     classifier = load_classifier(opened)
     stored = compute_report.stored(opened.source)
     of_table = _own_table(opened)
-    # Test rows take seconds, so that they come last, unless nothing is stored.
+    # Test rows take seconds, so they come last, unless no figures are stored.
     measured = of_table.report if of_table else (None if stored.figures else _of_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
         if of_table is not None and of_table.n_learned:
-            _warn_of_learned(opened, of_table)
+            _warn_of_training_rows(opened, of_table)
         _headline(report, classifier.checkpoint.metrics if of_table is None else {})
     if len(report.history) > 1:
         with lecture.slide(lecture.CLASSES):
@@ -53,7 +53,7 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
         _per_class(report)
-        if any(one["n"] for one in report.figures.get("reliability", ())):  # a slide without anything cannot be shown
+        if any(one["n"] for one in report.figures.get("reliability", ())):  # an empty slide cannot be shown
             with lecture.slide(lecture.CLASSES):
                 _reliability(opened, report)
         _groups(opened, report)
@@ -78,21 +78,21 @@ def _table_key(opened: layout.Page) -> str:
 
 
 def _own_table(opened: layout.Page) -> TableReport | None:
-    """The report on the table that this visitor has uploaded; None without one. Draws what uploads it."""
+    """Draw the uploader; returns the report on the visitor's table, None without one."""
     key = _table_key(opened)
-    found: TableReport | None = st.session_state.get(key)
+    report: TableReport | None = st.session_state.get(key)
     if lecture.is_on():
-        return found
+        return report
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
-        if found is not None:
-            for note in found.notes:
+        if report is not None:
+            for note in report.notes:
                 st.caption(plain(note))
             st.button("Back to the test rows", key="report_back", on_click=lambda: st.session_state.pop(key, None))
         elif why := uploads.refusal():
             st.info(why)
         else:
             _upload(opened, key)
-    return found
+    return report
 
 
 def _upload(opened: layout.Page, key: str) -> None:
@@ -101,8 +101,8 @@ def _upload(opened: layout.Page, key: str) -> None:
         key="report_file",
         types=TYPES,
         help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
-        f"{compute_report.MOST_ROWS:,} are answered. Labels must be names of the classifier's classes. "
-        "Nobody else sees the file, and it is not kept.",
+        f"{compute_report.MOST_ROWS:,} are classified. Labels must be names of the classifier's classes. "
+        "Nobody else sees the file, and it is not stored.",
     )
     if given is None:
         return
@@ -118,12 +118,12 @@ def _upload(opened: layout.Page, key: str) -> None:
     st.rerun()
 
 
-def _warn_of_learned(opened: layout.Page, found: TableReport) -> None:
-    """Figures on rows that were learned say nothing of others."""
-    n = len(found.report.answers or ())
+def _warn_of_training_rows(opened: layout.Page, table: TableReport) -> None:
+    """Warn that figures on training rows do not hold for other texts."""
+    n = len(table.report.answers or ())
     st.warning(
-        f"**{plain(opened.source.name)} learned from {found.n_learned:,} of these {n:,} rows**, so figures look "
-        "better than on other texts. Its test rows tell how good it is."
+        f"**{plain(opened.source.name)} was trained on {table.n_learned:,} of these {n:,} rows**, so the figures are "
+        "better than on other texts. Use its test rows for a fair estimate."
     )
 
 
@@ -134,15 +134,15 @@ def _of_test_rows(opened: layout.Page) -> Report | None:
         return None
     bar = st.empty()
     try:
-        found = compute_report.on_test_rows(
+        report = compute_report.on_test_rows(
             opened.source,
-            on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} test rows answered"),
+            on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} test rows classified"),
         )
     except DataError as error:
         st.warning(plain(str(error)))
-        found = None
+        report = None
     bar.empty()
-    return found
+    return report
 
 
 # Figures
@@ -150,36 +150,33 @@ def _of_test_rows(opened: layout.Page) -> Report | None:
 
 def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
     if not report.figures:
-        st.info("Nothing was measured when this classifier was trained, and there are no rows to measure it on.")
+        st.info("No figures were stored when this classifier was trained, and there are no rows to compute them on.")
         return
     figures = report.figures
     st.subheader(f"On {plain(report.rows_are)}", anchor=False)
     columns = st.container(horizontal=True, gap="large")
     for name, value, meaning in (
-        ("Accuracy", percentage(figures["accuracy"]), "Share of rows answered with their label."),
-        ("Macro-F1", f"{figures['macro_f1']:.3f}", "Mean of the classes' F1: each class counts the same."),
-        ("Calibration error", f"{figures['ece']:.3f}", "Mean gap between confidence and accuracy, in 15 bins."),
-        ("Log loss", f"{figures['log_loss']:.3f}", "Mean of minus the logarithm of the label's probability."),
+        ("Accuracy", percentage(figures["accuracy"]), "Share of rows whose predicted class is the label."),
+        ("Macro-F1", f"{figures['macro_f1']:.3f}", "Mean F1 of the classes; each class counts equally."),
+        ("Calibration error", f"{figures['ece']:.3f}", "Mean difference between confidence and accuracy, in 15 bins."),
+        ("Log loss", f"{figures['log_loss']:.3f}", "Mean negative logarithm of the label's probability."),
     ):
         columns.metric(name, value, help=meaning, width="content")
-    comparison = metrics.get("comparison")
-    if comparison:
-        found = Comparison.from_dict(comparison)
-        lines = ["| on the test rows | accuracy | macro-F1 |", "|---|---|---|"]
-        lines += [f"| {name} | {accuracy} | {f1} |" for name, accuracy, f1 in found.table]
-        st.markdown("\n".join(lines))
-        st.caption(f"{plain(found.verdict)} In brackets: 95 % intervals. {found.settings}")
+    if stored := metrics.get("comparison"):
+        comparison = Comparison.from_dict(stored)
+        st.markdown(table(("held-out rows (95 % CI)", "accuracy", "macro-F1"), comparison.table))
+        st.caption(f"{plain(comparison.verdict)} {comparison.settings}")
 
 
 def _curves(opened: layout.Page, report: Report, runs: int) -> None:
     st.subheader("Learning curves", anchor=False)
-    kept = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
-    accuracy = kept.get("validation_accuracy")
-    said = f", up to {percentage(accuracy)} of validation rows" if accuracy is not None else ""
+    best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
+    accuracy = best.get("validation_accuracy")
+    accuracy_text = f", up to {percentage(accuracy)} of validation rows" if accuracy is not None else ""
     chart(
         training_curves(report.history, runs=runs),
         key="chart_training_report",
-        alt=f"Loss and accuracy over {len(report.history)} validations of the training{said}",
+        alt=f"Loss and accuracy over {len(report.history)} validations of the training{accuracy_text}",
         file_name=f"{opened.view.checkpoint}-training",
     )
     if runs > 1:
@@ -193,10 +190,10 @@ def _confusion(opened: layout.Page, report: Report) -> None:
     st.subheader("What is confused with what?", anchor=False)
     classes = report.classes
     worst = worst_pairs(classes, counts)
-    chosen = worst[0].first if worst and len(classes) > WIDE else None  # a slide has no room for all
+    chosen = worst[0].first if worst and len(classes) > WIDE else None  # a slide has no room for all classes
     if len(classes) > WIDE and not lecture.is_on():
         chosen = st.selectbox(
-            "Zoom in on a class and those that it is most confused with",
+            "Zoom in on a class and the classes it is most confused with",
             classes,
             index=None,
             key=f"report_zoom_{opened.source.name}",
@@ -221,9 +218,9 @@ def _confusion(opened: layout.Page, report: Report) -> None:
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
         file_name=f"{opened.view.checkpoint}-confusion",
     )
-    around = f" Shown are {len(names)} of {len(classes)} classes." if chosen else ""
+    around = f" {len(names)} of {len(classes)} classes are shown." if chosen else ""
     st.caption(
-        "Rows are true classes, columns predictions; classes that are confused with each other stand together "
+        "Rows are true classes, columns are predicted classes; classes that are confused with each other are adjacent "
         f"(hierarchical clustering). Hover for numbers.{around}"
     )
     if worst and not lecture.is_on():
@@ -243,13 +240,13 @@ def _per_class(report: Report) -> None:
     ]
     lines.sort(key=lambda line: line[4])
     report_rows.table("", head, lines, key="classes", percent=head[2:])
-    st.caption("Lowest F1 first; a click on a heading sorts by that column.")
+    st.caption("Lowest F1 first; click a heading to sort by that column.")
 
 
 def _reliability(opened: layout.Page, report: Report) -> None:
-    bins = [one for one in report.figures["reliability"] if one["n"]]
+    bins = [row for row in report.figures["reliability"] if row["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
-    largest = max(bins, key=lambda one: one["n"])
+    largest = max(bins, key=lambda row: row["n"])
     chart(
         reliability_diagram(bins),
         key="chart_reliability",
@@ -258,8 +255,8 @@ def _reliability(opened: layout.Page, report: Report) -> None:
         file_name=f"{opened.view.checkpoint}-reliability",
     )
     st.caption(
-        "On the dashed line, answers given with 80 % confidence are right in 80 % of cases. Below it the classifier is "
-        "too sure, above it not sure enough. Large dots hold many rows."
+        "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
+        "overconfident; above it, underconfident. Large dots stand for many rows."
     )
 
 
@@ -267,7 +264,7 @@ def _groups(opened: layout.Page, report: Report) -> None:
     figures = report.figures
     parts = []
     for field, what, form, title in (
-        ("by_length", "tokens read", "{:g}", "Long texts and short ones"),
+        ("by_length", "tokens read", "{:g}", "Long and short texts"),
         ("by_unknown", "share of unknown tokens", "{:.0%}", "Unknown words"),
     ):
         slices = figures.get(field, ())
@@ -288,12 +285,12 @@ def _groups(opened: layout.Page, report: Report) -> None:
         )
     if not parts:
         return
-    if lecture.is_on():  # there is no room for the large type of several
+    if lecture.is_on():  # several charts in large type do not fit
         for part in parts:
             with lecture.slide(lecture.WORDS):
                 _group(opened, *part)
         return
-    st.subheader("Where is it right, and where wrong?", anchor=False)
+    st.subheader("Where is it right, and where is it wrong?", anchor=False)
     for column, part in zip(st.columns(len(parts)), parts, strict=True):
         with column:
             _group(opened, *part)

@@ -18,17 +18,17 @@ from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 
 MOST_SHOWN = 500
-"""Rows that a table on the page holds at most; the download has all."""
+"""Most rows of a table on the page; the download has all."""
 _OPEN = "_report_open"
 
 
 def table(
     title: str, head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str, percent: Sequence[str] = ()
 ) -> None:
-    """A sortable table with a download as CSV, whose cells no spreadsheet runs."""
+    """A sortable table, and a CSV download with cells that no spreadsheet runs as formulas."""
     if title and not lecture.is_on():
         st.markdown(f"**{title}**")
-    shown = [[visible(one) if isinstance(one, str) else one for one in line] for line in lines[:MOST_SHOWN]]
+    shown = [[visible(cell) if isinstance(cell, str) else cell for cell in line] for line in lines[:MOST_SHOWN]]
     frame, columns = in_percent(pd.DataFrame(shown, columns=list(head)), percent)
     st.dataframe(
         frame,
@@ -41,8 +41,10 @@ def table(
 
 
 def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table with the shares of these columns as percentages, and settings that write them as all pages do;
-    Streamlit's own format writes 78.74%, 83.3% and 100% below one another."""
+    """The table with these columns as percentages, and the settings to format them as on all pages.
+
+    Streamlit's own percent format varies the number of digits: 78.74%, 83.3%, 100%.
+    """
     scaled = frame.assign(**{name: 100 * frame[name] for name in names})
     return scaled, {name: st.column_config.NumberColumn(name, format="%.1f %%") for name in names}
 
@@ -60,9 +62,11 @@ def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) 
     )
 
 
-def tall(texts: Sequence[str], *, most: int) -> tuple[int, int]:
-    """Heights of the rows and of their table: where some text is long, rows have room for three lines of it (in
-    lower ones Streamlit breaks no lines)."""
+def heights(texts: Sequence[str], *, most: int) -> tuple[int, int]:
+    """Heights of the rows and of their table in pixels.
+
+    Three lines of text fit into a row if some text is long; Streamlit does not break lines in lower rows.
+    """
     row = 76 if any(len(text) > 60 for text in texts) else 35
     if lecture.is_on():  # larger type
         row, most = 2 * row, 2 * most
@@ -79,31 +83,31 @@ def rows_table(
     """Rows with labels and probabilities; a click on one opens its text in Classify.
 
     Args:
-        rows: what is listed.
+        rows: the rows to list.
         key: of the table.
         more: the name of another column, and its values.
-        places: of each answered row its number in the visitor's file, where there is one.
+        places: for each classified row its number in the visitor's file, if there is one.
     """
     head = ["text", "label", "predicted", "probability", "label's probability"]
-    lines = [[one.text, one.label, one.predicted, one.probability, one.label_probability] for one in rows]
+    lines = [[row.text, row.label, row.predicted, row.probability, row.label_probability] for row in rows]
     if more is not None:
         head.insert(3, more[0])
         for line, value in zip(lines, more[1], strict=True):
             line.insert(3, value)
     if places:
         head.insert(0, "row")
-        for line, one in zip(lines, rows, strict=True):
-            line.insert(0, places[one.row])
-    shown = [[visible(one)[:400] if isinstance(one, str) else one for one in line] for line in lines[:MOST_SHOWN]]
+        for line, row in zip(lines, rows, strict=True):
+            line.insert(0, places[row.row])
+    shown = [[visible(row)[:400] if isinstance(row, str) else row for row in line] for line in lines[:MOST_SHOWN]]
     frame, shares = in_percent(pd.DataFrame(shown, columns=head), ("probability", "label's probability"))
-    row_height, height = tall([one.text for one in rows[:MOST_SHOWN]], most=420)
+    row_height, height = heights([row.text for row in rows[:MOST_SHOWN]], most=420)
     st.dataframe(
         frame,
         key=f"report_{key}",
         hide_index=True,
         row_height=row_height,
         height=height,
-        on_select=lambda: _choose(f"report_{key}", [one.text for one in rows[:MOST_SHOWN]]),
+        on_select=lambda: _choose(f"report_{key}", [row.text for row in rows[:MOST_SHOWN]]),
         selection_mode="single-row",
         column_config={
             "row": st.column_config.NumberColumn(
@@ -123,7 +127,7 @@ def _choose(key: str, texts: Sequence[str]) -> None:
 
 
 def open_chosen() -> None:
-    """Open Classify with the text of the row that was clicked, if one was."""
+    """Open Classify with the text of the clicked row, if a row was clicked."""
     text = st.session_state.pop(_OPEN, None)
     if text is not None:
         state.change_view(text=text)
@@ -131,7 +135,7 @@ def open_chosen() -> None:
 
 
 def draw(opened: layout.Page, report: Report, *, of_table: bool) -> None:
-    """Both parts; `of_table` if the rows are of a table that was uploaded to be measured on."""
+    """Draw both parts; `of_table` means that the rows are of an uploaded table."""
     answers = report.answers
     assert answers is not None
     with lecture.slide(lecture.CLASSES):
@@ -144,18 +148,18 @@ def _mistakes(answers: Answers, rows_are: str, places: Sequence[int]) -> None:
     st.subheader("The most confident mistakes", anchor=False)
     mistakes = answers.mistakes()
     if not mistakes:
-        st.markdown(f"No answer differs from the label ({plain(rows_are)}).")
+        st.markdown(f"All predictions are right ({plain(rows_are)}).")
         return
-    shown = f" Listed are the first {MOST_SHOWN}." if len(mistakes) > MOST_SHOWN else ""
+    shown = f" The first {MOST_SHOWN} are listed." if len(mistakes) > MOST_SHOWN else ""
     st.markdown(
-        f"**{len(mistakes):,}** answers differ from the label ({plain(rows_are)}), the surest first. **Mark a "
-        f"row to open it in Classify.**{shown}"
+        f"**{len(mistakes):,}** predictions are wrong ({plain(rows_are)}), most confident first. **Click the box at "
+        f"the start of a row to open it in Classify.**{shown}"
     )
     rows_table(mistakes, key="mistakes", places=places)
 
 
 def _baseline(opened: layout.Page) -> None:
-    st.subheader("Beside the linear baseline", anchor=False)
+    st.subheader("Compared with the linear baseline", anchor=False)
     key = f"report_baseline_{opened.source.name}_{opened.source.state}"
     if not st.session_state.get(key):
         st.markdown(
@@ -195,4 +199,4 @@ def _baseline_rows(baseline: BaselineAnswers, places: Sequence[int]) -> None:
                 classes = [baseline.baseline_class(row.row) for row in rows]
                 rows_table(rows, key=key, more=("linear baseline", classes), places=places)
             else:
-                st.markdown("No row.")
+                st.markdown("There are none.")

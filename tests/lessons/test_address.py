@@ -1,0 +1,126 @@
+"""The view and the URL that stands for it."""
+
+from dataclasses import fields
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from txcls.lessons.address import (
+    LONGEST_LINKED_CONTINUATION,
+    LONGEST_LINKED_TEXT,
+    OPEN,
+    View,
+    params_from_view,
+    sendable,
+    view_from_params,
+)
+
+NAMES = ("ag_news", "learned")
+FIELDS = ("topk", *(field.name for field in fields(View)))
+
+
+@pytest.mark.parametrize(
+    "view, params",
+    [
+        (View("learned", "ag_news", "a & b = ü ?", k=2, layer=1, head=3), {"layer": "2", "head": "4"}),
+        (
+            View("learned", part="continue", masked="a", causal="b", blank=3, upto=4, added=(7, 0, 12),
+                 temperature=0.35, top_k=50, top_p=0.9, seed=11),
+            {},
+        ),
+        (
+            View("learned", cell=("row3", "D15"), predict=True, guess=2, target="probability", baseline="zero",
+                 query=4, section="score", pair=(2, 5), encoding="formula", order=(2, 0, 1), flips=True, word=77,
+                 mode="lecture"),
+            {"cell": "row3.D15", "order": "2.0.1", "pair": "2.5", "predict": "on"},
+        ),
+        (View("learned", training_step=123_456), {"training_step": "123456"}),
+        (
+            View("learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform", off="mean"),
+            {"switched": "1.3,2.ff,positions,t4"},
+        ),
+        (View("learned"), {"layer": None, "k": None, "added": None, "mode": None}),
+    ],
+)  # fmt: skip
+def test_a_view_survives_the_way_through_a_url(view: View, params: dict[str, str | None]) -> None:
+    written = params_from_view(view)
+    assert {name: written.get(name) for name in params} == params
+    assert view_from_params(written, checkpoints=NAMES) == (view, [])
+
+
+def test_empty_text_is_not_taken_for_no_text() -> None:
+    assert view_from_params({"text": ""}, checkpoints=NAMES)[0].text == ""
+    assert view_from_params({}, checkpoints=NAMES)[0].text
+
+
+@pytest.mark.parametrize(
+    "name, raw, value",
+    [
+        ("layer", "0", 0), ("layer", "-7", 0), ("layer", "99", 98), ("layer", "9" * 30, 9999), ("layer", " 2 ", 1),
+        ("temperature", "9", 2.0), ("top_p", "0", 0.05), ("seed", "-1", 0), ("top_k", "-3", 0),
+        ("training_step", "-7", 0), ("training_step", "9" * 30, 10**12),
+    ],
+    ids=lambda value: str(value)[:13],
+)  # fmt: skip
+def test_numbers_out_of_range_become_the_nearest_valid_one(name: str, raw: str, value: float) -> None:
+    view, notes = view_from_params({name: raw}, checkpoints=NAMES)
+    assert (getattr(view, name), notes) == (value, [])
+
+
+@pytest.mark.parametrize(
+    "name, raw",
+    [
+        *(("k", raw) for raw in ("abc", "", "1.5", "½", "9" * 6000, "\ud800")),
+        *(("added", raw) for raw in ("x.y", "1..-", "1,2", "½", "9" * 6000, "\ud800")),
+        *((name, raw) for name in ("order", "pair") for raw in ("x", "1..2", "½", "9" * 6000, "\ud800", "row-1")),
+        ("temperature", "nan"), ("top_p", "much"), ("seed", "1.5"), ("training_step", "early"),
+        ("checkpoint", "../../etc"), ("versus", "gone"),
+    ],
+    ids=lambda value: str(value)[:10].encode("ascii", "replace").decode(),
+)  # fmt: skip
+def test_a_malformed_value_is_ignored_with_a_note(name: str, raw: str) -> None:
+    view, notes = view_from_params({name: raw}, checkpoints=NAMES)
+    assert view == View(checkpoint="ag_news") and len(notes) == 1
+    notes[0].encode()
+
+
+@pytest.mark.parametrize("raw", ["x", "1..2", "½", "9" * 6000, "\ud800", "row", "row-1", "d1", "on on"])
+def test_an_unknown_choice_is_ignored(raw: str) -> None:
+    names = ("cell", "predict", "flips", "target", "baseline", "encoding")
+    assert view_from_params(dict.fromkeys(names, raw), checkpoints=NAMES) == (View(checkpoint="ag_news"), [])
+
+
+@pytest.mark.parametrize("raw", ["0.1", "1", "1.FF", "t0", "t", "heads", "1.-1", "²", "\u0663.1", "\ud800", "9" * 6000])
+def test_what_is_no_part_of_a_model_is_not_switched_and_noted(raw: str) -> None:
+    view, notes = view_from_params({"switched": f"1.2,{raw},1.2", "heads": raw, "off": raw}, checkpoints=NAMES)
+    assert (view.switched, view.heads, view.off, len(notes)) == (("1.2",), "off", "zero", 1)
+    notes[0].encode()
+
+
+def test_a_checkpoint_is_not_compared_with_itself() -> None:
+    assert view_from_params({"checkpoint": "learned", "versus": "learned"}, checkpoints=NAMES)[0].versus == ""
+
+
+def test_long_texts_and_continuations_stay_out_of_the_url() -> None:
+    assert "text" in params_from_view(View(text="x" * LONGEST_LINKED_TEXT))
+    assert "text" not in params_from_view(View(text="x" * (LONGEST_LINKED_TEXT + 1)))
+    assert "added" not in params_from_view(View(added=tuple(range(LONGEST_LINKED_CONTINUATION + 1))))
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), st.text()))
+def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> None:
+    view, _ = view_from_params(params, checkpoints=NAMES)
+    assert view.checkpoint in NAMES
+    assert view.k >= 1 and view.layer >= OPEN and view.head >= OPEN
+    urlencode(params_from_view(view)).encode()
+
+
+@given(st.text(st.characters(codec=None)))
+def test_sendable_text_is_utf8_and_changes_only_lone_surrogates(text: str) -> None:
+    sent = sendable(text)
+    sent.encode()
+    assert sendable(sent) == sent
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert sent == text

@@ -1,0 +1,52 @@
+"""Controls that several pages have: a choice that the URL holds, and clicks on the points of a chart."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from txcls.app.shell import state
+from txcls.lessons.address import View
+
+
+def choice(
+    container: Any,
+    label: str,
+    options: Sequence[Any],
+    view: View,
+    field: str,
+    *,
+    key: str,
+    names: Callable[[Any], Any] = str,
+    selected: Any = None,
+    label_visibility: str = "visible",
+) -> None:
+    """A segmented control for a field of the view.
+
+    Args:
+        container: where it is drawn.
+        label: above it.
+        options: possible values of the field.
+        view: the view that the page shows.
+        field: of the view.
+        key: of the widget.
+        names: what stands on the button of an option.
+        selected: the option to show as selected; the view's if None.
+        label_visibility: "collapsed" hides the label from all but screen readers.
+    """
+    st.session_state[key] = getattr(view, field) if selected is None else selected
+    container.segmented_control(
+        label,
+        options,
+        format_func=names,
+        required=True,
+        key=key,
+        label_visibility=label_visibility,
+        on_change=state.follow(field, key),
+    )
+
+
+def clicked_point(chart_key: str) -> Any:
+    """The `customdata` of the point of a chart that was clicked; None if the click selected nothing."""
+    points = st.session_state[chart_key]["selection"]["points"]
+    return points[0]["customdata"] if points else None
