@@ -7,7 +7,7 @@ import torch
 
 from tests.conftest import TEXTS
 from txcls import training
-from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset, LabelledTexts
@@ -75,19 +75,16 @@ def test_what_a_classifier_holds_out_was_not_read_by_the_encoder(
 
 @pytest.mark.parametrize("name", ["ag_news", "huffpost", "imdb", "clinc150"])
 def test_a_classifier_without_the_encoder_has_its_form_so_that_the_two_starts_can_be_compared(name: str) -> None:
-    encoder, config = load_preset("encoder"), load_preset(name)
+    encoder, config = load_checkpoint("encoder").config, load_preset(name)
     started = config.model_copy(update={"text": encoder.text, "model": encoder.model})
     own = {setting: getattr(config.model, setting) for setting in (*OWN_SETTINGS, "token_bias")}
     assert config == started.model_copy(update={"model": encoder.model.model_copy(update=own)})
 
 
 def test_a_classifier_starts_with_the_encoders_weights() -> None:
-    preset, news = load_preset("encoder"), load_preset("ag_news")
-    text = TextEncoder.fit(TEXTS, preset.text, max_length=preset.model.max_length)
-    network = LanguageModel(preset.model, vocab_size=text.vocab_size)
-    made = Checkpoint(Path("encoder"), preset, text, (), network)
-    ours = TextClassifier(news.model, vocab_size=encoder_from(made, news).vocab_size, n_classes=4)
-    start_from(ours, made)
-    for name, weight in network.state_dict().items():
+    encoder, config = load_checkpoint("encoder"), load_preset("ag_news")
+    model = TextClassifier(config.model, vocab_size=encoder_from(encoder, config).vocab_size, n_classes=4)
+    start_from(model, encoder)
+    for name, weight in encoder.model.state_dict().items():
         if name.startswith(("embeddings.", "layers.", "norm.")):
-            assert torch.equal(ours.state_dict()[name], weight), name
+            assert torch.equal(model.state_dict()[name], weight), name
