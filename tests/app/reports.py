@@ -17,7 +17,7 @@ from txcls.text.encoder import TextEncoder
 
 REPORT = "Rovers beat City yesterday."
 CONFIRMED = MeasuredStory(
-    story=Story(1, 1, (Clause("class token", "winner"),)), n=40, held=1.0, accuracy=1.0, even=0.24, told=1.0,
+    story=Story(1, 1, (Clause("class token", "winner"),)), n=40, coverage=1.0, accuracy=1.0, even=0.24, restored=1.0,
     control=0.17, share=1.0, interval=(0.9, 1.0), control_share=-0.09, attention=(0.99,), chance=(0.06,),
     verdict="confirmed",
 )  # fmt: skip

@@ -254,7 +254,7 @@ def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path |
 
 def _print_stories(atlas: HeadAtlas) -> None:
     out = console()
-    title = f"stories of heads, measured on {atlas.n_told:,} test texts"
+    title = f"stories of heads, measured on {atlas.n_stories:,} test texts"
     table = Table("head", "worth", "story", "attention", "brought back", "by the control", "verdict", title=title)
     for one in atlas.heads:
         found = one.story

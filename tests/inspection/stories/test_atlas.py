@@ -68,7 +68,7 @@ def test_attention_by_kinds_is_that_of_each_text(tmp_path: Path, model: dict[str
                         even.append(len(keys) / (row + 1 if causal else size))
                         held = True
                 holding += held
-            assert table.held[q, k] == pytest.approx(holding / len(TEXTS))
+            assert table.coverage[q, k] == pytest.approx(holding / len(TEXTS))
             assert table.chance[q, k] == pytest.approx(np.mean(even) if even else 0.0)
             expected = np.mean(given, axis=0) if given else np.zeros(table.entropy.shape)
             np.testing.assert_allclose(table.attention[:, :, q, k], expected, atol=1e-5)
@@ -147,7 +147,12 @@ def test_the_atlas_survives_the_checkpoint(measured: tuple[Predictor, HeadAtlas]
     classifier, atlas = measured
     again = HeadAtlas.of(Predictor(load_checkpoint(classifier.checkpoint.path)))
     assert again is not None
-    assert (again.split, again.n, again.n_told, again.n_found) == (atlas.split, atlas.n, atlas.n_told, atlas.n_found)
+    assert (again.split, again.n, again.n_stories, again.n_validation) == (
+        atlas.split,
+        atlas.n,
+        atlas.n_stories,
+        atlas.n_validation,
+    )
     assert again.to_dict() == atlas.to_dict()
     assert [head.story.story for head in again.heads] == [head.story.story for head in atlas.heads]
     np.testing.assert_allclose(again.table.attention, atlas.table.attention, atol=1e-4)
@@ -203,7 +208,7 @@ def test_the_share_that_confirmed_stories_carry(measured: tuple[Predictor, HeadA
     def head(worth: float, story: MeasuredStory) -> HeadRecord:
         return HeadRecord({"zero": 0.0, "mean": 0.0, "uniform": worth}, story)
 
-    confirmed = replace(some, verdict="confirmed", held=0.5, accuracy=1.0, even=0.2, told=1.0)
+    confirmed = replace(some, verdict="confirmed", coverage=0.5, accuracy=1.0, even=0.2, restored=1.0)
     heads = (head(0.5, confirmed), head(0.3, confirmed), head(0.2, replace(confirmed, verdict="part of it")))
     assert [one.carried for one in heads] == [pytest.approx(0.4), 0.3, 0.0]
     found = replace(atlas, heads=(*heads, head(-0.1, confirmed)))

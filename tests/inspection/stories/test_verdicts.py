@@ -39,8 +39,8 @@ def test_a_true_and_complete_story_is_confirmed() -> None:
     texts = kinds_of(classifier, random_texts(400, seed=1))
     assert 150 < sum(text.label for text in texts) < 250
     found = measure_story(classifier, texts, Story(0, 0, NEXT))
-    assert (found.verdict, found.n, found.held) == ("confirmed", 400, 1.0)
-    assert found.accuracy == found.told == 1.0 and found.share == 1.0
+    assert (found.verdict, found.n, found.coverage) == ("confirmed", 400, 1.0)
+    assert found.accuracy == found.restored == 1.0 and found.share == 1.0
     assert found.even < 0.8 and found.control_share < MOST_BY_CONTROL < found.interval[0]
     assert found.attention == (pytest.approx(1.0, abs=1e-4),) and found.chance == (pytest.approx(1 / 8),)
 
@@ -70,7 +70,7 @@ def test_a_clear_picture_of_a_head_that_is_not_read_is_idle() -> None:
     texts = kinds_of(classifier, random_texts(200, seed=4, semicolon_at=[2]))
     found = measure_story(classifier, texts, Story(0, 1, SEMICOLON))
     assert found.attention[0] > 0.99
-    assert found.verdict == "idle" and found.accuracy == found.even == found.told == found.control == 1.0
+    assert found.verdict == "idle" and found.accuracy == found.even == found.restored == found.control == 1.0
     assert np.isnan(found.share) and np.isnan(found.interval).all()
 
 
@@ -79,10 +79,10 @@ def test_draws_of_texts_that_lose_nothing_are_left_out_of_the_interval() -> None
     own = np.ones(2963, dtype=bool)
     even, told = own.copy(), own.copy()
     own[1], even[:2] = False, (False, True)
-    low, high = _bootstrap({"own": own, "even": even, "told": told}, np.random.default_rng(0))
+    low, high = _bootstrap({"own": own, "even": even, "restored": told}, np.random.default_rng(0))
     assert np.isnan([low, high]).all()
     even[2:4] = False
-    low, high = _bootstrap({"own": own, "even": even, "told": told}, np.random.default_rng(0))
+    low, high = _bootstrap({"own": own, "even": even, "restored": told}, np.random.default_rng(0))
     assert 0 < low < high <= 9, "a few texts over a few, never over a rounding error"
 
 

@@ -125,11 +125,11 @@ def _heads(opened: layout.Page, atlas: HeadAtlas, first: DeltaGenerator) -> None
     if hidden:
         st.button(f"Show {hidden} more heads", on_click=_show_all, args=(more,), key="atlas_more")
     st.caption(
-        f"Measured on {atlas.split} texts: worth on {atlas.n:,}, stories and attention on {atlas.n_told:,}; the "
-        f"stories were chosen on {atlas.n_found:,} validation texts. Worth: the accuracy lost, in percentage points, "
-        "when only this head’s output is set to zero or to its mean, or its weights are made even. Brought back: the "
-        "share of the accuracy lost with even weights that the story restores (95 % CI over texts). Entropy: that of a "
-        "query’s weights; 1 for even weights. Each sentence is the clearest example: most are less clear."
+        f"Measured on {atlas.split} texts: worth on {atlas.n:,}, stories and attention on {atlas.n_stories:,}; the "
+        f"stories were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage "
+        "points, when only this head’s output is set to zero or to its mean, or its weights are made even. Brought "
+        "back: the share of the accuracy lost with even weights that the story restores (95 % CI over texts). Entropy: "
+        "that of a query’s weights; 1 for even weights. Each sentence is the clearest example: most are less clear."
     )
 
 
@@ -201,7 +201,7 @@ def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
     layer, head = opened.view.layer, opened.view.head
     table = atlas.table
     st.subheader(f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with chance", anchor=False)
-    over = np.where(table.held > 0, table.attention[layer, head] - table.chance, np.nan)
+    over = np.where(table.coverage > 0, table.attention[layer, head] - table.chance, np.nan)
     query, key = np.unravel_index(int(np.nanargmax(over)), over.shape)
     chart(
         number_map(

@@ -19,10 +19,10 @@ from txcls.inspection.stories.kinds import ANY, KindsTable, TextKinds, TokenStat
 from txcls.inspection.stories.story import Clause, MeasuredStory, Story, find_stories, measure_story, story_masks
 from txcls.predictor import Predictor
 
-MOST_FOUND_ON = (600, 15_000)
-"""Most validation texts, and most tokens of them together, on which stories are found."""
-MOST_TOLD_ON = (4000, 150_000)
-"""Most test texts, and most tokens of them together, on which they are measured."""
+MOST_VALIDATION = (600, 15_000)
+"""Most validation texts, and most tokens of them together, on which stories are chosen."""
+MOST_TEST = (4000, 150_000)
+"""Most test texts, and most tokens of them together, on which stories are measured."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,9 @@ class HeadRecord:
         The accuracy over all texts that the story brings back over even weights, at most what all of the head's weights
         are worth, and 0 where the story is not confirmed.
         """
-        found = self.story
-        if found.verdict != "confirmed":
+        if self.story.verdict != "confirmed":
             return 0.0
-        return max(0.0, min(found.brought_back * found.held, self.worth["uniform"]))
+        return max(0.0, min(self.story.brought_back * self.story.coverage, self.worth["uniform"]))
 
 
 @dataclass(frozen=True)
@@ -53,16 +52,16 @@ class HeadAtlas:
     Attributes:
         split: the rows that everything but the choice of stories was measured on.
         n: how many of them for `worth`.
-        n_told: how many of them for attention and stories.
-        n_found: on how many validation texts stories were found.
-        table: attention by kinds, on the texts of `n_told`.
+        n_stories: how many of them for attention and stories.
+        n_validation: on how many validation texts stories were chosen.
+        table: attention by kinds, on the texts of `n_stories`.
         heads: a record for each head.
     """
 
     split: str
     n: int
-    n_told: int
-    n_found: int
+    n_stories: int
+    n_validation: int
     table: KindsTable
     heads: tuple[HeadRecord, ...]
 
@@ -82,36 +81,36 @@ class HeadAtlas:
         """The one that the checkpoint keeps; None if it keeps none, or none that fits."""
         config = classifier.checkpoint.config.model
         try:
-            found = cls.from_dict(classifier.checkpoint.metrics["atlas"])
+            atlas = cls.from_dict(classifier.checkpoint.metrics["atlas"])
         except (KeyError, TypeError, ValueError):
             return None
-        places = [(head.story.story.layer, head.story.story.head) for head in found.heads]
-        wanted = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
-        table = found.table
+        places = [(head.story.story.layer, head.story.story.head) for head in atlas.heads]
+        expected = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
+        table = atlas.table
         shape = (config.n_layers, config.n_heads, len(table.queries), len(table.keys))
-        fits = places == wanted and table.attention.shape == shape and table.entropy.shape == shape[:2]
-        return found if fits and table.chance.shape == table.held.shape == shape[2:] else None
+        fits = places == expected and table.attention.shape == shape and table.entropy.shape == shape[:2]
+        return atlas if fits and table.chance.shape == table.coverage.shape == shape[2:] else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["atlas"]`; nan becomes null."""
         heads = [
             {
-                "entropy": round(float(self.table.entropy[found.story.story.layer, found.story.story.head]), 4),
-                "worth": {how: round(lost, 6) for how, lost in found.worth.items()},
-                "story": _story_to_dict(found.story),
-                "attention": _rounded(self.table.attention[found.story.story.layer, found.story.story.head]),
+                "entropy": round(float(self.table.entropy[head.story.story.layer, head.story.story.head]), 4),
+                "worth": {how: round(lost, 6) for how, lost in head.worth.items()},
+                "story": _story_to_dict(head.story),
+                "attention": _rounded(self.table.attention[head.story.story.layer, head.story.story.head]),
             }
-            for found in self.heads
+            for head in self.heads
         ]
         return {
             "split": self.split,
             "n": self.n,
-            "n_told": self.n_told,
-            "n_found": self.n_found,
+            "n_told": self.n_stories,
+            "n_found": self.n_validation,
             "confirmed_share": _or_none(self.confirmed_share),
             "queries": list(self.table.queries),
             "keys": list(self.table.keys),
-            "held": _rounded(self.table.held),
+            "held": _rounded(self.table.coverage),
             "chance": _rounded(self.table.chance),
             "heads": heads,
         }
@@ -124,25 +123,25 @@ class HeadAtlas:
             KeyError, TypeError, ValueError: it is no such description.
         """
         heads = values["heads"]
-        n_layers = 1 + max(int(one["story"]["layer"]) for one in heads)
-        attention = np.array([one["attention"] for one in heads], dtype=float)  # L*H Q K
+        n_layers = 1 + max(int(head["story"]["layer"]) for head in heads)
+        attention = np.array([head["attention"] for head in heads], dtype=float)  # L*H Q K
         table = KindsTable(
             queries=tuple(map(str, values["queries"])),
             keys=tuple(map(str, values["keys"])),
-            held=np.array(values["held"], dtype=float),
+            coverage=np.array(values["held"], dtype=float),
             chance=np.array(values["chance"], dtype=float),
             attention=attention.reshape(n_layers, -1, *attention.shape[1:]),
-            entropy=np.array([one["entropy"] for one in heads], dtype=float).reshape(n_layers, -1),
+            entropy=np.array([head["entropy"] for head in heads], dtype=float).reshape(n_layers, -1),
         )
         records = tuple(
-            HeadRecord({how: float(lost) for how, lost in one["worth"].items()}, _story_from_dict(one["story"]))
-            for one in heads
+            HeadRecord({how: float(lost) for how, lost in head["worth"].items()}, _story_from_dict(head["story"]))
+            for head in heads
         )
         return cls(
             split=str(values["split"]),
             n=int(values["n"]),
-            n_told=int(values["n_told"]),
-            n_found=int(values["n_found"]),
+            n_stories=int(values["n_told"]),
+            n_validation=int(values["n_found"]),
             table=table,
             heads=records,
         )
@@ -177,13 +176,13 @@ def measure_atlas(
     tell(f"counting the tokens of {len(training):,} training texts")
     tokens = TokenisedTexts.encode(classifier.encoder, training, cache=cache_folder() / "tokens")
     statistics = TokenStatistics.of(tokens, n_classes=len(classifier.classes), vocab_size=classifier.encoder.vocab_size)
-    found_on = _some(classifier, statistics, validation, _roles(dataset, "validation"), MOST_FOUND_ON)
-    told_on = _some(classifier, statistics, test, _roles(dataset, "test"), MOST_TOLD_ON)
-    tell(f"finding the stories of heads on {len(found_on):,} validation texts")
+    validation_texts = _some(classifier, statistics, validation, _roles(dataset, "validation"), MOST_VALIDATION)
+    test_texts = _some(classifier, statistics, test, _roles(dataset, "test"), MOST_TEST)
+    tell(f"finding the stories of heads on {len(validation_texts):,} validation texts")
     stories = find_stories(
-        classifier, found_on, on_head=lambda done, total: tell(f"found the stories of {done} of {total} heads")
+        classifier, validation_texts, on_head=lambda done, total: tell(f"found the stories of {done} of {total} heads")
     )
-    tell(f"measuring the stories on {len(told_on):,} test texts")
+    tell(f"measuring the stories on {len(test_texts):,} test texts")
     rows = TokenisedTexts.encode(classifier.encoder, sampled(classifier, test))
     if len(rows) != effects["zero"].n:
         raise ValueError(f"effects were measured on {effects['zero'].n:,} rows; wanted {len(rows):,}, as read here")
@@ -194,9 +193,16 @@ def measure_atlas(
         }
         even = accuracy_with(classifier, rows, [Change("head", "uniform", story.layer, story.head)])
         worth["uniform"] = effects["zero"].accuracy - even
-        records.append(HeadRecord(worth, measure_story(classifier, told_on, _testable(story, told_on))))
+        records.append(HeadRecord(worth, measure_story(classifier, test_texts, _testable(story, test_texts))))
         tell(f"measured the stories of {len(records)} of {config.n_layers * config.n_heads} heads")
-    return HeadAtlas("test", len(rows), len(told_on), len(found_on), measure_kinds(classifier, told_on), tuple(records))
+    return HeadAtlas(
+        "test",
+        len(rows),
+        len(test_texts),
+        len(validation_texts),
+        measure_kinds(classifier, test_texts),
+        tuple(records),
+    )
 
 
 def with_atlas(checkpoint: Checkpoint, atlas: HeadAtlas) -> Checkpoint:
@@ -218,24 +224,24 @@ def _some(
     """Random rows with the kinds of their tokens, at most so many texts and tokens (but at least one text)."""
     most_texts, most_tokens = most
     places = [int(place) for place in np.random.default_rng(0).permutation(len(rows))[:most_texts]]
-    found = statistics.read(
+    texts = statistics.read(
         classifier.encoder,
         [rows.texts[place] for place in places],
         [rows.labels[place] for place in places],
         roles=None if roles is None else [roles[place] for place in places],
     )
-    ends = np.cumsum([len(text) for text in found])
-    return found[: max(1, int((ends <= most_tokens).sum()))]
+    ends = np.cumsum([len(text) for text in texts])
+    return texts[: max(1, int((ends <= most_tokens).sum()))]
 
 
 def _testable(story: Story, texts: Sequence[TextKinds]) -> Story:
     """The story without clauses of which no text holds a query and a key; of itself alone where none are left."""
-    held = [clause for clause in story.clauses if any(story_masks([clause], text).any() for text in texts)]
-    return replace(story, clauses=tuple(held) or (Clause(ANY, "itself"),))
+    testable = [clause for clause in story.clauses if any(story_masks([clause], text).any() for text in texts)]
+    return replace(story, clauses=tuple(testable) or (Clause(ANY, "itself"),))
 
 
 def _rounded(values: Any) -> list[list[float]]:
-    return [[round(float(one), 4) for one in row] for row in values]
+    return [[round(float(value), 4) for value in row] for row in values]
 
 
 def _or_none(value: float) -> float | None:
@@ -246,34 +252,41 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _story_to_dict(found: MeasuredStory) -> dict[str, Any]:
+def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
     return {
-        "layer": found.story.layer,
-        "head": found.story.head,
-        "clauses": [{"query": clause.query, "key": clause.key} for clause in found.story.clauses],
-        "n": found.n,
-        "held": round(found.held, 6),
-        **{name: round(getattr(found, name), 6) for name in ("accuracy", "even", "told", "control")},
-        **{name: _or_none(getattr(found, name)) for name in ("share", "control_share")},
-        "interval": [_or_none(end) for end in found.interval],
-        "attention": [_or_none(weight) for weight in found.attention],
-        "chance": [_or_none(weight) for weight in found.chance],
-        "verdict": found.verdict,
+        "layer": measured.story.layer,
+        "head": measured.story.head,
+        "clauses": [{"query": clause.query, "key": clause.key} for clause in measured.story.clauses],
+        "n": measured.n,
+        "held": round(measured.coverage, 6),
+        "accuracy": round(measured.accuracy, 6),
+        "even": round(measured.even, 6),
+        "told": round(measured.restored, 6),
+        "control": round(measured.control, 6),
+        "share": _or_none(measured.share),
+        "control_share": _or_none(measured.control_share),
+        "interval": [_or_none(end) for end in measured.interval],
+        "attention": [_or_none(weight) for weight in measured.attention],
+        "chance": [_or_none(weight) for weight in measured.chance],
+        "verdict": measured.verdict,
     }
 
 
 def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
-    clauses = tuple(Clause(str(one["query"]), str(one["key"])) for one in values["clauses"])
+    clauses = tuple(Clause(str(clause["query"]), str(clause["key"])) for clause in values["clauses"])
     low, high = values["interval"]
-    numbers = {name: float(values[name]) for name in ("accuracy", "even", "told", "control", "held")}
     return MeasuredStory(
         story=Story(int(values["layer"]), int(values["head"]), clauses),
         n=int(values["n"]),
+        coverage=float(values["held"]),
+        accuracy=float(values["accuracy"]),
+        even=float(values["even"]),
+        restored=float(values["told"]),
+        control=float(values["control"]),
         share=_or_nan(values["share"]),
         interval=(_or_nan(low), _or_nan(high)),
         control_share=_or_nan(values["control_share"]),
         attention=tuple(map(_or_nan, values["attention"])),
         chance=tuple(map(_or_nan, values["chance"])),
         verdict=values["verdict"],
-        **numbers,
     )

@@ -4,7 +4,7 @@ A kind is a property of a token (TOKEN_KINDS and a data set's roles) or of a key
 """
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,20 +110,20 @@ def keys_of(kind: str, text: TextKinds) -> Bools:
 
 def query_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
     """The kinds of queries that these texts hold."""
-    return (ANY, *_held(texts))
+    return (ANY, *_occurring(texts))
 
 
 def key_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
     """The kinds of keys that these texts hold."""
-    return (*RELATIONS, *_held(texts))
+    return (*RELATIONS, *_occurring(texts))
 
 
-def _held(texts: Sequence[TextKinds]) -> list[str]:
+def _occurring(texts: Sequence[TextKinds]) -> list[str]:
     """The kinds of tokens that occur; where every text begins with the class token, the first token is no kind too."""
     names = dict.fromkeys(name for text in texts for name in text.kinds)
-    found = [name for name in names if any(_of(name, text).any() for text in texts)]
-    begin = all(_of("class token", text)[:1].any() for text in texts)
-    return [name for name in found if name != "first token" or not begin]
+    occurring = [name for name in names if any(_of(name, text).any() for text in texts)]
+    is_first_class_token = all(_of("class token", text)[:1].any() for text in texts)
+    return [name for name in occurring if name != "first token" or not is_first_class_token]
 
 
 def _of(kind: str, text: TextKinds) -> Bools:
@@ -178,14 +178,11 @@ class TokenStatistics:
         roles: Sequence[Roles] | None = None,
     ) -> list[TextKinds]:
         """The texts with the kinds of their tokens; those without a word are left out."""
-        of_text = roles or [{}] * len(texts)
-        encoded = [
-            (encoder.encode(text), label, role) for text, label, role in zip(texts, labels, of_text, strict=True)
-        ]
+        rows = zip(map(encoder.encode, texts), labels, roles or [{}] * len(texts), strict=True)
         return [
-            kinds_of_text(one, label, counts=self.counts, typical=self.typical, rare=self.rare, roles=role)
-            for one, label, role in encoded
-            if one.has_words
+            kinds_of_text(encoding, label, counts=self.counts, typical=self.typical, rare=self.rare, roles=role)
+            for encoding, label, role in rows
+            if encoding.has_words
         ]
 
 
@@ -213,9 +210,6 @@ def _rare(counts: NDArray[np.int64]) -> frozenset[int]:
 
 Floats = NDArray[np.float64]
 
-BATCH = 32
-"""Texts of a batch, fewer if they are long."""
-
 
 @dataclass(frozen=True)
 class KindsTable:
@@ -224,7 +218,7 @@ class KindsTable:
     Attributes:
         queries: names of the kinds of queries.
         keys: names of the kinds of keys.
-        held: (Q, K) share of the texts that hold such a query with such a key.
+        coverage: (Q, K) share of the texts that hold such a query with such a key.
         chance: (Q, K) what even attention would give to the keys of the kind; 0 where there are none.
         attention: (L, H, Q, K) what each head gives to them.
         entropy: (L, H) entropy of a query's weights divided by that of even weights, mean over all queries: 0 with all
@@ -233,7 +227,7 @@ class KindsTable:
 
     queries: tuple[str, ...]
     keys: tuple[str, ...]
-    held: Floats
+    coverage: Floats
     chance: Floats
     attention: Floats
     entropy: Floats
@@ -254,33 +248,42 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
     config = classifier.checkpoint.config.model
     queries, keys = query_kinds(texts), key_kinds(texts)
     shape = (len(queries), len(keys))
-    held, n, chance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    coverage, n, chance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     attention = np.zeros((config.n_layers, config.n_heads, *shape))
     entropy, n_queries = np.zeros((config.n_layers, config.n_heads)), 0
-    names = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
-    for batch in batches_by_length(map(len, texts), batch_size=BATCH):
+    for place, pattern in head_patterns(classifier, texts, batch_size=32):
+        text, size = texts[place], len(texts[place])
+        pattern = pattern.astype(np.float64)  # L H T T
+        rows = np.stack([queries_of(kind, text) for kind in queries])  # Q T
+        visible = np.tril(np.ones((size, size))) if config.causal else np.ones((size, size))
+        columns = np.stack([keys_of(kind, text) for kind in keys]) * visible  # K T T
+        share = columns.sum(axis=-1) / visible.sum(axis=-1)  # K T: of the keys that each query may attend to
+        pairs = rows[:, None] & (share > 0)  # Q K T: queries with such a key
+        coverage += pairs.any(axis=-1)
+        n += pairs.sum(axis=-1)
+        chance += (pairs * share).sum(axis=-1)
+        weights = np.einsum("lhqt,kqt->lhkq", pattern, columns)  # L H K T
+        attention += np.einsum("lhkt,qkt->lhqk", weights, pairs)
+        if size > 1:
+            logs = np.log(pattern, out=np.zeros_like(pattern), where=pattern > 0)
+            largest = np.log(np.maximum(visible.sum(axis=-1), 2))  # T
+            entropy += (-(pattern * logs).sum(axis=-1) / largest).sum(axis=-1)
+            n_queries += size
+    pairs_n = np.maximum(n, 1)
+    return KindsTable(
+        queries, keys, coverage / len(texts), chance / pairs_n, attention / pairs_n, entropy / max(n_queries, 1)
+    )
+
+
+def head_patterns(
+    classifier: Predictor, texts: Sequence[TextKinds], *, batch_size: int
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The index of each text and its attention patterns (L, H, T, T), in the order of batches of like length."""
+    names = [f"layers.{layer}.attn.pattern" for layer in range(classifier.checkpoint.config.model.n_layers)]
+    for batch in batches_by_length(map(len, texts), batch_size=batch_size):
         with trace(record=names) as opened:
             classifier.logits(padded([texts[place].ids.tolist() for place in batch]))
         patterns = torch.stack([opened[name] for name in names], dim=1).numpy()  # B L H T T
-        for pattern, text in zip(patterns, (texts[place] for place in batch), strict=True):
-            size = len(text)
-            own = pattern[..., :size, :size].astype(np.float64)  # L H T T
-            rows = np.stack([queries_of(kind, text) for kind in queries])  # Q T
-            visible = np.tril(np.ones((size, size))) if config.causal else np.ones((size, size))
-            columns = np.stack([keys_of(kind, text) for kind in keys]) * visible  # K T T
-            share = columns.sum(axis=-1) / visible.sum(axis=-1)  # K T: of the keys that each query may attend to
-            pairs = rows[:, None] & (share > 0)  # Q K T: queries with such a key
-            held += pairs.any(axis=-1)
-            n += pairs.sum(axis=-1)
-            chance += (pairs * share).sum(axis=-1)
-            given = np.einsum("lhqt,kqt->lhkq", own, columns)  # L H K T
-            attention += np.einsum("lhkt,qkt->lhqk", given, pairs)
-            if size > 1:
-                logs = np.log(own, out=np.zeros_like(own), where=own > 0)
-                most = np.log(np.maximum(visible.sum(axis=-1), 2))  # T
-                entropy += (-(own * logs).sum(axis=-1) / most).sum(axis=-1)
-                n_queries += size
-    pairs_n = np.maximum(n, 1)
-    return KindsTable(
-        queries, keys, held / len(texts), chance / pairs_n, attention / pairs_n, entropy / max(n_queries, 1)
-    )
+        for place, pattern in zip(batch.tolist(), patterns, strict=True):
+            size = len(texts[place])
+            yield place, pattern[..., :size, :size]

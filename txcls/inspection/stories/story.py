@@ -23,6 +23,7 @@ from txcls.inspection.stories.kinds import (
     Bools,
     KindsTable,
     TextKinds,
+    head_patterns,
     keys_of,
     kinds_of_text,
     measure_kinds,
@@ -64,13 +65,13 @@ def clause_masks(clauses: Sequence[Clause], text: TextKinds, *, causal: bool = F
     A query of two kinds follows the first clause that names a key for it. With `causal`, later keys are left out.
     """
     free = np.ones(len(text), dtype=bool)  # T: queries that no clause has named a key for
-    found = []
+    masks = []
     for clause in clauses:
         keys = keys_of(clause.key, text)  # T T
         named = (queries_of(clause.query, text) & free)[:, None] & (np.tril(keys) if causal else keys)
         free = free & ~named.any(axis=1)
-        found.append(named)
-    return found
+        masks.append(named)
+    return masks
 
 
 def story_masks(clauses: Sequence[Clause], text: TextKinds, *, causal: bool = False) -> Bools:
@@ -102,7 +103,7 @@ def right_answers(
         masks: for each text the keys (columns) of each query (row), (T, T); rows without a key keep the head's own
             weights. None to replace nothing.
     """
-    found = np.zeros(len(texts), dtype=bool)
+    right = np.zeros(len(texts), dtype=bool)
     for batch in batches_by_length(map(len, texts), batch_size=BATCH):
         ids = padded([texts[n].ids.tolist() for n in batch])  # B T
         edit = {}
@@ -110,8 +111,8 @@ def right_answers(
             edit = {f"layers.{layer}.attn.pattern": _Replaced(head, _spread([masks[n] for n in batch]))}
         with trace(record=(), edit=edit):
             answers = classifier.logits(ids).argmax(dim=-1).numpy()  # B
-        found[batch] = answers == np.array([texts[n].label for n in batch])
-    return found
+        right[batch] = answers == np.array([texts[n].label for n in batch])
+    return right
 
 
 def attention_of(classifier: Predictor, texts: Sequence[TextKinds], story: Story) -> list[tuple[float, float]]:
@@ -119,17 +120,13 @@ def attention_of(classifier: Predictor, texts: Sequence[TextKinds], story: Story
 
     Both are means over the queries for which it names a key; nan where there are none.
     """
-    name = f"layers.{story.layer}.attn.pattern"
     causal = classifier.checkpoint.config.model.causal
     sums = np.zeros((len(story.clauses), 3))  # weight, even weight, queries
-    for batch in batches_by_length(map(len, texts), batch_size=BATCH):
-        with trace(record=[name]) as opened:
-            classifier.logits(padded([texts[place].ids.tolist() for place in batch]))
-        for pattern, place in zip(opened[name][:, story.head].numpy(), batch, strict=True):  # T T
-            for row, named in zip(sums, clause_masks(story.clauses, texts[place], causal=causal), strict=True):
-                every = even_masks(named, causal=causal)
-                even = named.sum(axis=1) / np.maximum(every.sum(axis=1), 1)  # T
-                row += pattern[: len(named), : len(named)][named].sum(), even.sum(), named.any(axis=1).sum()
+    for place, patterns in head_patterns(classifier, texts, batch_size=BATCH):
+        pattern = patterns[story.layer, story.head]  # T T
+        for row, named in zip(sums, clause_masks(story.clauses, texts[place], causal=causal), strict=True):
+            even = named.sum(axis=1) / np.maximum(even_masks(named, causal=causal).sum(axis=1), 1)  # T
+            row += pattern[named].sum(), even.sum(), named.any(axis=1).sum()
     return [(float(weight / n), float(even / n)) if n else (np.nan, np.nan) for weight, even, n in sums]
 
 
@@ -185,12 +182,12 @@ class MeasuredStory:
     Attributes:
         story: what was tested.
         n: texts that hold both a query and a key of the story; the accuracies are over these.
-        held: their share of all texts.
+        coverage: their share of all texts.
         accuracy: with the head's own weights.
-        even: with even weights for the story's queries.
-        told: with all weight on the keys that the story names.
-        control: with all weight on as many other keys.
-        share: (told - even) / (accuracy - even); nan where nothing is lost.
+        even: accuracy with even weights for the story's queries.
+        restored: accuracy with all weight on the keys that the story names.
+        control: accuracy with all weight on as many other keys.
+        share: (restored - even) / (accuracy - even); nan where nothing is lost.
         interval: 95 % of the shares over texts drawn anew (bootstrap); nan where most draws lose nothing.
         control_share: the same as `share`, of the control.
         attention: for each clause the weight that the head itself puts on the keys it names, mean over its queries.
@@ -200,10 +197,10 @@ class MeasuredStory:
 
     story: Story
     n: int
-    held: float
+    coverage: float
     accuracy: float
     even: float
-    told: float
+    restored: float
     control: float
     share: float
     interval: tuple[float, float]
@@ -214,8 +211,8 @@ class MeasuredStory:
 
     @property
     def brought_back(self) -> float:
-        """The accuracy on the n texts that the story's weights have over even ones."""
-        return self.told - self.even
+        """By how much the story's weights are more accurate than even ones, on the n texts."""
+        return self.restored - self.even
 
 
 def measure_story(classifier: Predictor, texts: Sequence[TextKinds], story: Story, *, seed: int = 0) -> MeasuredStory:
@@ -248,32 +245,32 @@ def measure_story(classifier: Predictor, texts: Sequence[TextKinds], story: Stor
     weights: dict[str, list[Bools] | None] = {
         "own": None,
         "even": [even_masks(named, causal=config.causal) for _, named in about],
-        "told": [named for _, named in about],
+        "restored": [named for _, named in about],
         "control": [_like_these(named, text, random, causal=config.causal) for text, named in about],
     }
     right = {
         kind: right_answers(classifier, [text for text, _ in about], layer=story.layer, head=story.head, masks=of)
         for kind, of in weights.items()
     }
-    own, even, told, control = (float(right[kind].mean()) for kind in ("own", "even", "told", "control"))
-    share, by_control = _share(own, even, told), _share(own, even, control)
+    own, even, restored, control = (float(right[kind].mean()) for kind in ("own", "even", "restored", "control"))
+    share, control_share = _share(own, even, restored), _share(own, even, control)
     interval = _bootstrap(right, random)
     attention, chance = zip(*attention_of(classifier, [text for text, _ in about], story), strict=True)
     return MeasuredStory(
         story=story,
         n=len(about),
-        held=len(about) / len(texts),
+        coverage=len(about) / len(texts),
         accuracy=own,
         even=even,
-        told=told,
+        restored=restored,
         control=control,
         share=share,
         interval=interval,
-        control_share=by_control,
+        control_share=control_share,
         attention=attention,
         chance=chance,
         verdict=verdict_of(
-            own - even, share=share, low=interval[0], control_share=by_control, attention=float(np.min(attention))
+            own - even, share=share, low=interval[0], control_share=control_share, attention=float(np.min(attention))
         ),
     )
 
@@ -321,10 +318,10 @@ def _share(own: float, even: float, other: float) -> float:
 
 def _bootstrap(right: Mapping[str, NDArray[np.bool_]], random: np.random.Generator) -> tuple[float, float]:
     """95 % of the story's shares over texts drawn anew with replacement; nan where most draws lose nothing."""
-    own, even, told = (right[kind].astype(int) for kind in ("own", "even", "told"))
+    own, even, restored = (right[kind].astype(int) for kind in ("own", "even", "restored"))
     n = len(own)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N
-    lost, back = counts @ (own - even), counts @ (told - even)  # R: whole texts, so that none lost is exactly 0
+    lost, back = counts @ (own - even), counts @ (restored - even)  # R: whole texts, so that none lost is exactly 0
     shares = back[lost > 0] / lost[lost > 0]
     if len(shares) < RESAMPLES / 2:
         return float("nan"), float("nan")
@@ -336,7 +333,7 @@ MOST_CLAUSES = 3
 """Most clauses of a story."""
 MOST_TRIED = 24
 """Clauses tried in each round, those with the most attention above chance."""
-LEAST_HELD = 0.05
+LEAST_COVERAGE = 0.05
 """Least share of the texts that hold what a clause is about."""
 LEAST_GAIN = 0.05
 """Least gain of another clause, as a share of what the head loses with even weights."""
@@ -381,12 +378,12 @@ def find_stories(
 def _candidates(table: KindsTable, layer: int, head: int) -> tuple[list[Clause], list[Clause]]:
     """Clauses by how much attention above chance they describe, the clearest first, at least one; and those among all
     that describe most of their queries' attention, as a confirmed story must."""
-    given = table.attention[layer, head]  # Q K
-    above = np.where(table.held >= LEAST_HELD, given - table.chance, -np.inf)
+    attention = table.attention[layer, head]  # Q K
+    above = np.where(table.coverage >= LEAST_COVERAGE, attention - table.chance, -np.inf)
     order = [place for place in np.argsort(-above, axis=None, kind="stable") if above.flat[place] > 0]
     order = order or [int(above.argmax())]
     clauses = [
-        (Clause(table.queries[n // len(table.keys)], table.keys[n % len(table.keys)]), given.flat[n]) for n in order
+        (Clause(table.queries[n // len(table.keys)], table.keys[n % len(table.keys)]), attention.flat[n]) for n in order
     ]
     clear = [clause for clause, weight in clauses if weight >= ATTENDS]
     return [clause for clause, _ in clauses[:MOST_TRIED]], clear[:MOST_TRIED]
@@ -399,7 +396,7 @@ class _Search:
         self.right = partial(right_answers, classifier, texts, layer=layer, head=head)
         self.texts, self.own = texts, float(own.mean())
         self.causal = classifier.checkpoint.config.model.causal
-        self.evened: dict[bytes, float] = {}
+        self.even_accuracies: dict[bytes, float] = {}
         """By the queries that were made even."""
 
     def best(self, candidates: Sequence[Clause], clear: Sequence[Clause]) -> tuple[Clause, ...]:
@@ -418,10 +415,10 @@ class _Search:
         best = -np.inf
         while len(chosen) < MOST_CLAUSES:
             scores = {clause: self._score((*chosen, clause)) for clause in candidates if clause not in chosen}
-            found = max(scores, key=lambda clause: scores[clause], default=None)
-            if found is None or scores[found] == -np.inf or scores[found] < best + LEAST_GAIN * lost:
+            clause = max(scores, key=scores.__getitem__, default=None)
+            if clause is None or scores[clause] == -np.inf or scores[clause] < best + LEAST_GAIN * lost:
                 break
-            chosen, best = (*chosen, found), scores[found]
+            chosen, best = (*chosen, clause), scores[clause]
         return chosen
 
     def _score(self, clauses: tuple[Clause, ...]) -> float:
@@ -431,22 +428,22 @@ class _Search:
         even = self._even_accuracy(masks)
         if self.own - even < IDLE:
             return -np.inf
-        told = float(self.right(masks=masks).mean())
-        return told - even - max(0.0, self.own - told)
+        restored = float(self.right(masks=masks).mean())
+        return restored - even - max(0.0, self.own - restored)
 
     def _share(self, clauses: tuple[Clause, ...]) -> float:
         """The share of what even weights lose that the story brings back; 0 where they lose too little to count."""
         masks = self._masks(clauses)
         even = self._even_accuracy(masks)
-        told = float(self.right(masks=masks).mean())
-        return (told - even) / (self.own - even) if self.own - even >= IDLE else 0.0
+        restored = float(self.right(masks=masks).mean())
+        return (restored - even) / (self.own - even) if self.own - even >= IDLE else 0.0
 
     def _even_accuracy(self, masks: Sequence[Bools]) -> float:
-        queries = np.packbits(np.concatenate([one.any(axis=1) for one in masks])).tobytes()
-        if queries not in self.evened:
-            evened = [even_masks(one, causal=self.causal) for one in masks]
-            self.evened[queries] = float(self.right(masks=evened).mean())
-        return self.evened[queries]
+        queries = np.packbits(np.concatenate([mask.any(axis=1) for mask in masks])).tobytes()
+        if queries not in self.even_accuracies:
+            even = [even_masks(mask, causal=self.causal) for mask in masks]
+            self.even_accuracies[queries] = float(self.right(masks=even).mean())
+        return self.even_accuracies[queries]
 
     def _masks(self, clauses: tuple[Clause, ...]) -> list[Bools]:
         return [story_masks(clauses, text, causal=self.causal) for text in self.texts]
@@ -470,27 +467,21 @@ def clearest_texts(
     Raises:
         ValueError: no text has a token.
     """
-    encoded = [classifier.encoder.encode(text) for text in texts]
-    places = [place for place, one in enumerate(encoded) if one.has_words]
+    encodings = [classifier.encoder.encode(text) for text in texts]
+    places = [place for place, encoding in enumerate(encodings) if encoding.has_words]
     if not places:
         raise ValueError(f"none of {len(texts)} texts has a token")
     counts = np.zeros(classifier.encoder.vocab_size, dtype=np.int64)
     kinds = [
-        kinds_of_text(encoded[place], 0, counts=counts, roles=None if roles is None else roles[place])
+        kinds_of_text(encodings[place], 0, counts=counts, roles=None if roles is None else roles[place])
         for place in places
     ]
-    config = classifier.checkpoint.config.model
-    marks = np.zeros((len(stories), len(kinds), 3))  # clauses held, weight on them, sharpness
-    names = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
-    for batch in batches_by_length(map(len, kinds), batch_size=BATCH):
-        with trace(record=names) as opened:
-            classifier.logits(padded([kinds[n].ids.tolist() for n in batch]))
-        patterns = torch.stack([opened[name] for name in names], dim=1).numpy()  # B L H T T
-        for pattern, n in zip(patterns, batch, strict=True):
-            size = len(kinds[n])
-            for s, story in enumerate(stories):
-                own = pattern[story.layer, story.head, :size, :size]  # T T
-                marks[s, n] = *_followed(own, story, kinds[n], causal=config.causal), own.max(axis=1).mean()
+    causal = classifier.checkpoint.config.model.causal
+    marks = np.zeros((len(stories), len(kinds), 3))  # clauses that the text holds, weight on them, sharpness
+    for n, patterns in head_patterns(classifier, kinds, batch_size=BATCH):
+        for number, story in enumerate(stories):
+            pattern = patterns[story.layer, story.head]  # T T
+            marks[number, n] = *_followed(pattern, story, kinds[n], causal=causal), pattern.max(axis=1).mean()
     return [places[max(range(len(kinds)), key=lambda n: tuple(of_story[n]))] for of_story in marks]
 
 

@@ -39,32 +39,34 @@ _PLURALS = {
 _SINGULAR_QUERIES = {"class token", "first token", "verb", "winner", "loser", "first team", "second team"}
 
 
-def sentence(found: MeasuredStory) -> str:
-    """The story as a sentence: "The class token attends to the winner"; a faint one is said to be only the nearest."""
-    said = "; ".join(map(_clause, found.story.clauses))
-    return f"No clear pattern; nearest: {said}" if is_faint(found) else said[0].upper() + said[1:]
+def sentence(measured: MeasuredStory) -> str:
+    """The story as a sentence: "The class token attends to the winner"; a faint one is called the nearest."""
+    clauses = "; ".join(map(_clause, measured.story.clauses))
+    return f"No clear pattern; nearest: {clauses}" if is_faint(measured) else clauses[0].upper() + clauses[1:]
 
 
-def is_faint(found: MeasuredStory) -> bool:
+def is_faint(measured: MeasuredStory) -> bool:
     """Whether the head's own attention follows a clause of its story hardly more than even weights would."""
-    return any(weight < FAINT_TIMES * even for weight, even in zip(found.attention, found.chance, strict=True))
+    return any(weight < FAINT_TIMES * even for weight, even in zip(measured.attention, measured.chance, strict=True))
 
 
-def looks_clear(found: MeasuredStory) -> bool:
+def looks_clear(measured: MeasuredStory) -> bool:
     """Whether the head's own attention follows every clause of its story well above chance."""
     return all(
         weight >= CLEAR and weight >= CLEAR_TIMES * even
-        for weight, even in zip(found.attention, found.chance, strict=True)
+        for weight, even in zip(measured.attention, measured.chance, strict=True)
     )
 
 
-def verdict_words(found: MeasuredStory) -> str:
+def verdict_words(measured: MeasuredStory) -> str:
     """The verdict with the share that it rests on: "confirmed 1.00", "looks clear, can be spared"."""
-    if found.verdict == "idle":
-        return "looks clear, can be spared" if looks_clear(found) else "idle"
-    if found.verdict == "wrong" and is_faint(found):
+    if measured.verdict == "idle":
+        return "looks clear, can be spared" if looks_clear(measured) else "idle"
+    if measured.verdict == "wrong" and is_faint(measured):
         return "no story fits"
-    return found.verdict if math.isnan(found.share) else f"{found.verdict} {found.share:.2f}".replace("-", "−")
+    return (
+        measured.verdict if math.isnan(measured.share) else f"{measured.verdict} {measured.share:.2f}".replace("-", "−")
+    )
 
 
 def worth_words(record: HeadRecord) -> str:
@@ -82,15 +84,15 @@ def chip(record: HeadRecord) -> str:
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
     """For each head, named "layer.head" with both from 1: its "story", its chip as "text", and its "verdict"."""
     return {
-        f"{one.story.story.layer + 1}.{one.story.story.head + 1}": {
-            "story": _short(one.story), "text": chip(one), "verdict": one.story.verdict,
+        f"{head.story.story.layer + 1}.{head.story.story.head + 1}": {
+            "story": _short(head.story), "text": chip(head), "verdict": head.story.verdict,
         }
-        for one in atlas.heads
+        for head in atlas.heads
     }  # fmt: skip
 
 
-def _short(found: MeasuredStory) -> str:
-    return "no clear pattern" if is_faint(found) else str(found.story)
+def _short(measured: MeasuredStory) -> str:
+    return "no clear pattern" if is_faint(measured) else str(measured.story)
 
 
 def _clause(clause: Clause) -> str:
