@@ -44,12 +44,12 @@ globalThis.make = (encoded) => {
 const plain = (stage) => ({size: [...stage.size], best: [...stage.best], certainty: [...stage.certainty]});
 globalThis.sceneFor = (text, off = [], how = "zero") => {
   const scene = sceneOf(classifier, classifier.read(text, {edit: headsOff(off, how, classifier.description.means)}));
-  const isOff = (layer, head) => off.some((one) => one.layer === layer && one.head === head);
+  const names = new Set(off.map(({layer, head}) => `${layer + 1}.${head + 1}`));
   return {
     lanes: scene.lanes, pool: [...scene.pool], start: plain(scene.start), nTokens: scene.nTokens,
     layers: scene.layers.map(({patterns, fed, attended, mid, post}) => ({patterns: patterns.map((one) => [...one]),
       fed: [...fed], attended: [...attended], mid: plain(mid), post: plain(post)})),
-    parts: narrate(scene, {isOff, how}),
+    parts: narrate(scene, {off: names, how}),
   };
 };
 Object.assign(globalThis, {Machine, leastDrawn, leastOf});

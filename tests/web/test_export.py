@@ -10,10 +10,11 @@ import pytest
 
 from tests.app.reports import atlas, save_reports_model
 from tests.conftest import make_checkpoint, make_language_model
+from txcls.config import ModelConfig
 from txcls.errors import CheckpointError
 from txcls.inspection.stories import head_chips
 from txcls.predictor import Predictor
-from txcls.web.export import describe, export_page, single_page
+from txcls.web.export import REFUSED, SETTINGS, describe, export_page, single_page
 
 HOSTILE = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 
@@ -120,3 +121,12 @@ def test_what_no_page_can_be_made_of_is_refused_with_a_sentence(tmp_path: Path) 
     with pytest.raises(CheckpointError, match="no checkpoint"):
         export_page([], tmp_path / "page")
     assert not (tmp_path / "page").exists()
+
+
+def test_a_page_reads_or_refuses_every_setting_of_the_model() -> None:
+    """Else a setting added to the model would be ignored by the browser's forward pass."""
+    training = {"dropout", "attention_dropout", "init"}
+    language_models = {"token_bias", "tie_output"}
+    in_the_weights = {"qkv_bias", "output_bias"}  # a bias is added where the checkpoint has one
+    known = [*SETTINGS, *REFUSED, *training, *language_models, *in_the_weights]
+    assert sorted(known) == sorted(ModelConfig.model_fields)

@@ -41,11 +41,10 @@ function start(section, film, data) {
   film.at = Math.min(film.at, last)
   first.checked = Boolean(window.txclsPredictFirst)
   slider.max = last
-  const attention = new Uint16Array(bytes(data.attention).buffer)
-  const colours = bytes(data.colours)
+  const attention = weightsOf(data.attention)
   const curves = drawCurves(find(".curves"), data)
   const bars = drawBars(find(".classes ol"), data)
-  const maps = drawMaps(section, film, data, attention, colours, () => maps.show(film.at))
+  const maps = drawMaps(section, film, data, attention, () => maps.show(film.at))
 
   const isAsked = () => first.checked && data.asked.includes(film.at) && !film.seen.has(film.at)
   const answer = (n) => data.classes[data.answers[n]]
@@ -60,8 +59,8 @@ function start(section, film, data) {
       "aria-valuetext",
       `${said(n)}: ${asked ? "predict first" : `${answer(n)}, ${percent(data.probabilities[n][data.answers[n]])}`}`,
     )
-    find(".where").replaceChildren("Step ", newElement("b", data.steps[n].toLocaleString("en")), ` of ${total}`)
-    find(".figures").replaceChildren(...figures(n).map((line) => newElement("div", line)))
+    find(".where").replaceChildren("Step ", element("b", { text: data.steps[n].toLocaleString("en") }), ` of ${total}`)
+    find(".figures").replaceChildren(...figures(n).map((line) => element("div", { text: line })))
     curves.move(n, !first.checked)
     find(".ask").hidden = !asked
     state.classList.toggle("covered", asked)
@@ -188,7 +187,7 @@ function drawCurves(svg, data) {
       `${percent(data.validation_accuracy[0])} to ${percent(data.validation_accuracy[last])}.`,
   )
 
-  const triangle = (across, down) => vector("path", { class: "flips flip", d: `M${across - 5} ${down}h10l-5 -8z` })
+  const triangle = (across, down) => svgElement("path", { class: "flips flip", d: `M${across - 5} ${down}h10l-5 -8z` })
   function draw() {
     ;[width, height] = [svg.clientWidth, svg.clientHeight] // not those on the screen: lecture mode enlarges them
     const parts = []
@@ -200,39 +199,39 @@ function drawCurves(svg, data) {
       const y = (value) => top + panel * (1 - value / most)
       for (const value of [0, most]) {
         const name = kind === "accuracy" ? `${100 * value} %` : value.toFixed(value ? 1 : 0)
-        parts.push(vector("line", { class: "axis", x1: x(0), x2: x(last), y1: y(value), y2: y(value) }))
-        parts.push(vector("text", { x: PADDING.left - 8, y: y(value) + 4, "text-anchor": "end" }, name))
+        parts.push(svgElement("line", { class: "axis", x1: x(0), x2: x(last), y1: y(value), y2: y(value) }))
+        parts.push(svgElement("text", { x: PADDING.left - 8, y: y(value) + 4, "text-anchor": "end" }, name))
       }
       for (const [name, values] of [["train", train], ["validation", validation]]) {
         const points = values.map((value, n) => (value === null ? "" : `${x(n)},${y(value)}`)).filter(Boolean)
-        parts.push(vector("polyline", { class: name, points: points.join(" ") }))
+        parts.push(svgElement("polyline", { class: name, points: points.join(" ") }))
       }
-      parts.push(vector("text", { x: x(0) + 6, y: top - 5, "font-weight": 650 }, kind))
+      parts.push(svgElement("text", { x: x(0) + 6, y: top - 5, "font-weight": 650 }, kind))
     })
     const wide = width > 560
     const legend = [["validation", "validation"], ["train", "training"]]
     legend.forEach(([name, split], place) => {
       const left = x(0) + (wide ? 90 + 150 * place : 48 + 106 * place)
       const words = wide ? `${split} rows` : split
-      parts.push(vector("line", { class: name, x1: left, x2: left + 22, y1: PADDING.top - 9, y2: PADDING.top - 9 }))
-      parts.push(vector("text", { x: left + 28, y: PADDING.top - 5 }, words))
+      parts.push(svgElement("line", { class: name, x1: left, x2: left + 22, y1: PADDING.top - 9, y2: PADDING.top - 9 }))
+      parts.push(svgElement("text", { x: left + 28, y: PADDING.top - 5 }, words))
     })
     if (data.flips.length) {
       const left = x(0) + (wide ? 90 + 150 * legend.length : 48 + 98 * legend.length)
       parts.push(triangle(left + 5, PADDING.top - 5))
       const words = wide ? "the answer flips" : "flips"
-      parts.push(vector("text", { class: "flips", x: left + 16, y: PADDING.top - 5 }, words))
+      parts.push(svgElement("text", { class: "flips", x: left + 16, y: PADDING.top - 5 }, words))
     }
     const every = Math.ceil((last * 58) / (width - PADDING.left - PADDING.right)) || 1
     for (let n = 0; n <= last; n += every) {
       const anchor = n + every > last ? "end" : n ? "middle" : "start"
       const shown = n + every > last ? last : n
       const words = data.steps[shown].toLocaleString("en")
-      parts.push(vector("text", { x: x(shown), y: height - 4, "text-anchor": anchor }, words))
+      parts.push(svgElement("text", { x: x(shown), y: height - 4, "text-anchor": anchor }, words))
     }
-    parts.push(vector("text", { x: PADDING.left - 8, y: height - 4, "text-anchor": "end" }, "step"))
+    parts.push(svgElement("text", { x: PADDING.left - 8, y: height - 4, "text-anchor": "end" }, "step"))
     data.flips.forEach((n) => parts.push(triangle(x(n), height - PADDING.bottom + 3)))
-    line = vector("line", { class: "head", y1: PADDING.top, y2: height - PADDING.bottom + 4 })
+    line = svgElement("line", { class: "head", y1: PADDING.top, y2: height - PADDING.bottom + 4 })
     svg.replaceChildren(...parts, line)
     // The thumb's centre moves between half its width from either end, so the slider is that much wider than the curves.
     const slider = svg.nextElementSibling
@@ -266,13 +265,13 @@ function drawBars(list, data) {
   list.parentElement.querySelector(".note").textContent = "★ the answer at the end of training"
 
   function row(words, title) {
-    const item = newElement("li")
-    const name = newElement("span", words, "name")
+    const item = element("li")
+    const name = element("span", { text: words, className: "name" })
     name.title = title
     name.dir = "auto"
-    const track = newElement("span", "", "track")
-    track.append(newElement("div", "", "bar"))
-    item.append(name, track, newElement("span", "", "value"))
+    const track = element("span", { className: "track" })
+    track.append(element("div", { className: "bar" }))
+    item.append(name, track, element("span", { className: "value" }))
     return item
   }
   const set = (item, place, value) => {
@@ -300,7 +299,7 @@ function drawBars(list, data) {
   }
 }
 
-function drawMaps(section, film, data, attention, colours, redraw) {
+function drawMaps(section, film, data, attention, redraw) {
   const [, n_layers, n_heads, n_tokens] = data.shape
   const grid = section.querySelector(".maps")
   const large = section.querySelector(".large")
@@ -308,7 +307,7 @@ function drawMaps(section, film, data, attention, colours, redraw) {
   grid.style.setProperty("--heads", n_heads)
   grid.style.setProperty("--layers", n_layers)
   large.style.setProperty("--tokens", n_tokens)
-  section.querySelector(".scale").style.background = gradient(colours)
+  drawScale(section.querySelector(".scale"))
   cell.textContent = "0 to 1; rows are queries. Click to enlarge."
   const size = n_tokens * n_tokens
   const weights = (n, layer, head) => {
@@ -316,23 +315,14 @@ function drawMaps(section, film, data, attention, colours, redraw) {
     return attention.subarray(place * size, (place + 1) * size)
   }
   const title = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`
-  const paint = (canvas, values) => {
-    const context = canvas.getContext("2d")
-    const image = context.createImageData(n_tokens, n_tokens)
-    values.forEach((value, place) => {
-      const colour = 3 * Math.round((255 * value) / MOST)
-      image.data.set(colours.subarray(colour, colour + 3), 4 * place)
-      image.data[4 * place + 3] = 255
-    })
-    context.putImageData(image, 0, 0)
-  }
+  const paint = (canvas, values) => canvas.getContext("2d").putImageData(heatMap(values, n_tokens, n_tokens), 0, 0)
   const strongest = (values) => {
     let most = 0
     values.forEach((value, place) => (most = value > values[most] ? place : most))
     return pair(values, most)
   }
   const pair = (values, place) =>
-    `${data.tokens[Math.floor(place / n_tokens)]} → ${data.tokens[place % n_tokens]} ${(values[place] / MOST).toFixed(2)}`
+    `${data.tokens[Math.floor(place / n_tokens)]} → ${data.tokens[place % n_tokens]} ${values[place].toFixed(2)}`
   const watch = (canvas, layer, head) => {
     canvas.onpointermove = (event) => {
       const box = canvas.getBoundingClientRect()
@@ -345,18 +335,15 @@ function drawMaps(section, film, data, attention, colours, redraw) {
   const small = []
   for (let layer = 0; layer < n_layers; layer++)
     for (let head = 0; head < n_heads; head++) {
-      const button = newElement("button")
-      button.type = "button"
       const canvas = square()
       watch(canvas, layer, head)
-      button.append(canvas, `${layer + 1}.${head + 1}`)
-      button.onclick = () => enlarge([layer, head])
-      small.push({ layer, head, button, canvas })
+      const box = button({ onClick: () => enlarge([layer, head]) }, canvas, `${layer + 1}.${head + 1}`)
+      small.push({ layer, head, box, canvas })
     }
-  grid.replaceChildren(...small.map((one) => one.button))
+  grid.replaceChildren(...small.map((map) => map.box))
 
   function square() {
-    const canvas = newElement("canvas")
+    const canvas = element("canvas")
     canvas.width = canvas.height = n_tokens
     return canvas
   }
@@ -365,7 +352,7 @@ function drawMaps(section, film, data, attention, colours, redraw) {
     film.large = chosen
     build()
     redraw()
-    const focus = chosen ? large.querySelector("button") : small.find((one) => one.layer === before?.[0] && one.head === before?.[1])?.button
+    const focus = chosen ? large.querySelector("button") : small.find((map) => map.layer === before?.[0] && map.head === before?.[1])?.box
     focus?.focus()
   }
   function build() {
@@ -373,14 +360,11 @@ function drawMaps(section, film, data, attention, colours, redraw) {
     grid.hidden = Boolean(film.large)
     large.hidden = !film.large
     if (!film.large) return large.replaceChildren()
-    const bar = newElement("div", "", "bar-of-large")
-    const back = newElement("button", "◀ All heads")
-    back.type = "button"
-    back.onclick = () => enlarge(null)
-    bar.append(back, newElement("b", title(...film.large)))
+    const back = button({ text: "◀ All heads", onClick: () => enlarge(null) })
+    const bar = element("div", { className: "bar-of-large" }, back, element("b", { text: title(...film.large) }))
     const names = (kind) => {
-      const axis = newElement("div", "", kind)
-      axis.append(...data.tokens.map(() => newElement("span")))
+      const axis = element("div", { className: kind })
+      axis.append(...data.tokens.map(() => element("span")))
       axis.setAttribute("aria-hidden", "true")
       return axis
     }
@@ -401,9 +385,9 @@ function drawMaps(section, film, data, attention, colours, redraw) {
     enlarge,
     name,
     show(n) {
-      for (const { layer, head, button, canvas } of small) {
+      for (const { layer, head, box, canvas } of small) {
         if (!film.large) paint(canvas, weights(n, layer, head))
-        button.setAttribute(
+        box.setAttribute(
           "aria-label",
           `${title(layer, head)}; largest weight: ${strongest(weights(n, layer, head))}; enlarge`,
         )
@@ -422,15 +406,15 @@ function drawMaps(section, film, data, attention, colours, redraw) {
 
 function showLens(list, data, n) {
   const rows = data.states.map((state, place) => {
-    const item = newElement("li")
+    const item = element("li")
     const value = data.lens[n][place]
-    const name = newElement("span", data.classes[data.lens_answers[n][place]], "name")
+    const name = element("span", { text: data.classes[data.lens_answers[n][place]], className: "name" })
     name.dir = "auto"
-    const track = newElement("span", "", "track")
-    const bar = newElement("div", "", "bar")
+    const track = element("span", { className: "track" })
+    const bar = element("div", { className: "bar" })
     bar.style.width = `${100 * value}%`
     track.append(bar)
-    item.append(newElement("span", state, "after"), name, newElement("span", percent(value), "value"), track)
+    item.append(element("span", { text: state, className: "after" }), name, element("span", { text: percent(value), className: "value" }), track)
     item.classList.toggle("top-class", data.lens_answers[n][place] === data.answers[data.answers.length - 1])
     return item
   })
@@ -451,34 +435,8 @@ function keepAddress(step, unsaid) {
 
 const capital = (words) => words[0].toUpperCase() + words.slice(1)
 
-function percent(share) {
-  if (share > 0 && share < 0.0005) return "< 0.1 %"
-  if (share >= 0.9995 && share < 1) return "> 99.9 %"
-  return `${(100 * share).toFixed(1)} %`
-}
-
-function bytes(text) {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-}
-
-function gradient(colours) {
-  const stops = [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].map((share) => {
-    const place = 3 * Math.round(share * 255)
-    return `rgb(${colours.subarray(place, place + 3).join(" ")}) ${100 * share}%`
-  })
-  return `linear-gradient(to right, ${stops.join(", ")})`
-}
-
-function newElement(tag, text = "", kind = "") {
-  const made = document.createElement(tag)
-  made.textContent = text
-  made.className = kind
-  return made
-}
-
-function vector(tag, attributes, text = "") {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  made.textContent = text
-  return made
+/** All weights of attention, from the base64 of 16-bit integers. */
+function weightsOf(text) {
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  return Float32Array.from(new Uint16Array(bytes.buffer), (value) => value / MOST)
 }

@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from plotly.colors import sample_colorscale, unlabel_rgb
 
 from txcls.app.components.register import read
 from txcls.figures import visible
-from txcls.figures.style import SEQUENTIAL
 from txcls.inspection.training_film import TrainingFilm, flips, questions
 from txcls.web.sources import script, style
 
 _film = st.components.v2.component(
     "txcls_training_film",
     html=read("training_film.html"),
-    js=f"{script('picture/saving')}\n{read('training_film.js')}",
+    js=f"{script('picture/saving', 'picture/colours')}\n{read('training_film.js')}",
     css=style("picture/buttons", "picture/saving") + read("training_film.css"),
 )
 
@@ -72,8 +70,7 @@ def film_data(
         "asked": questions(film.answers),
         "tokens": list(tokens),
         "shape": film.attention.shape[:4],
-        "attention": _base64(film.attention * MOST, "<u2"),
-        "colours": _colours(),
+        "attention": base64.b64encode(np.rint(film.attention * MOST).astype("<u2").tobytes()).decode("ascii"),
         "states": film.states,
         "lens": np.round(film.lens.max(axis=-1), DIGITS).tolist(),
         "lens_answers": [[position[int(index)] for index in row] for row in lens_answers],
@@ -83,13 +80,3 @@ def film_data(
 def training_film(data: Any, *, key: str) -> None:
     """Draw the film that `film_data` describes."""
     _film(data=data, key=key)
-
-
-def _colours() -> str:
-    """The colours of the weights 0 to 255: red, green and blue in turn."""
-    sampled = sample_colorscale([list(stop) for stop in SEQUENTIAL], [n / 255 for n in range(256)])
-    return _base64(np.array([unlabel_rgb(colour) for colour in sampled]), "u1")
-
-
-def _base64(values: np.ndarray[Any, Any], kind: str) -> str:
-    return base64.b64encode(np.rint(values).astype(kind).tobytes()).decode("ascii")

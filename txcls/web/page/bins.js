@@ -1,7 +1,7 @@
 // Words in one or several labelled rows, dragged within a row or from one to another, or moved by keyboard: arrow keys go
 // from word to word and from row to row, with Shift they take the word along.
 
-import {button, element} from "../picture/dom.js";
+import {button, element} from "../picture/elements.js";
 
 /**
  * Draw rows of words into a root.

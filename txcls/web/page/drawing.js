@@ -1,7 +1,9 @@
 // The drawn parts of the page beside the picture: answer, tokens, lens, heads, the large map and what is said of it, card.
 
-import {decimal, element, tr} from "../picture/dom.js";
-import {AttentionMap, classColours, heatMap, percent, shortened, visible} from "../picture/figures.js";
+import {classColours, heatMap} from "../picture/colours.js";
+import {element} from "../picture/elements.js";
+import {decimal, percent, shortened, tr, visible} from "../picture/language.js";
+import {AttentionMap} from "./attention_map.js";
 import {find, name, pair, say, shown, view} from "./view.js";
 
 export const map = new AttentionMap(find("map"));

@@ -1,8 +1,8 @@
 // A lesson beside the page: narration, question before reveal, answers judged here, a code at the end. The texts come from
 // the lesson's author and were made into HTML by txcls/lessons/markup.py, which lets no markup of the author's through.
 
+import {button, element} from "../picture/elements.js";
 import {wordBins} from "./bins.js";
-import {button, element} from "../picture/dom.js";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

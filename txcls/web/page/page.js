@@ -3,15 +3,16 @@
 // Everything that comes from a checkpoint or a visitor is set as text, never as markup.
 
 import {Classifier} from "../engine/classifier.js";
-import {button, decimal, element, inNotation, tr} from "../picture/dom.js";
-import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
-import {drawScale, visible} from "../picture/figures.js";
-import {LessonPanel} from "./lesson.js";
-import {Machine} from "../picture/machine.js";
 import {Reader} from "../engine/reader.js";
-import {sceneOf} from "../picture/scene.js";
-import {LONGEST_LINKED_TEXT, address, find, fromAddress, page, pair, remember, say, shown, view} from "./view.js";
 import {fromBase64} from "../engine/weights.js";
+import {drawScale} from "../picture/colours.js";
+import {button, element} from "../picture/elements.js";
+import {decimal, inNotation, tr, visible} from "../picture/language.js";
+import {Machine} from "../picture/machine.js";
+import {sceneOf} from "../picture/scene.js";
+import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
+import {LessonPanel} from "./lesson.js";
+import {LONGEST_LINKED_TEXT, address, find, fromAddress, page, pair, remember, say, shown, view} from "./view.js";
 
 const machine = new Machine(find("picture"), {
   onSwitch: (head) => {

@@ -1,12 +1,12 @@
 // The picture's lines, as SVG: lanes are the residual stream, ribbons are attention weights, and the lanes join in pooling.
 
-import {decimal, tr} from "./dom.js";
-import {OTHER, percent, visible} from "./figures.js";
-import {SVG, attribute, opacity, round, shapes, thickness, titled, write} from "./kept.js";
-import {MOST_LANES} from "./scene.js";
+import {OTHER} from "./colours.js";
+import {SVG, attribute, opacity, round, shapes, thickness, titled, write} from "./elements.js";
+import {decimal, percent, tr, visible} from "./language.js";
+import {MOST_LANES, isOff} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
-/** @typedef {import("./placing.js").Places} Places */
+/** @typedef {import("./layout.js").Places} Places */
 
 /** Ribbons of smaller weight are not drawn, nor are those of about even weights; and most ribbons in a layer. */
 const LEAST = 0.03, ABOUT_EVEN = 1.25;
@@ -40,11 +40,11 @@ export class Lines {
   }
 
   /** @param {Scene} scene @param {Places} places
-   * @param {{colour: (index: number) => string, isOff: (layer: number, head: number) => boolean,
+   * @param {{colour: (index: number) => string, state: import("./scene.js").State,
    *   rows: {colour: string, now: number}[]}} given colours of classes, which heads are off, and the bars */
-  draw(scene, places, {colour, isOff, rows}) {
+  draw(scene, places, {colour, state, rows}) {
     if (this.places?.key !== places.key) this.version++; // curves are written anew only where places have changed
-    Object.assign(this, {scene, places, colour, isOff});
+    Object.assign(this, {scene, places, colour, state});
     const {vertical, breadth, length} = places;
     write(this.frame, vertical ? {width: breadth, height: length} : {width: length, height: breadth}, attribute);
     this.drawLanes();
@@ -115,10 +115,10 @@ export class Lines {
     const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, kept = this.ribbons[number];
     // A ribbon has the colour of the lane that is read.
     const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, this.colour);
-    const least = leastDrawn(patterns.filter((_, h) => !this.isOff(number, h)), leastOf(N));
+    const least = leastDrawn(patterns.filter((_, h) => !isOff(this.state, number, h)), leastOf(N));
     const widest = Math.min(12, places.pitch * 0.42);
     patterns.forEach((pattern, h) => {
-      if (this.isOff(number, h)) return;
+      if (isOff(this.state, number, h)) return;
       const shift = ((h - (H - 1) / 2) / H) * Math.min(8, places.pitch * 0.4);
       for (let i = 0; i < pattern.length; i++) {
         const weight = pattern[i];

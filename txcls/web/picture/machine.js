@@ -1,16 +1,15 @@
 // The whole model in one picture: words enter on the left, a class comes out on the right (on a narrow screen from top to
 // bottom). It is painted by painting.js, with numbers from scene.js; here it is played part by part, pointed at and said.
 
-import {button, decimal, element, tr} from "./dom.js";
-import {percent, shortened, visible} from "./figures.js";
+import {button, element} from "./elements.js";
+import {decimal, percent, shortened, tr, visible} from "./language.js";
 import {MOST_RIBBONS, leastOf} from "./lines.js";
-import {Painting, isOff} from "./painting.js";
+import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
-import {narrate} from "./scene.js";
-import {traced} from "./tracing.js";
+import {narrate, traced} from "./sentences.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
-/** @typedef {import("./painting.js").State} State */
+/** @typedef {import("./scene.js").State} State */
 
 /** How long the front stays at each part while it plays, in milliseconds. */
 const PACE = 1300;
@@ -80,7 +79,7 @@ export class Machine {
   }
 
   shown() {
-    this.parts = narrate(this.scene, {isOff: (layer, head) => isOff(this.state, layer, head), how: this.state.how});
+    this.parts = narrate(this.scene, this.state);
     if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
     this.note.textContent = [
@@ -196,7 +195,7 @@ export class Machine {
   }
 
   /** Light up what belongs to a part and say its sentence; null for everything as it was.
-   * @param {import("./tracing.js").Traced | null} found */
+   * @param {import("./sentences.js").Traced | null} found */
   trace(found) {
     if (!this.scene) return;
     this.root.classList.toggle("tracing", found !== null);

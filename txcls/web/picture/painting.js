@@ -1,20 +1,15 @@
 // The picture's elements: words, heads and bars are HTML over the lines, so that the keyboard reaches them. All are kept from
 // one text to the next.
 
-import {button, element, tr} from "./dom.js";
-import {OTHER, classColours, heatMap, percent, shortened, visible} from "./figures.js";
-import {Kept, property, round, style, write} from "./kept.js";
+import {OTHER, classColours, heatMap} from "./colours.js";
+import {Keyed, button, element, property, round, style, write} from "./elements.js";
+import {percent, shortened, tr, visible} from "./language.js";
+import {LEAST_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./layout.js";
 import {Lines} from "./lines.js";
-import {LEAST_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./placing.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
-/** What is known about a head from tests: what it attends to ("class token → winner"), the same with its figures, and the
- * verdict ("confirmed", "part of it", "wrong", "idle").
- * @typedef {{story: string, text: string, verdict: string}} Story */
-/** `off` names switched-off heads as "layer.head", both from 1; `before` are the class probabilities with all heads on, or
- * null; `how` heads are switched off; `stories` are by "layer.head".
- * @typedef {{off?: Set<string>, how?: import("../engine/ablation.js").How, before?: Float64Array | null,
- *   stories?: Record<string, Story>}} State */
+/** @typedef {import("./scene.js").State} State */
+/** @typedef {import("./scene.js").Story} Story */
 /** What a click on a head ("layer.head" from 1), a double click on it (both from 0) and a click on the name of a part
  * ("layers.0.attn") do; without `onPart` names are no buttons.
  * @typedef {{onSwitch?: (name: string) => void, onOpen?: (layer: number, head: number) => void,
@@ -30,9 +25,6 @@ const ROOMY_BARS = 250;
 const BELOW = 70;
 /** A sign for each verdict, so that none relies on colour alone (txcls/inspection/stories/words.py). */
 const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"};
-
-/** Whether a head is switched off. @param {State} state @param {number} layer from 0 @param {number} head from 0 */
-export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;
 
 /** What stands below a head's map where there is room: what it attends to; of an idle head that would mean nothing.
  * @param {Story} story */
@@ -74,7 +66,7 @@ export class Painting {
     if (this.drawn?.shape !== shape) this.prepare(shape);
     const {lines, frame} = this.drawn, {vertical, breadth, length} = this.places;
     write(frame, {height: `${vertical ? length : breadth}px`}, style);
-    lines.draw(scene, this.places, {colour: this.colour, rows: this.rows, isOff: (layer, head) => isOff(state, layer, head)});
+    lines.draw(scene, this.places, {colour: this.colour, rows: this.rows, state});
     this.drawNames();
     this.drawWords();
     scene.layers.forEach((layer, number) => this.drawHeads(layer, number));
@@ -117,7 +109,7 @@ export class Painting {
     const list = (className, make) => {
       const parent = element("div", {className});
       this.stage.append(parent);
-      return new Kept(parent, make);
+      return new Keyed(parent, make);
     };
     this.stage.replaceChildren(lines.svg);
     const bars = element("ol", {className: "machine-bars"});
@@ -128,7 +120,7 @@ export class Painting {
       words: list("machine-words", (lane) => newWord(lane)),
       heads: layers.map((_, layer) => list("machine-heads", (head) => this.newHead(layer, head))),
       list: {node: bars, values: {}},
-      bars: new Kept(bars, newBar),
+      bars: new Keyed(bars, newBar),
     };
     this.stage.append(bars, this.veil);
   }

@@ -1,9 +1,9 @@
 // Saves a picture that is made of SVG and HTML as one SVG, with its styles as attributes and nothing outside of it, or as
 // PNG. What is seen is saved at its place: text, maps, bars and lines.
 
-import {button, element, tr} from "./dom.js";
+import {SVG, button, element, svgElement} from "./elements.js";
+import {tr} from "./language.js";
 
-const NAMESPACE = "http://www.w3.org/2000/svg";
 /** Properties of an SVG's shapes that a style sheet may set. */
 const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin",
   "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
@@ -36,11 +36,11 @@ export function saveButtons(what) {
 export function svgOf(root, {label, skip = ""}) {
   const frame = root.getBoundingClientRect(), zoom = frame.width / root.offsetWidth || 1;
   const wide = Math.ceil(frame.width / zoom) + 2 * AROUND, high = Math.ceil(frame.height / zoom) + 2 * AROUND;
-  const made = svgNode("svg", {xmlns: NAMESPACE, width: wide, height: high, viewBox: `${-AROUND} ${-AROUND} ${wide} ${high}`});
-  made.append(Object.assign(svgNode("title"), {textContent: label}), svgNode("rect", {x: -AROUND, y: -AROUND, width: wide, height: high, ...filled(groundOf(root))}));
+  const made = svgElement("svg", {xmlns: SVG, width: wide, height: high, viewBox: `${-AROUND} ${-AROUND} ${wide} ${high}`});
+  made.append(svgElement("title", {}, label), svgElement("rect", {x: -AROUND, y: -AROUND, width: wide, height: high, ...filled(groundOf(root))}));
   const place = (box) => ({x: (box.left - frame.left) / zoom, y: (box.top - frame.top) / zoom,
     width: box.width / zoom, height: box.height / zoom});
-  copySeen(root, made, {place, skip, count: {of: 0}});
+  copySeen(root, made, {place, skip, cuts: {n: 0}});
   return new XMLSerializer().serializeToString(made).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "");
 }
 
@@ -62,15 +62,6 @@ function handOver(blob, name) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
-/** An element of SVG with attributes. @returns {any} */
-function svgNode(name, values = {}) {
-  const made = document.createElementNS(NAMESPACE, name);
-  for (const [key, value] of Object.entries(values)) {
-    made.setAttribute(key, typeof value === "number" ? String(Math.round(value * 100) / 100) : value);
-  }
-  return made;
 }
 
 /** Any colour of CSS as #rrggbb and opacity, which every program that reads SVG knows. */
@@ -107,7 +98,7 @@ function copySeen(one, group, how) {
   const style = getComputedStyle(one);
   const isHidden = style.display === "none" || style.visibility !== "visible" || Number(style.opacity) === 0;
   if (isHidden || (how.skip && one.matches(how.skip))) return;
-  if (Number(style.opacity) < 1) group = group.appendChild(svgNode("g", {opacity: style.opacity}));
+  if (Number(style.opacity) < 1) group = group.appendChild(svgElement("g", {opacity: style.opacity}));
   if (one instanceof SVGSVGElement) return void group.append(drawing(one, how.place(one.getBoundingClientRect())));
   const turned = turnedGroup(one, style, how);
   if (turned) {
@@ -117,15 +108,15 @@ function copySeen(one, group, how) {
   const at = how.upright ?? how.place(one.getBoundingClientRect());
   if (one instanceof HTMLCanvasElement) {
     if (one.width && one.height) {
-      group.append(svgNode("image", {...at, href: one.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated"}));
+      group.append(svgElement("image", {...at, href: one.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated"}));
     }
     return;
   }
-  backdrop(style, at, group, how.count);
+  backdrop(style, at, group);
   if (style.overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1 && style.textOverflow !== "ellipsis") {
-    const id = `cut${how.count.of++}`, clip = group.appendChild(svgNode("clipPath", {id}));
-    clip.append(svgNode("rect", at));
-    group = group.appendChild(svgNode("g", {"clip-path": `url(#${id})`}));
+    const id = `cut${how.cuts.n++}`, clip = group.appendChild(svgElement("clipPath", {id}));
+    clip.append(svgElement("rect", at));
+    group = group.appendChild(svgElement("g", {"clip-path": `url(#${id})`}));
   }
   for (const child of one.childNodes) {
     if (child instanceof Element) copySeen(child, group, how);
@@ -138,7 +129,7 @@ function turnedGroup(one, {transform, transformOrigin}, how) {
   const {a, b, c, d, e, f} = new DOMMatrix(transform === "none" ? "" : transform);
   if ((!b && !c) || !one.offsetParent) return null;
   const {x, y} = how.place(one.offsetParent.getBoundingClientRect()), [ox, oy] = transformOrigin.split(" ").map(Number.parseFloat);
-  return svgNode("g", {transform: `translate(${x + one.offsetLeft + ox} ${y + one.offsetTop + oy}) `
+  return svgElement("g", {transform: `translate(${x + one.offsetLeft + ox} ${y + one.offsetTop + oy}) `
     + `matrix(${a} ${b} ${c} ${d} ${e} ${f}) translate(${-ox} ${-oy})`});
 }
 
@@ -166,18 +157,12 @@ function drawing(svg, at) {
 }
 
 /** An element's background, border and rounded corners. */
-function backdrop(style, at, group, count) {
-  const shades = [...style.backgroundImage.matchAll(/(rgba?\([^)]*\)) ([\d.]+%)/g)];
-  if (shades.length) { // a gradient from left to right
-    const id = `shades${count.of++}`, made = group.appendChild(svgNode("linearGradient", {id}));
-    for (const [, colour, offset] of shades) made.append(svgNode("stop", {offset, "stop-color": asHex(colour).hex}));
-    group.append(svgNode("rect", {...at, fill: `url(#${id})`}));
-  }
+function backdrop(style, at, group) {
   const line = ["Top", "Right", "Bottom", "Left"].every((side) => style[`border${side}Style`] !== "none")
     ? Number.parseFloat(style.borderTopWidth) : 0;
   const ground = asHex(style.backgroundColor), edge = asHex(style.borderTopColor);
   if (!ground.alpha && !(line && edge.alpha)) return;
-  group.append(svgNode("rect", {x: at.x + line / 2, y: at.y + line / 2, width: Math.max(0, at.width - line), height: Math.max(0, at.height - line),
+  group.append(svgElement("rect", {x: at.x + line / 2, y: at.y + line / 2, width: Math.max(0, at.width - line), height: Math.max(0, at.height - line),
     rx: Math.min(Number.parseFloat(style.borderTopLeftRadius) || 0, at.height / 2),
     ...(ground.alpha ? filled(style.backgroundColor) : {fill: "none"}),
     ...(line && edge.alpha ? {stroke: edge.hex, "stroke-opacity": edge.alpha, "stroke-width": line} : {})}));
@@ -208,7 +193,7 @@ function writeText(text, parent, style, group, how) {
       shown += "…";
       wide = context.measureText(shown).width;
     }
-    const made = svgNode("text", {x: isRtl ? x + wide : x, y, textLength: wide, lengthAdjust: "spacingAndGlyphs", "xml:space": "preserve",
+    const made = svgElement("text", {x: isRtl ? x + wide : x, y, textLength: wide, lengthAdjust: "spacingAndGlyphs", "xml:space": "preserve",
       "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight, "font-style": style.fontStyle,
       direction: style.direction, ...filled(style.color)});
     const under = parent.closest?.("button, span") ?? parent, lined = getComputedStyle(under).textDecorationLine;

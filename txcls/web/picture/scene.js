@@ -1,11 +1,10 @@
 // What the picture of the whole model shows, as numbers: one lane per token, what each layer moves between lanes and adds
-// to them, pooling, the answer; and a sentence about each part, made of these numbers.
+// to them, pooling, the answer.
 
 import {calibratedProbabilities} from "../engine/calibration.js";
-import {decimal, tr} from "./dom.js";
-import {percent, shortened} from "./figures.js";
 import {layerNorm, linear} from "../engine/model.js";
 import {part} from "../engine/tensor.js";
+import {tr} from "./language.js";
 
 /** Most lanes. Of a longer text, the tokens that weigh least share the last one. */
 export const MOST_LANES = 24;
@@ -23,6 +22,17 @@ const POSITION_CELLS = 8;
 /** @typedef {{lanes: Lane[], nTokens: number, config: import("../engine/model.js").ModelConfig, classes: string[],
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null}} Scene */
+
+/** What tests showed about a head: what it attends to ("class token → winner"), the same with its figures, and the
+ * verdict ("confirmed", "part of it", "wrong", "idle").
+ * @typedef {{story: string, text: string, verdict: string}} Story */
+/** `off` names switched-off heads as "layer.head", both from 1; `before` are the class probabilities with all heads on, or
+ * null; `how` heads are switched off; `stories` are by "layer.head".
+ * @typedef {{off?: Set<string>, how?: import("../engine/ablation.js").How, before?: Float64Array | null,
+ *   stories?: Record<string, Story>}} State */
+
+/** Whether a head is switched off. @param {State} state @param {number} layer from 0 @param {number} head from 0 */
+export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;
 
 /** @param {import("../engine/classifier.js").Classifier} classifier @param {import("../engine/classifier.js").Pass} pass of a text with
  *   words, with the taps of the residual stream and of attention recorded @returns {Scene} */
@@ -130,149 +140,4 @@ function positionsOf(trace, lanes) {
   return lanes.map(({places}) => Float32Array.from({length: cells}, (_, i) => {
     return found.data[places[0] * D + Math.floor((i * D) / cells)] / highest;
   }));
-}
-
-/** What a switched-off head is, and what a layer is whose heads are all switched off, by how they are switched off. */
-const SWITCHED = {
-  zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
-  uniform: {one: () => tr("made to attend evenly"), all: () => tr("All heads of this layer are made to attend evenly.")},
-  mean: {one: () => tr("replaced by its mean output"),
-    all: () => tr("All heads of this layer are replaced by their mean outputs: nothing of this text moves between lanes.")},
-};
-
-/** The parts of the picture from left to right, each with a sentence about this text.
- * @param {Scene} scene
- * @param {{isOff?: (layer: number, head: number) => boolean, how?: import("../engine/ablation.js").How}} options
- * @returns {{part: string, title: string, text: string}[]} */
-export function narrate(scene, {isOff = () => false, how = "zero"} = {}) {
-  const {lanes, config, layers} = scene;
-  const parts = [
-    {part: "words", title: tr("Words"), text: wordsSentence(scene)},
-    {part: "positions", title: tr("Positions"), text: {
-      none: tr("This model has no positions: it cannot tell one order of the words from another."),
-      learned: tr("Each lane gets a vector that the model has learned for its position."),
-      sinusoidal: tr("Each lane gets the sines and cosines of its position, so that order can matter."),
-    }[config.positions]},
-  ];
-  layers.forEach((layer, number) => {
-    const off = layer.patterns.flatMap((_, h) => (isOff(number, h) ? [`${number + 1}.${h + 1}`] : []));
-    const some = off.length && off.length < layer.patterns.length;
-    const values = {heads: off.join(", "), how: SWITCHED[how].one()};
-    const switched = some ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
-    parts.push(
-      {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
-        text: (attentionSentence(layer.patterns, lanes, number, (h) => isOff(number, h)) || SWITCHED[how].all()) + switched},
-      {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),
-        text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
-    );
-  });
-  parts.push({part: "pool", title: tr("Pooling"), text: poolingSentence(scene)});
-  parts.push({part: "answer", title: tr("Answer"), text: answerSentence(scene)});
-  return parts;
-}
-
-/** A lane's name in a sentence. @param {Lane} lane */
-export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
-/** A verb for a lane: of one token, or of several. @param {Lane} lane */
-export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
-const share = (value) => decimal(value, 2);
-const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n === 1 ? tr("the only lane") : tr("all {n} lanes", {n}));
-
-function wordsSentence({lanes, nTokens, config}) {
-  const unknown = lanes.filter((lane) => lane.isUnknown).length;
-  const values = {n: nTokens, numbers: config.d_model, unknown, most: lanes.length - 1};
-  return [
-    nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
-      : tr("The text becomes {n} tokens, each a vector of {numbers} numbers.", values),
-    ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
-    ...(lanes.length < nTokens ? [tr("The {most} that weigh most have a lane each; the others share one.", values)] : []),
-  ].join(" ");
-}
-
-/** What stands out most in a layer's heads: a token that gets the most weight, or neighbours; empty if all are off.
- * @param {Float32Array[]} patterns @param {Lane[]} lanes @param {number} layer from 0
- * @param {(head: number) => boolean} isOff */
-export function attentionSentence(patterns, lanes, layer, isOff = () => false) {
-  const N = lanes.length;
-  if (N === 1) return tr("With a single token there is nothing else to attend to.");
-  let found = {clarity: -Infinity, text: ""};
-  patterns.forEach((pattern, h) => {
-    if (isOff(h)) return;
-    for (const one of [mostRead(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
-      if (one && one.clarity > found.clarity) found = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: one.text})};
-    }
-  });
-  return found.text;
-}
-
-/** How many tokens all lanes hold together. */
-const tokensOf = (lanes) => lanes.reduce((n, {places}) => n + places.length, 0);
-
-/** The token with a lane of its own that gets the most weight from all tokens on average, compared with even weights; and,
- * if it is so for more than half of the lanes, how many attend to it more than to any other such token. */
-function mostRead(pattern, lanes) {
-  const N = lanes.length, n = tokensOf(lanes), single = lanes.flatMap(({places}, lane) => (places.length > 1 ? [] : [lane]));
-  const mean = new Float32Array(N);
-  for (let i = 0; i < pattern.length; i++) mean[i % N] += (pattern[i] * lanes[Math.floor(i / N)].places.length) / n;
-  const largest = (weights) => single.reduce((most, lane) => (weights[lane] > weights[most] ? lane : most), single[0]);
-  const key = largest(mean);
-  let first = 0;
-  for (let q = 0; q < N; q++) if (largest(pattern.subarray(q * N, (q + 1) * N)) === key) first++;
-  const values = {lanes: countOf(first, N), key: quoted(lanes[key]), weight: share(mean[key]), even: share(1 / n)};
-  return {clarity: mean[key] - 1 / n, text: sentenceOfMost(2 * first > N, single.length < N, values)};
-}
-
-function sentenceOfMost(isMostOften, someShare, values) {
-  if (!isMostOften) return tr("{key} gets the most weight of a single token, {weight} on average (even weights: {even}).", values);
-  return someShare
-    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; even weights: {even}).", values)
-    : tr("{lanes} attend most to {key} (weight {weight} on average; even weights: {even}).", values);
-}
-
-/** Whether queries attend to the token before (-1) or after (1). */
-function neighbour(pattern, lanes, offset) {
-  const N = lanes.length;
-  if (lanes[N - 1].places.length > 1 || N < 3) return null; // lanes are not neighbours where some share one
-  let sum = 0;
-  for (let q = Math.max(0, -offset); q < N - Math.max(0, offset); q++) sum += pattern[q * N + q + offset];
-  const mean = sum / (N - 1);
-  const values = {weight: share(mean), even: share(1 / N)};
-  return {clarity: mean - 1 / N, text: offset < 0
-    ? tr("lanes attend to the token before them with weight {weight} on average (even weights: {even}).", values)
-    : tr("lanes attend to the token after them with weight {weight} on average (even weights: {even}).", values)};
-}
-
-function feedForwardSentence({fed}, lanes) {
-  const single = fed.map((value, lane) => (lanes[lane].places.length > 1 ? 0 : value));
-  const most = single.indexOf(Math.max(...single));
-  return tr("Each lane alone: {lane} changes most, by {times} times the length of its state.",
-    {lane: quoted(lanes[most]), times: share(fed[most])});
-}
-
-/** Which class most lanes read, by the class head applied early. */
-function readingSentence({best}, {classes, lanes}) {
-  const votes = new Map();
-  for (const index of best) votes.set(index, (votes.get(index) ?? 0) + 1);
-  const [[index, n]] = [...votes].sort((a, b) => b[1] - a[1]);
-  const values = {lanes: countOf(n, lanes.length), label: shortened(classes[index], 30)};
-  return n === 1 ? tr("Read by the class head, {lanes} now says {label}.", values)
-    : tr("Read by the class head, {lanes} now say {label}.", values);
-}
-
-function poolingSentence({config, pool, lanes}) {
-  if (config.pooling === "first" || config.pooling === "class_token") {
-    return tr("The text's vector is the last state of {lane}.", {lane: quoted(lanes[0])});
-  }
-  if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
-  if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
-  const most = pool.reduce((best, weight, lane) => (lanes[lane].places.length === 1 && weight > pool[best] ? lane : best), 0);
-  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (even weights: {even}).",
-    {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(1 / tokensOf(lanes))});
-}
-
-function answerSentence({ranked, outOfScope}) {
-  const [first, second] = ranked;
-  const said = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
-  return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
-    + (second ? tr("{first}, then {second}.", {first: said(first), second: said(second)}) : `${said(first)}.`);
 }

@@ -1,4 +1,4 @@
-// Making elements; text is always set as text, never as markup. And saying what the page says in another language.
+// What the page says: its words in another language, numbers, percentages, and tokens made visible.
 
 /** English words of the page to those of another language. @type {Record<string, string>} */
 let dictionary = {};
@@ -39,24 +39,26 @@ export function translate(root) {
   }
 }
 
-/** An element with text or children.
- * @param {string} name @param {{text?: string, className?: string, title?: string}} options @param {(Node | string)[]} children
- * @returns {any} */
-export function element(name, {text = "", className = "", title = ""} = {}, ...children) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (title) made.title = title;
-  made.append(...(text ? [text] : []), ...children);
-  return made;
+/** `93.1 %`; what would round to 0 or 100 is written as `< 0.1 %` or `> 99.9 %`. @param {number} probability */
+export function percent(probability) {
+  if (probability > 0 && probability < 0.0005) return inNotation("< 0.1 %");
+  if (probability >= 0.9995 && probability < 1) return inNotation("> 99.9 %");
+  return `${decimal(100 * probability, 1)} %`;
 }
 
-/** A button; its label, where there is one, is said instead of its text.
- * @param {{text?: string, className?: string, title?: string, label?: string, onClick?: (event: Event) => void}} options
- * @param {(Node | string)[]} children @returns {any} */
-export function button({label = "", onClick, ...options}, ...children) {
-  const made = element("button", options, ...children);
-  made.type = "button";
-  if (label) made.setAttribute("aria-label", label);
-  if (onClick) made.addEventListener("click", onClick);
-  return made;
+/** A token with invisible and invalid characters replaced by visible ones. @param {string} text */
+export function visible(text) {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = /** @type {number} */ (character.codePointAt(0));
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return "␡";
+    if (code === 0x200d) return character;
+    return /[\p{Cs}\p{Co}\p{Cn}]/u.test(character) ? "\ufffd" : "·";
+  });
+}
+
+/** The same, cut to a number of characters. @param {string} text @param {number} most */
+export function shortened(text, most) {
+  const characters = [...visible(text)];
+  return characters.length > most ? characters.slice(0, most - 1).join("") + "…" : characters.join("");
 }

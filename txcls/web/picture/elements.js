@@ -1,10 +1,33 @@
-// Elements of a drawing that are kept from one drawing to the next, and changed only where they differ.
+// Elements of HTML and SVG: made with text that is never markup, kept from one drawing to the next under a key, and changed
+// only where they differ.
+
+/** An element with text or children.
+ * @param {string} name @param {{text?: string, className?: string, title?: string}} options @param {(Node | string)[]} children
+ * @returns {any} */
+export function element(name, {text = "", className = "", title = ""} = {}, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (title) made.title = title;
+  made.append(...(text ? [text] : []), ...children);
+  return made;
+}
+
+/** A button; its label, where there is one, is said instead of its text.
+ * @param {{text?: string, className?: string, title?: string, label?: string, onClick?: (event: Event) => void}} options
+ * @param {(Node | string)[]} children @returns {any} */
+export function button({label = "", onClick, ...options}, ...children) {
+  const made = element("button", options, ...children);
+  made.type = "button";
+  if (label) made.setAttribute("aria-label", label);
+  if (onClick) made.addEventListener("click", onClick);
+  return made;
+}
 
 export const SVG = "http://www.w3.org/2000/svg";
 
 /** Elements of one kind below one parent, each kept from one drawing to the next under its key: building a picture anew
  * at every key would take several times as long as changing what differs. */
-export class Kept {
+export class Keyed {
   /** @param {Element} parent @param {(key: number) => any} make an element, which is appended to the parent */
   constructor(parent, make) {
     this.parent = parent;
@@ -57,21 +80,25 @@ export const round = (value) => Math.round(value * 100) / 100;
 export const thickness = (value) => Math.round(value * 5) / 5;
 export const opacity = (value) => Math.round(value * 20) / 20;
 
+/** An element of SVG; numbers among its attributes are rounded. @returns {any} */
+export function svgElement(name, attributes = {}, text = "") {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, typeof value === "number" ? String(round(value)) : value);
+  }
+  if (text) made.textContent = text;
+  return made;
+}
+
 /** Elements of SVG in a group of their own. */
 export function shapes(svg, className, name, childClass = "") {
-  const group = document.createElementNS(SVG, "g");
-  group.setAttribute("class", className);
-  svg.append(group);
-  return new Kept(group, () => {
-    const made = document.createElementNS(SVG, name);
-    if (childClass) made.setAttribute("class", childClass);
-    return made;
-  });
+  const group = svg.appendChild(svgElement("g", {class: className}));
+  return new Keyed(group, () => svgElement(name, childClass ? {class: childClass} : {}));
 }
 
 /** What is shown while the pointer rests on a shape. */
 export function titled(one, text) {
   if (one.title === text) return;
-  if (!one.title) one.node.append(document.createElementNS(SVG, "title"));
+  if (!one.title) one.node.append(svgElement("title"));
   one.title = one.node.firstChild.textContent = text;
 }

@@ -1,0 +1,96 @@
+// The large heat map of one head, with the names of its tokens.
+
+import {heatMap} from "../picture/colours.js";
+import {shortened} from "../picture/language.js";
+
+/** A large heat map of the weights between some tokens, with their names; `cellAt` finds the cell below the pointer. */
+export class AttentionMap {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.pixels = document.createElement("canvas");
+    this.cell = 1;
+    this.left = this.top = this.size = this.width = 0;
+  }
+
+  /** Take the width, colour and font from the page: not at every drawing, since the browser would lay it out first. */
+  measure() {
+    const {color, fontFamily} = getComputedStyle(this.canvas);
+    Object.assign(this, {width: this.canvas.clientWidth, color, fontFamily});
+  }
+
+  /** How many tokens have room. */
+  room() {
+    if (!this.width) this.measure();
+    return Math.max(12, Math.min(48, Math.floor((this.width - 100) / 10)));
+  }
+
+  /** @param {Float32Array} pattern weights (T, T) @param {string[]} names of all T tokens
+   * @param {{first: number, count: number, marked: {query: number, key: number} | null}} view
+   *   the tokens shown, and the row and cell that are marked */
+  draw(pattern, names, {first, count, marked}) {
+    const T = names.length, ratio = window.devicePixelRatio || 1, {width} = this;
+    const labels = names.slice(first, first + count).map((name) => shortened(name, 13));
+    const draw = this.canvas.getContext("2d");
+    const font = (size) => `${size}px ${this.fontFamily}`;
+    draw.font = font(13);
+    const longest = Math.min(104, Math.max(24, ...labels.map((label) => draw.measureText(label).width)));
+    this.left = Math.ceil(longest) + 8;
+    this.top = Math.ceil(longest * 0.87) + 10;
+    const tail = Math.ceil(longest * 0.5); // the last column's name leans out to the right
+    this.cell = Math.max(4, Math.min(46, (width - this.left - tail) / count));
+    this.size = count;
+    this.first = first;
+    const height = this.top + this.cell * count + 2;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.canvas.style.height = `${height}px`;
+    draw.scale(ratio, ratio); // changing the size has reset the context
+    const values = new Float32Array(count * count);
+    for (let q = 0; q < count; q++) {
+      values.set(pattern.subarray((first + q) * T + first, (first + q) * T + first + count), q * count);
+    }
+    this.pixels.width = this.pixels.height = count;
+    this.pixels.getContext("2d").putImageData(heatMap(values, count, count), 0, 0);
+    draw.imageSmoothingEnabled = false;
+    draw.drawImage(this.pixels, this.left, this.top, this.cell * count, this.cell * count);
+    draw.font = font(Math.max(9, Math.min(14, this.cell * 0.95)));
+    draw.fillStyle = this.color;
+    draw.textBaseline = "middle";
+    draw.textAlign = "right";
+    labels.forEach((label, i) => {
+      draw.fillText(label, this.left - 5, this.top + (i + 0.5) * this.cell, this.left - 5);
+    });
+    draw.textAlign = "left";
+    labels.forEach((label, i) => {
+      draw.save();
+      draw.translate(this.left + (i + 0.5) * this.cell, this.top - 5);
+      draw.rotate(-Math.PI / 3);
+      draw.fillText(label, 0, 0, longest);
+      draw.restore();
+    });
+    if (marked) this.mark(draw, marked);
+  }
+
+  mark(draw, {query, key}) {
+    const row = query - this.first, column = key - this.first;
+    draw.strokeStyle = "#FF6A13";
+    draw.lineWidth = 2;
+    if (row >= 0 && row < this.size) {
+      draw.strokeRect(this.left, this.top + row * this.cell, this.cell * this.size, this.cell);
+      if (column >= 0 && column < this.size) {
+        draw.lineWidth = 4;
+        draw.strokeRect(this.left + column * this.cell, this.top + row * this.cell, this.cell, this.cell);
+      }
+    }
+  }
+
+  /** @param {PointerEvent | MouseEvent} event @returns {{query: number, key: number} | null} */
+  cellAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left - this.left) / this.cell);
+    const row = Math.floor((event.clientY - box.top - this.top) / this.cell);
+    if (row < 0 || row >= this.size || column >= this.size || event.clientX - box.left < 0) return null;
+    return {query: this.first + row, key: this.first + Math.max(0, column)};
+  }
+}

@@ -1,0 +1,219 @@
+// What the picture says, made of the scene's numbers: a sentence about each part of the model, and about what the pointer or
+// the keyboard's focus is on, with the elements that light up for it.
+
+import {decimal, percent, shortened, tr} from "./language.js";
+import {isOff} from "./scene.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./scene.js").State} State */
+/** Which elements are lit up, and what is said.
+ * @typedef {{lit: (one: any) => boolean, say: string}} Traced */
+
+/** What a switched-off head is, and what a layer is whose heads are all switched off, by how they are switched off. */
+const SWITCHED = {
+  zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
+  uniform: {one: () => tr("made to attend evenly"), all: () => tr("All heads of this layer are made to attend evenly.")},
+  mean: {one: () => tr("replaced by its mean output"),
+    all: () => tr("All heads of this layer are replaced by their mean outputs: nothing of this text moves between lanes.")},
+};
+
+/** The parts of the picture from left to right, each with a sentence about this text.
+ * @param {Scene} scene @param {State} state
+ * @returns {{part: string, title: string, text: string}[]} */
+export function narrate(scene, state = {}) {
+  const {lanes, config, layers} = scene, {how = "zero"} = state;
+  const parts = [
+    {part: "words", title: tr("Words"), text: wordsSentence(scene)},
+    {part: "positions", title: tr("Positions"), text: {
+      none: tr("This model has no positions: it cannot tell one order of the words from another."),
+      learned: tr("Each lane gets a vector that the model has learned for its position."),
+      sinusoidal: tr("Each lane gets the sines and cosines of its position, so that order can matter."),
+    }[config.positions]},
+  ];
+  layers.forEach((layer, number) => {
+    const off = layer.patterns.flatMap((_, h) => (isOff(state, number, h) ? [`${number + 1}.${h + 1}`] : []));
+    const some = off.length && off.length < layer.patterns.length;
+    const values = {heads: off.join(", "), how: SWITCHED[how].one()};
+    const switched = some ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
+    parts.push(
+      {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
+        text: (attentionSentence(layer.patterns, lanes, number, (h) => isOff(state, number, h)) || SWITCHED[how].all()) + switched},
+      {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),
+        text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
+    );
+  });
+  parts.push({part: "pool", title: tr("Pooling"), text: poolingSentence(scene)});
+  parts.push({part: "answer", title: tr("Answer"), text: answerSentence(scene)});
+  return parts;
+}
+
+/** A lane's name in a sentence. @param {Lane} lane */
+export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
+/** A verb for a lane: of one token, or of several. @param {Lane} lane */
+export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
+const share = (value) => decimal(value, 2);
+const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n === 1 ? tr("the only lane") : tr("all {n} lanes", {n}));
+
+function wordsSentence({lanes, nTokens, config}) {
+  const unknown = lanes.filter((lane) => lane.isUnknown).length;
+  const values = {n: nTokens, numbers: config.d_model, unknown, most: lanes.length - 1};
+  return [
+    nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
+      : tr("The text becomes {n} tokens, each a vector of {numbers} numbers.", values),
+    ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
+    ...(lanes.length < nTokens ? [tr("The {most} that weigh most have a lane each; the others share one.", values)] : []),
+  ].join(" ");
+}
+
+/** What stands out most in a layer's heads: a token that gets the most weight, or neighbours; empty if all are off.
+ * @param {Float32Array[]} patterns @param {Lane[]} lanes @param {number} layer from 0
+ * @param {(head: number) => boolean} isHeadOff */
+export function attentionSentence(patterns, lanes, layer, isHeadOff = () => false) {
+  const N = lanes.length;
+  if (N === 1) return tr("With a single token there is nothing else to attend to.");
+  let found = {clarity: -Infinity, text: ""};
+  patterns.forEach((pattern, h) => {
+    if (isHeadOff(h)) return;
+    for (const one of [mostRead(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
+      if (one && one.clarity > found.clarity) found = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: one.text})};
+    }
+  });
+  return found.text;
+}
+
+/** How many tokens all lanes hold together. */
+const tokensOf = (lanes) => lanes.reduce((n, {places}) => n + places.length, 0);
+
+/** The token with a lane of its own that gets the most weight from all tokens on average, compared with even weights; and,
+ * if it is so for more than half of the lanes, how many attend to it more than to any other such token. */
+function mostRead(pattern, lanes) {
+  const N = lanes.length, n = tokensOf(lanes), single = lanes.flatMap(({places}, lane) => (places.length > 1 ? [] : [lane]));
+  const mean = new Float32Array(N);
+  for (let i = 0; i < pattern.length; i++) mean[i % N] += (pattern[i] * lanes[Math.floor(i / N)].places.length) / n;
+  const largest = (weights) => single.reduce((most, lane) => (weights[lane] > weights[most] ? lane : most), single[0]);
+  const key = largest(mean);
+  let first = 0;
+  for (let q = 0; q < N; q++) if (largest(pattern.subarray(q * N, (q + 1) * N)) === key) first++;
+  const values = {lanes: countOf(first, N), key: quoted(lanes[key]), weight: share(mean[key]), even: share(1 / n)};
+  return {clarity: mean[key] - 1 / n, text: sentenceOfMost(2 * first > N, single.length < N, values)};
+}
+
+function sentenceOfMost(isMostOften, someShare, values) {
+  if (!isMostOften) return tr("{key} gets the most weight of a single token, {weight} on average (even weights: {even}).", values);
+  return someShare
+    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; even weights: {even}).", values)
+    : tr("{lanes} attend most to {key} (weight {weight} on average; even weights: {even}).", values);
+}
+
+/** Whether queries attend to the token before (-1) or after (1). */
+function neighbour(pattern, lanes, offset) {
+  const N = lanes.length;
+  if (lanes[N - 1].places.length > 1 || N < 3) return null; // lanes are not neighbours where some share one
+  let sum = 0;
+  for (let q = Math.max(0, -offset); q < N - Math.max(0, offset); q++) sum += pattern[q * N + q + offset];
+  const mean = sum / (N - 1);
+  const values = {weight: share(mean), even: share(1 / N)};
+  return {clarity: mean - 1 / N, text: offset < 0
+    ? tr("lanes attend to the token before them with weight {weight} on average (even weights: {even}).", values)
+    : tr("lanes attend to the token after them with weight {weight} on average (even weights: {even}).", values)};
+}
+
+function feedForwardSentence({fed}, lanes) {
+  const single = fed.map((value, lane) => (lanes[lane].places.length > 1 ? 0 : value));
+  const most = single.indexOf(Math.max(...single));
+  return tr("Each lane alone: {lane} changes most, by {times} times the length of its state.",
+    {lane: quoted(lanes[most]), times: share(fed[most])});
+}
+
+/** Which class most lanes read, by the class head applied early. */
+function readingSentence({best}, {classes, lanes}) {
+  const votes = new Map();
+  for (const index of best) votes.set(index, (votes.get(index) ?? 0) + 1);
+  const [[index, n]] = [...votes].sort((a, b) => b[1] - a[1]);
+  const values = {lanes: countOf(n, lanes.length), label: shortened(classes[index], 30)};
+  return n === 1 ? tr("Read by the class head, {lanes} now says {label}.", values)
+    : tr("Read by the class head, {lanes} now say {label}.", values);
+}
+
+function poolingSentence({config, pool, lanes}) {
+  if (config.pooling === "first" || config.pooling === "class_token") {
+    return tr("The text's vector is the last state of {lane}.", {lane: quoted(lanes[0])});
+  }
+  if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
+  if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
+  const most = pool.reduce((best, weight, lane) => (lanes[lane].places.length === 1 && weight > pool[best] ? lane : best), 0);
+  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (even weights: {even}).",
+    {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(1 / tokensOf(lanes))});
+}
+
+function answerSentence({ranked, outOfScope}) {
+  const [first, second] = ranked;
+  const said = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
+  return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
+    + (second ? tr("{first}, then {second}.", {first: said(first), second: said(second)}) : `${said(first)}.`);
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** What is on an element of the picture; null where that is none of its parts.
+ * @param {HTMLElement} target @param {Scene} scene @param {State} state @returns {Traced | null} */
+export function traced(target, scene, state) {
+  const over = /** @type {HTMLElement | null} */ (target.closest("[data-lane], [data-head], .ribbon"));
+  if (!over) return null;
+  if (over.matches(".ribbon")) return ofRibbon(over, scene);
+  return over.dataset.head ? ofHead(over.dataset.head, scene, state) : ofLane(Number(over.dataset.lane), scene, state);
+}
+
+/** One head's ribbons. @returns {Traced} */
+function ofHead(head, scene, state) {
+  const [layer, number] = head.split(".").map((one) => Number(one) - 1), story = state.stories?.[head];
+  if (isOff(state, layer, number)) return {lit: () => false, say: tr("Head {head} is switched off; click it to switch it on.", {head})};
+  const pattern = scene.layers[layer].patterns[number], N = scene.lanes.length;
+  const [i] = [...pattern.keys()].sort((a, b) => pattern[b] - pattern[a]);
+  return {lit: (one) => one.dataset.head === head, say: (story ? `${tr("Head {head}", {head})}: ${story.text}. ` : "")
+    + attends(scene, {query: Math.floor(i / N), key: i % N, head, weight: pattern[i]})};
+}
+
+/** A word's way: what it reads, and what reads it. @returns {Traced} */
+function ofLane(lane, scene, state) {
+  const {lanes, layers, pool} = scene, N = lanes.length;
+  let most = {weight: 0, query: 0, key: lane, head: ""}; // of the weights that others give it
+  layers.forEach(({patterns}, layer) => patterns.forEach((pattern, h) => {
+    for (let query = 0; query < N; query++) {
+      const weight = pattern[query * N + lane];
+      if (query !== lane && !isOff(state, layer, h) && weight > most.weight) most = {...most, weight, query, head: `${layer + 1}.${h + 1}`};
+    }
+  }));
+  return {lit: ({dataset}) => [dataset.lane, dataset.query, dataset.key].includes(String(lane)),
+    say: (most.head ? `${attends(scene, most)} ` : "") + pooled(scene, lane, pool[lane])};
+}
+
+/** @returns {Traced} */
+function ofRibbon(ribbon, scene) {
+  const {query, key, head} = ribbon.dataset, {weight} = ribbon;
+  return {
+    lit: (one) => one === ribbon || one.dataset.lane === key || one.dataset.lane === query || (head && one.dataset.head === head && one.matches(".machine-head")),
+    say: query === "pool" ? pooled(scene, Number(key), weight) : attends(scene, {query: Number(query), key: Number(key), head, weight}),
+  };
+}
+
+/** A lane's weight in the text's vector, as a sentence. */
+function pooled(scene, lane, weight) {
+  const found = scene.lanes[lane], values = {name: capital(quoted(found)), weight: decimal(weight, 2)};
+  if (weight >= 0.005) {
+    return verb(found, tr("{name} has weight {weight} in the text's vector.", values),
+      tr("{name} together have weight {weight} in the text's vector.", values));
+  }
+  return weight
+    ? verb(found, tr("{name} hardly enters the text's vector.", values), tr("{name} hardly enter the text's vector.", values))
+    : verb(found, tr("{name} does not enter the text's vector.", values), tr("{name} do not enter the text's vector.", values));
+}
+
+/** A weight of a head, as a sentence. */
+function attends({lanes}, {query, key, head, weight}) {
+  const from = lanes[query];
+  const values = {query: capital(quoted(from)), weight: decimal(weight, 2), head,
+    key: query !== key ? quoted(lanes[key]) : verb(from, tr("itself"), tr("each other"))};
+  return verb(from, tr("{query} attends to {key} with weight {weight} in head {head}.", values),
+    tr("{query} attend on average to {key} with weight {weight} in head {head}.", values));
+}
