@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from txcls.data.types import LabelledTexts
+from txcls.runtime.files import replacing
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import PAD, UNK
 
@@ -121,18 +121,13 @@ def _read(file: Path, labels: Int64) -> TokenisedTexts | None:
 
 
 def _write(file: Path, tokenised: TokenisedTexts) -> None:
-    temporary = file.with_name(f"{file.stem}.{os.getpid()}.tmp")
-    try:
+    with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as target:
+        with replacing(file, flush=False) as temporary, temporary.open("wb") as target:
             np.savez(target, ids=tokenised.ids, offsets=tokenised.offsets)
-        temporary.replace(file)
-        files = sorted(file.parent.glob("*.npz"), key=lambda kept: kept.stat().st_mtime, reverse=True)
+        files = sorted(file.parent.glob("*.npz"), key=lambda cached: cached.stat().st_mtime, reverse=True)
         for old in files[CACHED_SETS:]:
             old.unlink(missing_ok=True)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def _never_empty(rows: Iterable[Int32]) -> list[Int32]:

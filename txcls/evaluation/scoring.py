@@ -14,7 +14,6 @@ import hashlib
 import io
 import itertools
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from txcls.data.tables.stream import TableStream
 from txcls.data.tables.table import is_json, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.predictor import Predictor
+from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
 from txcls.text.given import given_texts
 
@@ -367,22 +367,16 @@ def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
     Raises:
         DataError: it cannot be written.
     """
-    temporary = (via or path).with_suffix(f".{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as raw:
+        with replacing(path, via=via) as temporary, temporary.open("wb") as raw:
             if path.name.lower().endswith(".gz"):
                 # Without name and time, so that the same rows give the same bytes.
                 with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
                     yield cast("IO[bytes]", packed)
             else:
                 yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        temporary.replace(path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}; choose another file") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _sha256(files: Iterable[Path]) -> str:

@@ -5,10 +5,9 @@ python -m txcls train ag_news --resume   # continue an interrupted run
 """
 
 import math
-import os
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batc
 from txcls.errors import LostProcessError, StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.runtime.device import autocast_dtype, bound_kernel_cache
+from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
 from txcls.training.distributed import here
 from txcls.training.objectives import Classify, Objective, Validated
@@ -416,17 +416,12 @@ class _Fit:
             "optimizer": self.optimizer.state_dict(),
             "random": random,
         }
-        temporary = self.state_path.with_suffix(".tmp")
         try:
             self.state_path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.state_path)
+            via = self.state_path.with_suffix(".tmp")
+            with replacing(self.state_path, via=via) as temporary, temporary.open("wb") as file:
+                torch.save(state, file)  # given a path, it would hide why writing failed
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
             cause = error if isinstance(error, OSError) else error.__context__ or error
             raise TrainingError(
                 f"cannot save the training state to {self.state_path}: {reason(cause)}; free some space, or choose "

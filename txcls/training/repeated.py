@@ -7,7 +7,6 @@ dropout.
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
 from txcls.model import Encoder
+from txcls.runtime.files import replacing
 from txcls.training.distributed import here
 from txcls.training.loop import FitResult, Progress, fit
 from txcls.training.objectives import Objective
@@ -50,13 +50,10 @@ class _Finished:
     def save(self, file: Path) -> None:
         """Write it, so that an interrupted run need not repeat finished ones."""
         history = json.dumps([asdict(row) for row in self.history])
-        temporary = file.with_suffix(".tmp")
         try:
-            torch.save({**vars(self), "history": history}, temporary)
-            temporary.replace(file)
+            with replacing(file, via=file.with_suffix(".tmp")) as temporary, temporary.open("wb") as target:
+                torch.save({**vars(self), "history": history}, target)
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise TrainingError(f"cannot save finished runs to {file} ({error!s:.200}); free some space") from error
 
     @classmethod

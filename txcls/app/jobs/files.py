@@ -2,11 +2,12 @@
 
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from txcls.runtime.files import replacing
 
 MOST_BYTES = 64 << 20
 """Largest JSON file that is read."""
@@ -14,13 +15,8 @@ MOST_BYTES = 64 << 20
 
 def write(path: Path, values: Mapping[str, Any]) -> None:
     """Replace a JSON file; a reader finds the one before or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
+    with replacing(path, flush=False) as temporary:
         temporary.write_text(json.dumps(values), encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def read(path: Path) -> dict[str, Any] | None:
