@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks._side_by_side import machine
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_names, is_available, open_dataset
-from txcls.data.tables.own_rows import read_own_rows
+from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.training.auto import OwnResult, plan_own, train_own
 
@@ -39,8 +39,8 @@ def rows_of(name: str) -> tuple[str, LabelledTexts, LabelledTexts | None]:
         )
         return name, _without_empty(rows), dataset.load("test") if dataset.has_test else None
     file, _, test = name.partition(",")
-    rows = read_own_rows(Path(file))[0].labelled
-    return Path(file).name, rows, read_own_rows(Path(test))[0].labelled if test else None
+    rows = read_labelled(Path(file))[0].labelled
+    return Path(file).name, rows, read_labelled(Path(test))[0].labelled if test else None
 
 
 def _without_empty(rows: LabelledTexts) -> LabelledTexts:

@@ -46,10 +46,10 @@ def test_a_messy_table_becomes_a_classifier_and_everything_guessed_is_said(run, 
     said = printed(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
     for part in (
         "not UTF-8",
-        "3 columns without a name were dropped",
+        "3 columns without a name or a value were dropped",
         "Texts: column 'v2', by its contents",
         "Labels: column 'v1', by its contents: 2 different values: up, down",
-        "1 row without a text was left out (line 122)",
+        "1 row without a text was left out (row 122)",
         "held out by chance",
         "starts from the pre-trained 'encoder'",
         "as measured (tokens per second",
@@ -118,7 +118,7 @@ def test_a_folder_or_a_saved_state_is_replaced_on_request_alone(run, tmp_path: P
         (["train", "sample", "--minutes", "3"], "--minutes: only with a file of your own"),
         (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with a file"),
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
-        (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the texts; there are 'v1', 'v2'"),
+        (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; there are 'v1', 'v2'"),
         (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
         (["train", "old.xls"], "save it as .xlsx or as CSV"),
         (["train", "a.csv", "--minutes", "-1"], "got a budget of -1 minutes"),
@@ -178,7 +178,11 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
 def test_a_messy_table_is_shown_as_it_would_be_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
     said = printed(run("data", "show", "spam.csv"))
-    assert "3 columns without a name were dropped" in said and "Labels: column 'v1'" in said and "│ down" in said
+    assert (
+        "3 columns without a name or a value were dropped" in said
+        and "Labels: column 'v1'" in said
+        and "│ down" in said
+    )
     refused = run("data", "show", "spam.csv", "--text-column", "nope")
     assert refused.code == 2
 
@@ -187,7 +191,7 @@ def test_a_messy_table_is_shown_as_it_would_be_learned(run, tmp_path: Path) -> N
 def test_ctrl_c_while_ones_own_file_is_read_says_so_in_a_sentence(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 1_000_000, encoding="utf-8")
-    process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.tables.own_rows")
+    process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.tables.labelled")
     time.sleep(1.0)  # it reads for many seconds
     assert said_on_ctrl_c(process) == "stopped by Ctrl-C while reading; nothing was written"
     assert not (tmp_path / "made").exists()

@@ -36,8 +36,8 @@ def test_sample_is_read_from_another_file_or_folder(tmp_path: Path) -> None:
     "content, problem",
     [
         ("text,label\nhi,b\n", "columns 'text, label', wanted"),
-        ("text,label,split\nhi,b\n", "line 2: 2 fields"),
-        ("text,label,split\nhi,b,dev\n", "line 2: wanted a text"),
+        ("text,label,split\nhi,b\n", "row 2: 2 fields"),
+        ("text,label,split\nhi,b,dev\n", "row 2: wanted a text"),
         ("text,label,split\n", "no rows"),
         ("", "columns"),
     ],

@@ -171,7 +171,7 @@ def test_json_rows_keep_their_own_keys_and_a_table_gets_all(classifier: Predicto
     assert second["deep"] == {"x": [1]} and "n" not in second and third["n"] is None
     score_file(classifier, source, tmp_path / "out.csv")
     rows = read(tmp_path / "out.csv")
-    assert list(rows[0]) == ["text", "n", "deep", "predicted_label", "probability"]
+    assert list(rows[0]) == ["text", "n", "deep.x", "predicted_label", "probability"]
     assert [row["n"] for row in rows] == ["1", "", ""]
 
 
@@ -223,7 +223,7 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Pr
 def test_a_bad_row_is_named_before_any_work_is_done(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text("text,n\n" + "fine,1\n" * 100 + "one field too many,2,3\n")
-    with pytest.raises(DataError, match="line 102: 3 fields"):
+    with pytest.raises(DataError, match="row 102: more fields than the 2 columns"):
         score_file(classifier, source, tmp_path / "out.csv", on_progress=lambda state: pytest.fail("work was done"))
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 

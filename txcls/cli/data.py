@@ -1,5 +1,6 @@
 """`txcls data list`, `txcls data fetch` and `txcls data show`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +16,11 @@ from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
 from txcls.data.given import given_dataset
-from txcls.data.tables.own_rows import own_rows
-from txcls.data.tables.own_table import read_own_table
+from txcls.data.tables.labelled import labelled_rows
+from txcls.data.tables.lines import refuse_unreachable
+from txcls.data.tables.table import open_table
 from txcls.data.types import Dataset
-from txcls.errors import DataError, shown
+from txcls.errors import shown
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
 
@@ -69,14 +71,15 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show rows per class and example texts of a data set, or of the first rows of your own file."""
-    known = name_or_path in dataset_names()
-    config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
-    try:
-        dataset = open_dataset(config, path=None if known else Path(name_or_path), sampled=True)
-    except DataError as strict:
-        if known:
-            raise
-        dataset = _own_table(Path(name_or_path), config, strict)
+    known, path = name_or_path in dataset_names(), Path(name_or_path)
+    if not known:
+        refuse_unreachable(path)
+    if known or path.is_dir():
+        name = name_or_path if known else "table"
+        config = DataConfig(dataset=name, text_column=text_column, label_column=label_column)
+        dataset = open_dataset(config, path=None if known else path)
+    else:
+        dataset = _beginning(path, text_column=text_column, label_column=label_column)
     splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
     if as_json:
         for split, rows in splits.items():
@@ -103,19 +106,18 @@ def show(
             console().print(Text(shown(line, limit=500)))
 
 
-def _own_table(path: Path, config: DataConfig, strict: DataError) -> Dataset:
-    """A file that is no flawless table, read as `train FILE` reads it; what was done about its flaws is said.
+def _beginning(path: Path, *, text_column: str | None, label_column: str | None) -> Dataset:
+    """The first rows of a file as `train FILE` reads them; what was done about its flaws is printed.
 
     Raises:
-        DataError: `strict`, if it cannot be read that way either; or its columns cannot be found.
+        DataError: it cannot be read, or its columns cannot be found.
     """
-    try:
-        table = read_own_table(path)
-    except DataError:
-        raise strict from None
-    guess = guess_columns(table, text_column=config.text_column, label_column=config.label_column)
-    rows = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
-    dataset = given_dataset(rows.labelled, source=path.name)
-    for sentence in (*table.notes, *guess.sentences, *rows.notes):
+    table = open_table(path, look=True)
+    guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
+    rows = labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column)
+    for sentence in (*guess.sentences, *rows.notes):
         note(sentence)
-    return dataset
+    dataset = given_dataset(rows.labelled, source=path.name)
+    if table.is_whole:
+        return dataset
+    return replace(dataset, description=f"a sample: the first {table.n_rows:,} rows; the file has more")

@@ -18,7 +18,7 @@ from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, Json
 from txcls.cli.output import console, note, print_json, print_table
 from txcls.cli.train_own import comparison_table
 from txcls.data.datasets import open_dataset
-from txcls.data.tables.own_table import is_own_table
+from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
 from txcls.evaluation import evaluate as measuring
@@ -84,7 +84,7 @@ def evaluate(
 
 def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledTexts | None:
     """The rows of a file of one's own; None where `data` is a folder or in the published format."""
-    if data is None or split != "test" or not (data.is_file() and is_own_table(data.name)):
+    if data is None or split != "test" or not (data.is_file() and is_table(data.name)):
         return None
     if loaded.config.data.dataset != "table":
         try:

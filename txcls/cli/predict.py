@@ -11,9 +11,9 @@ from rich.text import Text
 from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
 from txcls.cli.output import console, note, print_json
 from txcls.config import Precision
-from txcls.data.tables.stream import TableStream
+from txcls.data.tables.table import cell_text, open_table
 from txcls.errors import DataError, shown
-from txcls.evaluation.scoring import Scored, score_file
+from txcls.evaluation.scoring import Scored, checked_texts, score_file
 from txcls.predictor import Prediction, Predictor
 
 
@@ -24,7 +24,9 @@ def predict(
     ] = None,
     input_file: Annotated[
         Path | None,
-        typer.Option("--input", metavar="FILE", help="Classify the rows of a CSV, TSV, JSON Lines or Parquet file."),
+        typer.Option(
+            "--input", metavar="FILE", help="Classify the rows of a table: CSV, TSV, JSON Lines, Parquet or Excel."
+        ),
     ] = None,
     text_column: TextColumnOption = None,
     output: Annotated[
@@ -147,12 +149,14 @@ def _predict_file(
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
-    classifier, table = Predictor.load(checkpoint), TableStream(path)
+    classifier, table = Predictor.load(checkpoint), open_table(path)
+    usual = classifier.checkpoint.config.data.text_column
     with _rows_progress() as bar:
-        survey = table.survey(text_column=text_column)
-        task = bar.add_task("classifying", total=survey.rows)
-        for _, rows in table.parts(1024, wanted=lambda number: True):
-            for prediction in classifier.predict([row[survey.text_column] for row in rows], top_k=top_k):
+        n_rows, column = checked_texts(table, text_column=text_column, usual=usual)
+        task = bar.add_task("classifying", total=n_rows)
+        for rows in table.pieces(1024):
+            texts = [cell_text(row.values.get(column), where=str(path), column=column) for row in rows]
+            for prediction in classifier.predict(texts, top_k=top_k):
                 print_json(prediction_object(prediction))
             bar.advance(task, len(rows))
 

@@ -12,7 +12,7 @@ from txcls.cli.options import CheckpointArgument, DataOption, JsonOption
 from txcls.cli.output import console, note, print_json
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.tables.own_table import is_own_table
+from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
 from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
@@ -71,7 +71,7 @@ def report(
 
 def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
     """The rows of a table of one's own, or the test rows of the checkpoint's data set."""
-    if data is not None and data.is_file() and is_own_table(data.name):
+    if data is not None and data.is_file() and is_table(data.name):
         found = rows_of_file(classifier.checkpoint, data)
         for sentence in found.notes:
             note(sentence)

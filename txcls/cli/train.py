@@ -24,7 +24,7 @@ from txcls.cli.options import (
 from txcls.cli.output import note_once
 from txcls.cli.train_own import hint_at_own_file, refuse_mixed, train_file
 from txcls.config import RunConfig, load_preset, preset_names
-from txcls.data.tables.own_table import is_own_table
+from txcls.data.tables.table import is_table
 from txcls.errors import DataError, TrainingError, shown
 from txcls.training.display import TrainingDisplay
 from txcls.training.distributed import launcher
@@ -194,7 +194,7 @@ def _is_file_of_ones_own(name: str) -> bool:
     """Whether the argument of `train` is a table and not a preset."""
     if name in preset_names() or name.endswith(".toml"):
         return False
-    return is_own_table(name) or Path(name).is_file()
+    return is_table(name) or Path(name).is_file()
 
 
 def _config_and_folder(

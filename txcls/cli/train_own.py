@@ -16,8 +16,8 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.files import checkpoint_root
 from txcls.cli.output import console, note
 from txcls.data.columns import Guess, guess_columns
-from txcls.data.tables.own_rows import own_rows, read_own_rows
-from txcls.data.tables.own_table import is_own_table, read_own_table
+from txcls.data.tables.labelled import labelled_rows, read_labelled
+from txcls.data.tables.table import is_table, open_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError, TrainingError, TxclsError, shown
 from txcls.training.auto import OwnPlan, OwnResult, plan_own, resumed_plan, train_own
@@ -103,19 +103,19 @@ def _refuse_existing(folder: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def _read(file: Path, *, text_column: str | None, label_column: str | None) -> tuple[LabelledTexts, Guess]:
-    table = read_own_table(file)
-    guess = guess_columns(table, text_column=text_column, label_column=label_column)
-    found = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
-    note(f"{file.name}: {len(table):,} rows, {len(table.columns)} columns, {len(found.labelled.classes):,} classes")
-    for sentence in (*table.notes, *guess.sentences, *found.notes):
+    table = open_table(file)
+    guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
+    rows = labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column)
+    note(f"{file.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
+    for sentence in (*guess.sentences, *rows.notes):
         note(sentence)
-    return found.labelled, guess
+    return rows.labelled, guess
 
 
 def _read_test(file: Path, guess: Guess) -> LabelledTexts:
     """The rows of the test file: its columns of the same names where it has them, else guessed."""
-    rows, sentences = read_own_rows(file, text_column=guess.text_column, label_column=guess.label_column)
-    for sentence in sentences:
+    rows, found = read_labelled(file, text_column=guess.text_column, label_column=guess.label_column)
+    for sentence in (*rows.notes, *(found.sentences if found.guessed else found.hints)):
         note(f"{file.name}: {sentence}")
     return rows.labelled
 
@@ -187,6 +187,6 @@ def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:
 
 def hint_at_own_file(error: TxclsError, data: Path) -> TxclsError:
     """The error of a preset that could not read this file, with the command that trains on it."""
-    if not is_own_table(data.name):
+    if not is_table(data.name):
         return error
     return type(error)(f"{error}. To train on your own file: `python -m txcls train {shlex.quote(str(data))}`")

@@ -1,39 +1,48 @@
 """Which column of a table holds the texts and which the labels: by their names, else by what is in them. Where several
-columns could be labels, it is the one that the texts tell most about.
+columns could be labels, it is the one that texts predict best.
 
 A guess comes with its reasons and with hints at what may be wrong, as sentences for the person whose table it is.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from txcls.data.tables.labelled import label_name
-from txcls.data.tables.own_table import OwnTable
-from txcls.data.tables.table import LABEL_NAMES, TEXT_NAMES
+from txcls.data.classes import label_name
 from txcls.errors import DataError, listed, shown
 
-LOOKED_AT = 5000
-"""Rows that are looked at, evenly spaced."""
-TOLD_ROWS = 1000
-"""Rows on which it is measured how much texts tell about a column."""
-LEAST_TOLD = 0.1
-"""Least advantage of one column over the others in that, for it to decide."""
+Columns = Mapping[str, Sequence[object]]
+"""The values of each column in rows drawn at random, as `Table.sample` gives them."""
+
+TEXT_NAMES = (
+    *("text", "sentence", "message", "content", "utterance", "comment", "review", "body", "document", "headline"),
+    *("title", "description", "question", "query", "input", "tweet"),
+)
+"""Usual names of a text column, the most likely first, compared without case."""
+LABEL_NAMES = (
+    *("label", "class", "category", "target", "intent", "sentiment", "topic", "section", "tag", "output", "y"),
+    *("labels", "label_text", "class_name", "rating", "stars"),
+)
+"""Usual names of a label column, the most likely first."""
+PREDICTED_ROWS = 1000
+"""Rows on which it is measured how well texts predict a column."""
+LEAST_ADVANTAGE = 0.1
+"""How much better texts must predict one column than the others for it to be chosen."""
 _NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "name", "user", "author")
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What the values of a column look like, over at most LOOKED_AT rows.
+    """What the values of a column look like.
 
     Attributes:
         name: the column's.
         filled: share of rows with a value.
         distinct: different values.
-        n: rows looked at that have a value.
+        n: rows that have a value.
         characters, words: means over these values.
         numbers: share of them that are numbers.
         examples: the most frequent values, at most three, shortened.
@@ -57,6 +66,12 @@ class ColumnFacts:
     def looks_like_labels(self) -> bool:
         """Whether there are few values, repeated."""
         return 2 <= self.distinct <= max(2, self.n // 2) and self.characters <= 60
+
+    @property
+    def values(self) -> str:
+        """How many different values there are, and some of them."""
+        more = ", …" if self.distinct > len(self.examples) else ""
+        return f"{self.distinct:,} different values: {', '.join(self.examples)}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,44 +98,95 @@ class Guess:
         return (self.text_reason, self.label_reason, *self.hints)
 
 
-def column_facts(table: OwnTable) -> dict[str, ColumnFacts]:
+def is_usual_name(name: str) -> bool:
+    """Whether a column of this name usually holds texts or labels."""
+    return name.strip().lower() in (*TEXT_NAMES, *LABEL_NAMES)
+
+
+def is_number(value: str) -> bool:
+    """Whether a cell's text is a number, with a decimal point or comma."""
+    try:
+        float(value.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def columns_by_name(
+    names: Sequence[str], *, file: str, text_column: str | None, label_column: str | None
+) -> tuple[str, str]:
+    """The text and the label column: those named, with usual names, or the other of two; contents do not matter.
+
+    Raises:
+        DataError: a named column does not exist, or none has a usual name.
+    """
+    text = _named(names, text_column, file=file, kind="text") or _usual(names, TEXT_NAMES)
+    label = _named(names, label_column, file=file, kind="label") or _usual(names, LABEL_NAMES)
+    if len(names) == 2 and text != label:
+        text = text or next(name for name in names if name != label)
+        label = label or next(name for name in names if name != text)
+    if text is None:
+        raise _unclear(names, file=file, kind="text")
+    if label is None:
+        raise _unclear(names, file=file, kind="label")
+    if text == label:
+        raise DataError(f"{file}: column {text!r} cannot be both text and label; name two columns")
+    return text, label
+
+
+def guess_text_column(columns: Columns, *, file: str, text_column: str | None = None) -> str:
+    """The text column: the one named, with a usual name, the only one, or the one whose contents look like texts.
+
+    Raises:
+        DataError: there is no such column, or none looks like texts.
+    """
+    names = list(columns)
+    chosen = _named(names, text_column, file=file, kind="text") or _usual(names, TEXT_NAMES)
+    if chosen is None:
+        chosen = names[0] if len(names) == 1 else _text(column_facts(columns), taken=None)[0]
+    if chosen is None:
+        raise _unclear(names, file=file, kind="text")
+    return chosen
+
+
+def column_facts(columns: Columns) -> dict[str, ColumnFacts]:
     """The facts of every column, by name."""
-    step = max(1, len(table) // LOOKED_AT)
-    return {name: _facts(name, values[::step]) for name, values in table.columns.items()}
+    return {name: _facts(name, values) for name, values in columns.items()}
 
 
-def guess_columns(table: OwnTable, *, text_column: str | None = None, label_column: str | None = None) -> Guess:
+def guess_columns(
+    columns: Columns, *, file: str, text_column: str | None = None, label_column: str | None = None
+) -> Guess:
     """The text and the label column; those named by the user are kept.
 
     Args:
-        table: as read.
+        columns: values in rows drawn at random.
+        file: what messages call the table.
         text_column, label_column: names given by the user; None to guess.
 
     Raises:
         DataError: a named column does not exist, both are the same, or no column looks like texts or like labels.
     """
-    facts = column_facts(table)
-    for what, asked in (("texts", text_column), ("labels", label_column)):
-        if asked is not None and asked not in facts:
-            raise DataError(f"{table.name}: no column {asked!r} for the {what}; there are {listed(list(facts))}")
+    facts = column_facts(columns)
+    _named(list(facts), text_column, file=file, kind="text")
+    _named(list(facts), label_column, file=file, kind="label")
     text, text_reason = (text_column, "named by you") if text_column else _text(facts, taken=label_column)
     label, label_reason, rivals = (
-        (label_column, "named by you", ()) if label_column else _label(facts, table, text=text)
+        (label_column, "named by you", ()) if label_column else _label(facts, columns, text=text)
     )
-    for what, found in (("text", text), ("label", label)):
-        if found is None:
-            if what == "label" and (single := _of_one_value(facts, text)) is not None:
-                raise DataError(
-                    f"{table.name}: column '{shown(single.name, limit=40)}' has the same value in every row "
-                    f"('{single.examples[0]}'); wanted labels of at least two classes"
-                )
+    if label is None and (single := _of_one_value(facts, text)) is not None:
+        raise DataError(
+            f"{file}: column '{shown(single.name, limit=40)}' has the same value in every row "
+            f"('{single.examples[0]}'); wanted labels of at least two classes"
+        )
+    for kind, column in (("text", text), ("label", label)):
+        if column is None:
             raise DataError(
-                f"{table.name}: no column looks like {what}s; there are {listed(list(facts))}. Name it with "
-                f"--{what}-column"
+                f"{file}: no column looks like {kind}s; there are {listed(list(facts))}. Name it with --{kind}-column"
             )
     assert text is not None and label is not None
     if text == label:
-        raise DataError(f"{table.name}: column {text!r} cannot be both text and label; name two columns")
+        raise DataError(f"{file}: column {text!r} cannot be both text and label; name two columns")
     return Guess(
         text,
         label,
@@ -131,9 +197,53 @@ def guess_columns(table: OwnTable, *, text_column: str | None = None, label_colu
     )
 
 
+def label_predictability(texts: Sequence[object], values: Sequence[object]) -> float:
+    """How well texts predict the values of another column, from 0 (not at all) to 1 (without an error).
+
+    The share of a majority guess's errors that naive Bayes over the words avoids, on halves of at most PREDICTED_ROWS
+    rows in turn (never below 0).
+    """
+    from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.naive_bayes import ComplementNB
+
+    pairs = zip(map(label_name, texts[:PREDICTED_ROWS]), map(label_name, values[:PREDICTED_ROWS]), strict=True)
+    rows = [(text, value) for text, value in pairs if text and value]
+    if len(rows) < 4 or len({value for _, value in rows}) < 2:
+        return 0.0
+    order = np.random.default_rng(0).permutation(len(rows))
+    words = HashingVectorizer(n_features=2**16, alternate_sign=False).transform(
+        [rows[place][0][:2000] for place in order]
+    )
+    labels = np.array([rows[place][1] for place in order])
+    right, middle = 0, len(rows) // 2
+    for fitted, tested in ((slice(None, middle), slice(middle, None)), (slice(middle, None), slice(None, middle))):
+        if len(set(labels[fitted])) > 1:
+            predicted = ComplementNB().fit(words[fitted], labels[fitted]).predict(words[tested])
+            right += int((predicted == labels[tested]).sum())
+    majority = Counter(labels.tolist()).most_common(1)[0][1]
+    return max(0.0, (right - majority) / (len(rows) - majority))
+
+
+def _named(names: Sequence[str], column: str | None, *, file: str, kind: str) -> str | None:
+    if column is not None and column not in names:
+        raise DataError(f"{file}: no column {column!r} for the {kind}; there are {listed(names)}")
+    return column
+
+
+def _usual(names: Sequence[str], usual: Sequence[str]) -> str | None:
+    by_name = {name.strip().lower(): name for name in reversed(names)}
+    return next((by_name[name] for name in usual if name in by_name), None)
+
+
+def _unclear(names: Sequence[str], *, file: str, kind: str) -> DataError:
+    return DataError(
+        f"{file}: which column holds the {kind}? There are {listed(names)}; name it with --{kind}-column, or for "
+        f"training with --set data.{kind}_column=NAME"
+    )
+
+
 def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
-    written = [label_name(value) for value in values]
-    filled = [one for one in written if one]
+    filled = [text for text in map(label_name, values) if text]
     counts = Counter(filled)
     n = len(filled)
     return ColumnFacts(
@@ -142,26 +252,18 @@ def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
         distinct=len(counts),
         n=n,
         characters=sum(map(len, filled)) / max(n, 1),
-        words=sum(len(one.split()) for one in filled) / max(n, 1),
-        numbers=sum(map(_is_number, filled)) / max(n, 1),
-        examples=tuple(shown(one, limit=30) for one, _ in counts.most_common(3)),
+        words=sum(len(text.split()) for text in filled) / max(n, 1),
+        numbers=sum(map(is_number, filled)) / max(n, 1),
+        examples=tuple(shown(text, limit=30) for text, _ in counts.most_common(3)),
     )
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value.replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def _by_name(facts: dict[str, ColumnFacts], usual: Sequence[str], *, taken: str | None) -> Iterator[ColumnFacts]:
     """Columns with a usual name, the most usual first; then those in whose name one of its words is usual."""
-    free = [one for name, one in facts.items() if name != taken]
-    yield from (one for name in usual for one in free if one.name.strip().lower() == name)
+    free = [column for name, column in facts.items() if name != taken]
+    yield from (column for name in usual for column in free if column.name.strip().lower() == name)
     for name in usual:
-        yield from (one for one in free if name in _words(one.name))
+        yield from (column for column in free if name in _words(column.name))
 
 
 def _words(name: str) -> list[str]:
@@ -170,13 +272,13 @@ def _words(name: str) -> list[str]:
 
 
 def _text(facts: dict[str, ColumnFacts], *, taken: str | None) -> tuple[str | None, str]:
-    for one in _by_name(facts, TEXT_NAMES, taken=taken):
-        if one.n and one.numbers < 0.5 and one.distinct > 1:
-            return one.name, "by its name"
-    free = [one for name, one in facts.items() if name != taken and one.n and one.numbers < 0.5]
+    for column in _by_name(facts, TEXT_NAMES, taken=taken):
+        if column.n and column.numbers < 0.5 and column.distinct > 1:
+            return column.name, "by its name"
+    free = [column for name, column in facts.items() if name != taken and column.n and column.numbers < 0.5]
     if not free:
         return None, ""
-    best = max(free, key=lambda one: one.characters * (one.distinct / one.n) * one.filled)
+    best = max(free, key=lambda column: column.characters * (column.distinct / column.n) * column.filled)
     if not (best.looks_like_text or (len(facts) == 2 and best.distinct > 1)):
         return None, ""
     share = best.distinct / best.n
@@ -186,71 +288,41 @@ def _text(facts: dict[str, ColumnFacts], *, taken: str | None) -> tuple[str | No
 
 
 def _label(
-    facts: dict[str, ColumnFacts], table: OwnTable, *, text: str | None
+    facts: dict[str, ColumnFacts], columns: Columns, *, text: str | None
 ) -> tuple[str | None, str, tuple[str, ...]]:
     """The label column, why it is that one, and a hint at others that it could be."""
-    for one in _by_name(facts, LABEL_NAMES, taken=text):
-        if one.looks_like_labels:
-            return one.name, f"by its name ({_values(one)})", ()
-    free = [one for name, one in facts.items() if name != text and one.distinct >= 2]
-    likely = [one for one in free if one.looks_like_labels]
+    for column in _by_name(facts, LABEL_NAMES, taken=text):
+        if column.looks_like_labels:
+            return column.name, f"by its name ({column.values})", ()
+    free = [column for name, column in facts.items() if name != text and column.distinct >= 2]
+    likely = [column for column in free if column.looks_like_labels]
     if not likely:
         if len(facts) == 2 and free:  # the other of two columns, whatever it holds
-            return free[0].name, f"the other of two columns ({_values(free[0])})", ()
+            return free[0].name, f"the other of two columns ({free[0].values})", ()
         return None, "", ()
 
-    def order(one: ColumnFacts) -> tuple[bool, bool, bool, float]:
-        odd = any(word in _NOT_LABELS for word in _words(one.name))
-        return odd, one.filled < 0.5, one.numbers > 0.5, one.distinct / one.n
+    def order(column: ColumnFacts) -> tuple[bool, bool, bool, float]:
+        odd = any(word in _NOT_LABELS for word in _words(column.name))
+        return odd, column.filled < 0.5, column.numbers > 0.5, column.distinct / column.n
 
     first, *others = sorted(likely, key=order)
-    rivals = [one for one in others if order(one)[:2] == order(first)[:2]]
+    rivals = [column for column in others if order(column)[:2] == order(first)[:2]]
     if not rivals or text is None:
-        return first.name, f"by its contents: {_values(first)}", ()
-    told = {one.name: how_much_told(table.columns[text], table.columns[one.name]) for one in (first, *rivals)}
-    best = max((first, *rivals), key=lambda one: (told[one.name], one is first))
-    decides = told[best.name] >= max(told[one.name] for one in (first, *rivals) if one is not best) + LEAST_TOLD
+        return first.name, f"by its contents: {first.values}", ()
+    candidates = (first, *rivals)
+    score = {column.name: label_predictability(columns[text], columns[column.name]) for column in candidates}
+    best = max(candidates, key=lambda column: (score[column.name], column is first))
+    second = max(score[column.name] for column in candidates if column is not best)
+    decides = score[best.name] >= second + LEAST_ADVANTAGE
     chosen = best if decides else first
-    reason = f"by its contents: {_values(chosen)}" + ("; the texts tell most about this column" if decides else "")
-    names = listed([one.name for one in (first, *rivals) if one is not chosen])
+    reason = f"by its contents: {chosen.values}" + ("; the texts predict this column best" if decides else "")
+    names = listed([column.name for column in candidates if column is not chosen])
     return chosen.name, reason, (f"It could be {names} too; choose it if those are the labels.",)
 
 
 def _of_one_value(facts: dict[str, ColumnFacts], text: str | None) -> ColumnFacts | None:
     """A column with the name of labels whose values are all the same."""
-    return next((one for one in _by_name(facts, LABEL_NAMES, taken=text) if one.distinct == 1), None)
-
-
-def how_much_told(texts: Sequence[object], values: Sequence[object]) -> float:
-    """How much texts tell about the values of another column, from 0 (nothing) to 1 (everything).
-
-    The share of a majority guess's errors that naive Bayes over the words avoids, on halves of at most TOLD_ROWS rows
-    in turn (never below 0).
-    """
-    from sklearn.feature_extraction.text import HashingVectorizer
-    from sklearn.naive_bayes import ComplementNB
-
-    step = max(1, len(texts) // TOLD_ROWS)
-    pairs = zip(map(label_name, texts[::step]), map(label_name, values[::step]), strict=True)
-    rows = [(text, value) for text, value in pairs if text and value]
-    if len(rows) < 4 or len({value for _, value in rows}) < 2:
-        return 0.0
-    order = np.random.default_rng(0).permutation(len(rows))
-    words = HashingVectorizer(n_features=2**16, alternate_sign=False).transform(
-        [rows[place][0][:2000] for place in order]
-    )
-    wanted = np.array([rows[place][1] for place in order])
-    right, middle = 0, len(rows) // 2
-    for known, asked in ((slice(None, middle), slice(middle, None)), (slice(middle, None), slice(None, middle))):
-        if len(set(wanted[known])) > 1:
-            right += int((ComplementNB().fit(words[known], wanted[known]).predict(words[asked]) == wanted[asked]).sum())
-    majority = Counter(wanted.tolist()).most_common(1)[0][1]
-    return max(0.0, (right - majority) / (len(rows) - majority))
-
-
-def _values(one: ColumnFacts) -> str:
-    more = ", …" if one.distinct > len(one.examples) else ""
-    return f"{one.distinct:,} different values: {', '.join(one.examples)}{more}"
+    return next((column for column in _by_name(facts, LABEL_NAMES, taken=text) if column.distinct == 1), None)
 
 
 def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:

@@ -8,7 +8,7 @@ from txcls.config import DataConfig
 from txcls.data.cache import fetched_folder
 from txcls.data.generated import sample, who_won
 from txcls.data.published import ag_news, clinc150, huffpost, imdb, newsgroups, snips_atis, wikipedia
-from txcls.data.tables.labelled import open_table
+from txcls.data.tables.labelled import table_dataset
 from txcls.data.tables.lines import refuse_unreachable
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
@@ -60,14 +60,13 @@ def dataset_info(name: str) -> DatasetInfo:
     return _INFOS[name]
 
 
-def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool = False) -> Dataset:
+def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     """Open the configured data set.
 
     Args:
         config: its name, for `table` the columns, and set-specific settings.
         path: folder or file in the published format (or the table); None finds it: `sample` in the package, published
             sets in $TXCLS_DATA/<name> or in the download cache.
-        sampled: read only the first rows of a `table`.
 
     Raises:
         DataError: there is no such data set, it is not on this machine, a setting does not apply to it, or its files
@@ -82,7 +81,7 @@ def open_dataset(config: DataConfig, *, path: Path | None = None, sampled: bool 
     if config.dataset == "table":
         if path is None:
             raise DataError("data set `table` is your own file; give it with --data PATH")
-        return open_table(config, path, sampled=sampled)
+        return table_dataset(config, path)
     info = dataset_info(config.dataset)
     if info.is_shipped:
         return _SHIPPED[config.dataset](config, path)

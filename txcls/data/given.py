@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from txcls.data.tables.labelled import label_name, natural_order
+from txcls.data.classes import label_name, labelled
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError, listed
 from txcls.text.given import given_texts, given_values, is_missing, place
@@ -41,12 +41,10 @@ def given_rows(
         if not text.strip():
             raise DataError(f"{place(texts, row, name=of_texts)} is empty; fill it in or leave the row out")
     names = [_name(value, place(labels, row, name=of_labels)) for row, value in enumerate(values)]
-    known = tuple(sorted(set(names), key=natural_order)) if classes is None else classes
-    index = {name: number for number, name in enumerate(known)}
     for row, name in enumerate(names):
-        if name not in index:
-            raise DataError(f"{place(labels, row, name=of_labels)} is {name!r:.60}; the classes are {listed(known)}")
-    return LabelledTexts(rows, [index[name] for name in names], known)
+        if classes is not None and name not in classes:
+            raise DataError(f"{place(labels, row, name=of_labels)} is {name!r:.60}; the classes are {listed(classes)}")
+    return labelled(rows, names, classes)
 
 
 def _name(value: object, where: str) -> str:

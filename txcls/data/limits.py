@@ -28,3 +28,17 @@ SAMPLE_ROWS = 100_000
 """Rows of the user's own table that `data show` reads."""
 SAMPLE_CHARACTERS = 20_000_000
 """Characters of their texts after which it stops."""
+SNIFFED = 100_000
+"""Characters of a text file from which its form is guessed."""
+HEAD_ROWS = 1000
+"""Rows from which a table's columns are determined."""
+MOST_SHEETS = 100
+"""Most sheets of an Excel workbook."""
+MOST_SPARSE = 2_000_000
+"""Cells of an Excel sheet after which one in twenty must hold something."""
+MOST_WORKBOOK_BYTES = 1 << 29
+"""Largest unpacked size of an Excel workbook, whose texts are held in memory."""
+BATCH_BYTES = 64 << 20
+"""Most unpacked bytes of a Parquet file that are held at once."""
+MOST_NESTED = 10_000_000
+"""Most values in lists of one column in a row group of a Parquet file."""

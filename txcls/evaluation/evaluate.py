@@ -22,6 +22,7 @@ from txcls.checkpoint.schema import MEASURED_SPLITS, Slice
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.cache import cache_folder
+from txcls.data.classes import in_classes
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
@@ -324,8 +325,7 @@ def in_classes_of(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
             f"the data have classes that {checkpoint.name} does not know: {', '.join(unknown[:5])}; "
             f"it knows {', '.join(checkpoint.classes)}"
         )
-    place = {name: index for index, name in enumerate(checkpoint.classes)}
-    return LabelledTexts(rows.texts, [place[rows.classes[label]] for label in rows.labels], checkpoint.classes)
+    return in_classes(rows, checkpoint.classes)[0]
 
 
 def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
-from txcls.data.tables.own_table import OwnTable
+from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.baseline import WORD
@@ -253,22 +253,22 @@ def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain:
 
 
 def corrected_table_csv(
-    table: OwnTable, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
+    table: Table, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
 ) -> str:
     """A table with all its columns as CSV, some labels replaced.
 
     Args:
-        table: as it was read.
-        corrections: the new label of some rows, by their number in the file (`table.places`); "" drops the row.
+        table: read row by row.
+        corrections: the new label of some rows, by their number in the file; "" drops the row.
         label_column: the column of the labels.
         plain: what is applied to every cell that is a text, to keep a spreadsheet from running it.
     """
     lines = []
-    for row, place in enumerate(table.places):
-        cells = {name: values[row] for name, values in table.columns.items()}
-        cells[label_column] = corrections.get(place, cells[label_column])
-        if place not in corrections or corrections[place]:
-            lines.append(["" if cell is None else cell for cell in cells.values()])
+    for number, values in table.rows():
+        label = corrections.get(number, values.get(label_column))
+        if number not in corrections or label:
+            cells = {**values, label_column: label}
+            lines.append(["" if (cell := cells.get(name)) is None else cell for name in table.columns])
     return table_csv([plain(name) for name in table.columns], lines, plain=plain)
 
 

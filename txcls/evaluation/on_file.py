@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.tables.own_rows import read_own_rows
+from txcls.data.classes import in_classes
+from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, listed
 
@@ -27,30 +28,27 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None)
         DataError: the file cannot be read, or no row has a label that the checkpoint knows.
     """
     config = checkpoint.config.data
-    found, notes = read_own_rows(
+    rows, guess = read_labelled(
         path,
         text_column=config.text_column,
         label_column=config.label_column,
         classes=checkpoint.classes,
         name=name,
     )
-    rows = found.labelled
-    by_case = {name.casefold(): name for name in reversed(checkpoint.classes)}
-    names = tuple(name if name in checkpoint.classes else by_case.get(name.casefold(), name) for name in rows.classes)
-    place = {name: index for index, name in enumerate(checkpoint.classes)}
-    known = [row for row, label in enumerate(rows.labels) if names[label] in place]
-    if not known:
+    notes = (*rows.notes, *(guess.sentences if guess.guessed else guess.hints))
+    labelled = rows.labelled
+    known, which = in_classes(labelled, checkpoint.classes, loosely=True)
+    if not len(known):
         raise DataError(
-            f"{name or path.name}: none of its labels ({listed(rows.classes)}) is a class of {checkpoint.name} "
+            f"{name or path.name}: none of its labels ({listed(labelled.classes)}) is a class of {checkpoint.name} "
             f"({listed(checkpoint.classes)})"
         )
-    if left := len(rows) - len(known):
-        unknown = [name for name in names if name not in place]
+    if n_unknown := len(labelled) - len(known):
+        known_ids = {labelled.labels[row] for row in which}
+        unknown = [label for number, label in enumerate(labelled.classes) if number not in known_ids]
         notes = (
             *notes,
-            f"{left:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left out.",
+            f"{n_unknown:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left "
+            "out.",
         )
-    kept = LabelledTexts(
-        [rows.texts[row] for row in known], [place[names[rows.labels[row]]] for row in known], checkpoint.classes
-    )
-    return FileRows(kept, notes)
+    return FileRows(known, notes)

@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.files import FILES
 from txcls.config import Precision
-from txcls.data.tables.parquet import Row
-from txcls.data.tables.stream import TableStream
-from txcls.data.tables.table import is_json, table_suffix
+from txcls.data.columns import guess_text_column
+from txcls.data.tables.table import EXCEL, JSON, Table, Values, cell_text, flatten, open_table, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.predictor import Predictor
 from txcls.runtime.files import replacing
@@ -96,9 +95,10 @@ def score_file(
 
     Args:
         classifier: the model to apply.
-        source: CSV, TSV, JSON Lines or Parquet; text formats may be gzipped.
-        target: the file to write; an existing one is replaced only once the new one is complete.
-        text_column: the column with the texts; None looks for a usual name.
+        source: any table that `txcls.data.tables.table` reads.
+        target: CSV, TSV, JSON Lines or Parquet; text formats may be gzipped. An existing file is replaced only once the
+            new one is complete.
+        text_column: the column with the texts; None takes the one that the classifier was trained on, or guesses.
         precision: "float32" gives the same probabilities as the app, on every processor; "auto" and "bfloat16" are
             those of `Predictor.probabilities`, which are faster on some processors.
         top_k: how many of the most probable classes are written, in columns as in `added_columns`.
@@ -107,7 +107,7 @@ def score_file(
         on_progress: called at the start and after each `CHUNK_ROWS` rows.
 
     Raises:
-        DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row has no text
+        DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row is none
             (checked before any row is scored); the target cannot be written, is the source itself, or its format does
             not support `spreadsheet_safe`; or there is an unfinished run (without `resume`), no run or a different one
             (with it).
@@ -120,37 +120,40 @@ def score_file(
         raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
-    table = TableStream(source)
+    table = open_table(source)
     suffix = table_suffix(target)
-    if spreadsheet_safe and (is_json(suffix) or suffix == ".parquet"):
+    if suffix in (".txt", *EXCEL):
+        raise DataError(f"{target}: cannot write this format; wanted a name in .csv, .tsv, .jsonl or .parquet")
+    if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
-    survey = table.survey(text_column=text_column, typed=suffix == ".parquet")
+    n_rows, column = checked_texts(table, text_column=text_column, usual=classifier.checkpoint.config.data.text_column)
+    schema = table.schema() if suffix == ".parquet" else None
     plan = _Plan(
         input_bytes=source.stat().st_size,
         input_sha256=_sha256([source]),
         checkpoint_sha256=_sha256(saved / name for name in FILES[:4]),
-        rows=survey.rows,
-        text_column=survey.text_column,
-        columns=tuple(dict.fromkeys((*survey.columns, *added_columns(top_k)))),
+        rows=n_rows,
+        text_column=column,
+        columns=tuple(dict.fromkeys((*table.columns, *added_columns(top_k)))),
         part_rows=PART_ROWS,
         precision=precision,
         spreadsheet_safe=spreadsheet_safe,
         top_k=top_k,
     )
-    form = _Form(suffix, plan.columns, survey.schema, spreadsheet_safe, top_k)
+    form = _Form(suffix, plan.columns, schema, spreadsheet_safe, top_k)
     _begin(folder, plan, resume=resume)
-    files = [folder / f"{number:08}" for number in range(-(-survey.rows // PART_ROWS))]
+    files = [folder / f"{number:08}" for number in range(-(-n_rows // PART_ROWS))]
 
     def progress() -> Scored:
-        return Scored(min(sum(file.exists() for file in files) * PART_ROWS, survey.rows), survey.rows)
-
-    def is_missing(number: int) -> bool:
-        return number < len(files) and not files[number].exists()
+        return Scored(min(sum(file.exists() for file in files) * PART_ROWS, n_rows), n_rows)
 
     with stop_requests() as stop_requested:
         if on_progress is not None:
             on_progress(progress())
-        for number, rows in table.parts(PART_ROWS, wanted=is_missing):
+        for file, piece in zip(files, table.pieces(PART_ROWS, flat=suffix not in JSON), strict=False):
+            if file.exists():
+                continue
+            rows = [dict(row.values) for row in piece]
             for start in range(0, len(rows), CHUNK_ROWS):
                 if stop_requested():
                     state = progress()
@@ -159,17 +162,41 @@ def score_file(
                         "continue with --resume"
                     )
                 chunk = rows[start : start + CHUNK_ROWS]
-                _add_labels(classifier, chunk, survey.text_column, precision, top_k)
+                _add_labels(classifier, chunk, column, precision, top_k)
                 if on_progress is not None and start + CHUNK_ROWS < len(rows):
-                    on_progress(Scored(progress().done + start + len(chunk), survey.rows))
-            with _written(files[number]) as file:
-                form.write(rows, file)
+                    on_progress(Scored(progress().done + start + len(chunk), n_rows))
+            with _written(file) as written:
+                form.write(rows, written)
             if on_progress is not None:
                 on_progress(progress())
-    with _written(target, via=folder / "joined") as file:
-        form.join(files, file)
+    with _written(target, via=folder / "joined") as written:
+        form.join(files, written)
     shutil.rmtree(folder)
-    return Scored(survey.rows, survey.rows)
+    return Scored(n_rows, n_rows)
+
+
+def checked_texts(table: Table, *, text_column: str | None, usual: str | None = None) -> tuple[int, str]:
+    """How many rows a table has, and the column of its texts; all rows are read and checked.
+
+    Args:
+        table: opened forgivingly.
+        text_column: the column that the user named; None for `usual` where the table has it, or else a guess.
+        usual: the column that the classifier was trained on.
+
+    Raises:
+        DataError: the table is damaged, has a row with more fields than columns, or no column that looks like texts.
+    """
+    columns = table.sample
+    if text_column is None and usual in columns:
+        text_column = usual
+    column = guess_text_column(columns, file=str(table.path), text_column=text_column)
+    n_rows = 0
+    for number, values in table.rows([column] if column in table.columns else None):
+        cell_text(values.get(column), where=f"{table.path}, {table.unit} {number}", column=column)
+        n_rows += 1
+    if table.n_left_out:
+        raise table.ragged_error()
+    return n_rows, column
 
 
 class BatchClassifier:
@@ -209,10 +236,13 @@ class BatchClassifier:
         return {**batch, LABEL: labels, PROBABILITY: probabilities}
 
 
-def _add_labels(classifier: Predictor, rows: Sequence[Row], text_column: str, precision: Precision, top_k: int) -> None:
+def _add_labels(
+    classifier: Predictor, rows: Sequence[Values], text_column: str, precision: Precision, top_k: int
+) -> None:
     """Add the columns of the best classes and their probabilities to the rows."""
     columns = added_columns(top_k)
-    found = _best(classifier, [row[text_column] for row in rows], precision, top_k)
+    texts = [cell_text(flatten(row).get(text_column), where="a row", column=text_column) for row in rows]
+    found = _best(classifier, texts, precision, top_k)
     for row, ranked in zip(rows, found, strict=True):
         row.update(zip(columns, itertools.chain.from_iterable(ranked), strict=True))
 
@@ -263,18 +293,19 @@ class _Form:
 
     suffix: str
     columns: tuple[str, ...]
-    schema: "pa.Schema"
+    schema: "pa.Schema | None"
+    """Arrow types of the columns; None for other files than Parquet."""
     spreadsheet_safe: bool
     top_k: int
 
-    def write(self, rows: Sequence[Row], file: IO[bytes]) -> None:
+    def write(self, rows: Sequence[Values], file: IO[bytes]) -> None:
         """Write one part."""
         if self.suffix == ".parquet":
             self._write_parquet(rows, file)
             return
         # A lone surrogate, which JSON can contain, is written as its escape, which JSON reads back.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
-        if is_json(self.suffix):
+        if self.suffix in JSON:
             for row in rows:
                 values = {name: _present(value) for name, value in row.items()}
                 text.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
@@ -292,7 +323,7 @@ class _Form:
                 for part in parts:
                     writer.write_table(pq.read_table(part))
             return
-        if not is_json(self.suffix):
+        if self.suffix not in JSON:
             head = io.StringIO(newline="")
             self._table(head).writerow(map(self._field, self.columns))
             file.write(head.getvalue().encode(errors="backslashreplace"))
@@ -312,14 +343,14 @@ class _Form:
     def _parquet_schema(self) -> "pa.Schema":
         import pyarrow as pa
 
-        types = {field.name: field.type for field in self.schema}
+        types = {field.name: field.type for field in self.schema or ()}
         types |= {
             name: pa.string() if place % 2 == 0 else pa.float64()
             for place, name in enumerate(added_columns(self.top_k))
         }
         return pa.schema([(name, types[name]) for name in self.columns])
 
-    def _write_parquet(self, rows: Sequence[Row], file: IO[bytes]) -> None:
+    def _write_parquet(self, rows: Sequence[Values], file: IO[bytes]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 

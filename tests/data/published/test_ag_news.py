@@ -41,9 +41,9 @@ def test_test_file_is_the_test_split(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "raw, problem",
     [
-        (b'"1","a","b"\n"2","c"\n', "line 2: 2 fields"),
-        (b'"1","a","b"\n"5","c","d"\n', "line 2: class '5', wanted 1, 2, 3 or 4"),
-        (b'"class","title","description"\n', "line 1: class 'class'"),
+        (b'"1","a","b"\n"2","c"\n', "row 2: 2 fields"),
+        (b'"1","a","b"\n"5","c","d"\n', "row 2: class '5', wanted 1, 2, 3 or 4"),
+        (b'"class","title","description"\n', "row 1: class 'class'"),
         (b'"1","a\nb","c"\n"2","d\xe9","e"\n', "line 3: byte 0xe9 is not utf-8"),
         (b'"1","a","b"\n"2","c","d\n', "line 2: unexpected end of data"),
         (b"", "no rows"),

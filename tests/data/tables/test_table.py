@@ -1,178 +1,328 @@
+"""One reader for every table: the same rows from every format; flaws are dealt with and said, or refused if strict."""
+
 import gzip
 import json
+import zipfile
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import openpyxl
 import pandas as pd
 import pytest
 
-from txcls.config import DataConfig
-from txcls.data.datasets import Dataset, open_dataset
-from txcls.data.splits import stratified_split
-from txcls.data.tables.table import find_text_column
+from txcls.data.columns import guess_columns
+from txcls.data.tables import delimited
+from txcls.data.tables.table import Table, is_table, open_table
 from txcls.errors import DataError
-
-
-def open_file(path: Path, content: str | bytes | None = None, **columns: str) -> Dataset:
-    if content is not None:
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return open_dataset(DataConfig(dataset="table", **columns), path=path)
-
-
-def rows_of(dataset: Dataset) -> list[tuple[str, str]]:
-    rows = dataset.load("train")
-    return [(text, rows.classes[label]) for text, label in zip(rows.texts, rows.labels, strict=True)]
-
 
 TWO = [("good, really", "pos"), ('bad "film"\nhere', "neg")]
 QUOTED = 'Text,label\n"good, really",pos\n"bad ""film""\nhere",neg\n'
+ROWS = [{"Text": text, "label": label} for text, label in TWO]
+LINES = "\n".join(json.dumps({"label": label, "Text": text}) for text, label in TWO)
+FORMATS = [
+    ("t.csv", QUOTED.encode()),
+    ("t.CSV", QUOTED.encode("utf-8-sig")),
+    ("t.csv", QUOTED.encode("utf-16")),
+    ("t.txt", QUOTED.replace("Text,", "Text\t").replace('",', '"\t').encode("utf-16")),
+    ("t.csv", QUOTED.replace("\n", "\r\n").replace('film""\r\n', 'film""\n').encode()),
+    ("t.csv.gz", gzip.compress(QUOTED.encode(), mtime=0)),
+    ("t.csv", QUOTED.replace("Text,", "Text;").replace('",', '";').encode()),
+    ("t.csv", b"sep=;\r\n" + QUOTED.replace("Text,", "Text;").replace('",', '";').encode()),
+    ("t.tsv", QUOTED.replace("Text,", "Text\t").replace('",', '"\t').encode()),
+    ("t.jsonl", LINES.encode()),
+    ("t.jsonl", LINES.replace("\n", "\r\n\n").encode("utf-16")),
+    ("t.json", json.dumps(ROWS).encode()),
+]
+
+
+def values_of(table: Table) -> list[dict[str, Any]]:
+    return [row.values for row in table.rows()]
+
+
+def opened(path: Path, content: str | bytes, *, strict: bool = False, sheet: str | None = None) -> Table:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return open_table(path, strict=strict, sheet=sheet)
+
+
+def workbook(path: Path, **sheets: list[list[object]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name, content", FORMATS)
+def test_every_format_gives_the_same_rows_as_often_as_asked(
+    tmp_path: Path, name: str, content: bytes, strict: bool
+) -> None:
+    table = opened(tmp_path / name, content, strict=strict)
+    assert table.n_rows is None and set(table.columns) == {"Text", "label"}
+    assert values_of(table) == ROWS == values_of(table)
+    assert (table.n_rows, table.notes, table.is_whole) == (2, (), True) and is_table(name)
+
+
+def test_parquet_and_excel_give_the_same_rows_with_their_types(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"text": ["a", "b"], "when": pd.to_datetime(["2020-01-01", None]), "n": [1, 2]})
+    frame["kind"] = pd.Categorical(["x", "y"])
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=1)
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    parquet, excel = open_table(tmp_path / "t.parquet"), open_table(tmp_path / "t.xlsx")
+    assert (parquet.n_rows, excel.n_rows) == (2, None)
+    for table in (parquet, excel):
+        assert [(row["text"], row["n"], row["kind"]) for row in values_of(table)] == [("a", 1, "x"), ("b", 2, "y")]
+    assert [str(parquet.schema().field(name).type)[:9] for name in ("when", "n")] == ["timestamp", "int64"]
+    assert [row.values for row in parquet.rows(["n"])] == [{"n": 1}, {"n": 2}]
 
 
 @pytest.mark.parametrize(
-    "name, content",
+    "name, content, numbers, unit",
     [
-        ("t.csv", QUOTED),
-        ("t.csv", "\ufeff" + QUOTED),
-        ("t.csv", QUOTED.encode("utf-16")),
-        ("t.csv", QUOTED.replace("\n", "\r\n").replace("film\"\"\r\n", 'film""\n')),
-        ("t.CSV", QUOTED),
-        ("t.csv.gz", gzip.compress(QUOTED.encode(), mtime=0)),
-        ("t.csv", QUOTED.replace("Text,", "Text;").replace('",', '";')),
-        ("t.csv", 'id|Text|label\n1|"good, really"|pos\n2|"bad ""film""\nhere"|neg\n'),
-        ("t.tsv", QUOTED.replace("Text,", "Text\t").replace('",', '"\t')),
-        ("t.jsonl", "\n".join(json.dumps({"label": label, "Text": text}) for text, label in TWO)),
-        ("t.json", json.dumps([{"label": label, "Text": text} for text, label in TWO])),
-    ],
-)  # fmt: skip
-def test_every_text_format_gives_the_same_rows(tmp_path: Path, name: str, content: str | bytes) -> None:
-    dataset = open_file(tmp_path / name, content)
-    assert rows_of(dataset) == TWO
-    assert (dataset.classes, dataset.splits, dataset.source) == (("neg", "pos"), ("train",), name)
-
-
-def test_parquet_gives_the_same_rows(tmp_path: Path) -> None:
-    frame = pd.DataFrame(TWO, columns=["text", "label"]).astype({"label": "category"})
-    frame.to_parquet(tmp_path / "t.parquet")
-    assert rows_of(open_file(tmp_path / "t.parquet")) == TWO
-
-
-def test_tabs_with_lone_quotes_are_read_as_they_stand(tmp_path: Path) -> None:
-    dataset = open_file(tmp_path / "t.tsv", 'text\tlabel\n"Go\ta\n6" nail\tb\n')
-    assert rows_of(dataset) == [('"Go', "a"), ('6" nail', "b")]
-
-
-def test_a_megabyte_in_one_field_is_read(tmp_path: Path) -> None:
-    dataset = open_file(tmp_path / "t.csv", f"text,label\n{'x ' * 500_000},a\ny,b\n")
-    assert len(dataset.load("train").texts[0]) == 1_000_000
-
-
-def test_odd_line_separators_inside_a_field_do_not_break_rows(tmp_path: Path) -> None:
-    assert len(open_file(tmp_path / "t.csv", "text,label\na\u2028b\x0b\x85c\x00,x\nd,y\n").load("train")) == 2
-
-
-@pytest.mark.parametrize(
-    "header, chosen",
-    [
-        ("sentence,intent", ("1", "2")),
-        ("Category,Headline,date", ("2", "1")),
-        ("label,phrase", ("2", "1")),
-        ("text,mood", ("1", "2")),
-        ("id, message ,class", ("2", "3")),
-        ("label,text,category", ("2", "1")),
+        ("t.csv", 'text,label\n"two\nlines",a\n\nlast,b\n', [2, 4], "row"),
+        ("t.csv", "sep=;\ntext;label\na;b\nc;d\n", [2, 3], "row"),
+        ("t.jsonl", '{"text": "a"}\n\n{"text": "b"}\n', [1, 3], "line"),
+        ("t.json", '[{"text": "a"}, {"text": "b"}]', [1, 2], "item"),
+        ("t.txt", "__label__a one\n\n__label__b two\n", [1, 3], "line"),
     ],
 )
-def test_columns_are_guessed_from_usual_names(tmp_path: Path, header: str, chosen: tuple[str, str]) -> None:
-    width = header.count(",") + 1
-    rows = [[f"{row}{column}" for column in range(1, width + 1)] for row in "ab"]
-    dataset = open_file(tmp_path / "t.csv", "\n".join([header, *map(",".join, rows)]))
-    assert rows_of(dataset) == [(f"{row}{chosen[0]}", f"{row}{chosen[1]}") for row in "ab"]
+def test_rows_have_the_numbers_that_a_spreadsheet_shows(
+    tmp_path: Path, name: str, content: str, numbers: list[int], unit: str
+) -> None:
+    table = opened(tmp_path / name, content)
+    assert [row.number for row in table.rows()] == numbers
+    assert table.unit in (unit, "row")
 
 
-def test_columns_asked_for_are_taken(tmp_path: Path) -> None:
-    dataset = open_file(tmp_path / "t.csv", "text,label,a,b\n1,2,3,4\n5,6,7,8\n", text_column="b", label_column="a")
-    assert rows_of(dataset) == [("4", "3"), ("8", "7")]
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 17])
+def test_pieces_are_the_rows_in_order(tmp_path: Path, n: int) -> None:
+    table = opened(tmp_path / "t.jsonl", "".join(f'{{"text": "row {number}"}}\n' for number in range(n)))
+    pieces = list(table.pieces(8))
+    assert [row.values["text"] for piece in pieces for row in piece] == [f"row {number}" for number in range(n)]
+    assert all(len(piece) == 8 for piece in pieces[:-1])
 
 
-def test_numbers_and_truth_values_are_labels_in_natural_order(tmp_path: Path) -> None:
-    lines = [{"text": "x", "label": label} for label in (10, 9.0, "b", True, "10", " a ")]
-    dataset = open_file(tmp_path / "t.jsonl", "\n".join(map(json.dumps, lines)))
-    assert dataset.classes == ("9", "10", "a", "b", "true")
+def test_a_sample_is_drawn_at_random_from_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txcls.data.tables.table.SAMPLED", 100)
+    table = opened(tmp_path / "t.csv", "n,label\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(10_000)))
+    numbers = [int(str(n)) for n in table.sample["n"]]
+    assert len(numbers) == 100 and numbers == sorted(numbers) and table.n_rows == 10_000
+    assert 3500 < sum(numbers) / 100 < 6500 and 25 < table.sample["label"].count("a") < 75
+
+
+def test_alternating_labels_are_no_column_of_one_value(tmp_path: Path) -> None:
+    rows = "".join(f"some text number {n},{'ab'[n % 2]}\n" for n in range(10_000))
+    guess = guess_columns(opened(tmp_path / "t.csv", "text,label\n" + rows).sample, file="t.csv")
+    assert guess.label_column == "label"
+
+
+def test_objects_within_objects_are_columns(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t.jsonl", '{"ticket": {"subject": "a", "by": {"name": "b"}}, "x": {}}\n{"ticket": 5}\n')
+    assert values_of(table)[0] == {"ticket.subject": "a", "ticket.by.name": "b", "x": {}}
+    assert table.columns == ("ticket.subject", "ticket.by.name", "x", "ticket")
+    assert next(table.rows(flat=False)).values["ticket"]["subject"] == "a"
+
+
+def test_lines_of_fasttext_give_label_and_text(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t.txt", "__label__a some  words \n__label__b __label__c more\n\n__label__d\n")
+    assert [tuple(row.values.values()) for row in table.rows()] == [("a", "some  words"), ("b;c", "more"), ("d", "")]
+    assert table.columns == ("label", "text")
+
+
+@pytest.mark.parametrize(
+    "content, rows",
+    [
+        (b"id|Text\n1|a \xc2\x85 \xe2\x80\xa8 b\n\n2|c\n", [("1", "a \x85 \u2028 b"), ("2", "c")]),
+        (b"a\tb\n\"Go\tx\n6\" nail\ty\n", [('"Go', "x"), ('6" nail', "y")]),
+        (b"text,label\na," + b"\nb,x\n", [("a", ""), ("b", "x")]),
+    ],
+)  # fmt: skip
+def test_odd_separators_and_quotes_are_kept(tmp_path: Path, content: bytes, rows: list[tuple[str, str]]) -> None:
+    name = "t.tsv" if b"\t" in content else "t.csv"
+    assert [tuple(row.values()) for row in values_of(opened(tmp_path / name, content, strict=True))] == rows
+
+
+# Flaws that are dealt with
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_a_file_that_is_not_utf8_is_read_and_said(tmp_path: Path, encoding: str) -> None:
+    content = "text,label\n" + "plain,x\n" * 20_000 + "café crème,ja\nnaïve,nein\n"
+    table = opened(tmp_path / "t.csv", content.encode(encoding))
+    assert [row["text"] for row in values_of(table)][-2:] == ["café crème", "naïve"]
+    assert table.notes == ("The file is not UTF-8; it was read as Windows-1252 (Latin-1).",)
+    assert table.encoding == "cp1252"
+
+
+@pytest.mark.parametrize(
+    "title", ["Report of tickets 2024\n\n", "Report of tickets 2024,,\nconfidential,,\n", "Report 2024\n"]
+)
+def test_title_lines_are_no_names_and_no_rows(tmp_path: Path, title: str) -> None:
+    rows = "".join(f"message number {n},{'xy'[n % 2]},{n}\n" for n in range(20))
+    table = opened(tmp_path / "t.csv", f"{title}what they wrote,kind,n\n{rows}")
+    assert table.columns == ("what they wrote", "kind", "n") and len(values_of(table)) == 20
+    assert "is a title ('Report" in table.notes[0] and "column names are in row" in table.notes[0]
+
+
+def test_names_that_are_questions_are_names(tmp_path: Path) -> None:
+    head = ["Id", "How many stars would you give us?", "Please tell us in your own words why"]
+    rows = [[n, n % 5, f"because of reason {n}"] for n in range(10)]
+    table = open_table(workbook(tmp_path / "t.xlsx", Survey=[["Survey 2024"], [], head, *rows]))
+    assert list(table.columns) == head and [row.number for row in table.rows()] == list(range(4, 14))
+
+
+def test_a_first_line_that_is_a_row_is_read_as_one(tmp_path: Path) -> None:
+    rows = "\n".join(f"{'spam' if n % 3 else 'ham'}\tmessage number {n}" for n in range(30))
+    table = opened(tmp_path / "a.tsv", rows + "\n")
+    assert table.columns == ("column 1", "column 2") and next(table.rows()).number == 1 and len(values_of(table)) == 30
+    assert "The first line looks like a row" in table.notes[0]
+    assert (
+        len(values_of(opened(tmp_path / "b.csv", "my parcel is late again this week,bad\nall fine here,good\n"))) == 2
+    )
+    for content in ("v1,v2\nham,x y\nspam,y z\nham,z\nspam,w\n", "text,label\nsome words,label\nother,label\nb,text\n"):
+        assert open_table(_written(tmp_path / "c.csv", content)).columns[0] in ("v1", "text")
+
+
+def _written(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_columns_without_a_name_are_numbered_or_left_out_if_empty(tmp_path: Path) -> None:
+    lines = ["v1,v2,,,", "ham,hello there,,,", 'spam,"win, now",,,', "ham,torn apart, by commas,,"]
+    table = opened(tmp_path / "spam.csv", "\r\n".join(lines))
+    assert table.columns == ("v1", "v2", "column 3")
+    assert values_of(table)[2] == {"v1": "ham", "v2": "torn apart", "column 3": " by commas"}
+    assert table.notes == (
+        "2 columns without a name or a value were dropped.",
+        "Columns without a name were called 'column 3'.",
+    )
+    table = opened(tmp_path / "twice.csv", "text,text,label\na,b,c\n")
+    assert table.columns == ("text", "text (2)", "label") and "called 'text'" in table.notes[0]
+
+
+def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_path: Path) -> None:
+    rows = [f"text {n},a" for n in range(40)]
+    table = opened(tmp_path / "a.csv", "\n".join(["text,label", *rows, "one, two,b", "short"]))
+    assert len(values_of(table)) == 41 and values_of(table)[-1] == {"text": "short", "label": None}
+    [note] = table.notes
+    assert note.startswith("1 row with more fields than columns was left out (the first is row 42)")
+    table = opened(tmp_path / "b.csv", "text,label\na, b,c\nd, e,f\ng,h\n")
+    with pytest.raises(DataError, match=r"b\.csv, row 2 to 3, 2 rows in all: more fields than the 2 columns"):
+        values_of(table)
+
+
+# Excel
+
+
+def test_the_sheet_with_the_most_rows_is_read_and_another_can_be_chosen(tmp_path: Path) -> None:
+    data = [["text", "label"], ["a", "x"], ["b", "y"]]
+    path = workbook(tmp_path / "t.xlsx", Cover=[["Read me"]], Empty=[], Data=data)
+    table = open_table(path)
+    assert (table.sheet, table.sheets) == ("Data", ("Data", "Cover")) and len(values_of(table)) == 2
+    assert table.notes == ("Sheet 'Data' was read; there are others: 'Cover'.",)
+    workbook(path, Data=data, Other=[["text", "label"], *[["c", "z"]] * 5])
+    assert open_table(path).sheet == "Other" and values_of(open_table(path, sheet="Data"))[0]["text"] == "a"
+    with pytest.raises(DataError, match=r"no sheet 'None'; there are 'Other', 'Data'"):
+        open_table(path, sheet="None")
+
+
+def test_cells_of_a_workbook_are_values_with_dates_and_line_breaks_as_text(tmp_path: Path) -> None:
+    rows = [
+        ["text", "stars", "on", "at"],
+        ["two_x000D_\nlines", 5, date(2024, 2, 3), pd.Timestamp("2024-02-03 10:30").to_pydatetime()],
+        [None, None, None],
+        ["bad", 1.5, None, None, "beside"],
+    ]
+    table = open_table(workbook(tmp_path / "t.xlsx", Sheet=rows))
+    first, last = list(table.rows())
+    assert list(first.values.values()) == ["two\nlines", 5, "2024-02-03", "2024-02-03 10:30:00", None]
+    assert last == (4, {"text": "bad", "stars": 1.5, "on": None, "at": None, "column 5": "beside"})
+
+
+def test_what_is_no_workbook_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.xlsx: not a readable Excel file .* save it as \.xlsx or CSV"):
+        opened(tmp_path / "a.xlsx", "text,label\na,b\n")
+    with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive:
+        archive.writestr("hello.txt", "no workbook")
+    with pytest.raises(DataError, match="not a readable Excel file"):
+        open_table(tmp_path / "b.xlsx")
+
+
+# What is refused
 
 
 @pytest.mark.parametrize(
     "name, content, problem",
     [
-        ("t.csv", "", "empty; wanted a header"),
-        ("t.csv", "text,label\n", "no rows"),
-        ("t.csv", "foo,bar,baz\n1,2,3\n", "which column holds the text.*'foo', 'bar', 'baz'.*text_column"),
-        ("t.csv", "text,bar,baz\n1,2,3\n", "which column holds the label.*label_column"),
-        ("t.csv", "just one column\nx\n", "which column holds the text"),
-        ("t.csv", "text,text,label\n1,2,3\n", "column 'text' occurs twice"),
-        ("t.csv", "text,label\na,x\nb,y,z\n", "line 3: 3 fields, but the header has 2"),
-        ("t.csv", 'text,label\n"a\nb",x\nc\n', "line 4: 1 fields"),
-        ("t.csv", 'text,label\na,x\n"b,y\n', "line 3: unexpected end of data"),
-        ("t.csv", "text,label\na,x\nb,\nc, \n", r"line 3 \(and 1 more\): no label in column 'label'"),
-        ("t.csv", "text,label\na,x\n ,y\n", "line 3: no text in column 'text'"),
-        ("t.csv", "text,label\na,x\nb,x\n", "all 2 rows have the label 'x'"),
-        ("t.csv", "text,label\ncaf\u00e9,x\nb,y\n".encode("latin-1"), "line 2: byte 0xe9 is not utf-8; save"),
-        ("t.csv", b"PK\x03\x04\xff\xfe\x00", "not utf-8"),
+        ("t.csv", b"", "empty; wanted a line"),
+        ("t.csv", b"text,label\n", "no rows below the column names"),
+        ("t.csv", b",,\na,b,c\n", "no rows below the column names"),
+        ("t.csv", b"text\x00,label\nx,y", "NUL"),
+        ("t.csv", b'text,label\na,x\n"b,y\n', "line 3: unexpected end of data"),
+        ("t.csv", "text\na\n".encode("utf-16")[:-1], "is not utf-16"),
         ("t.csv.gz", b"\x1f\x8b\x08", "cannot read it"),
-        ("t.jsonl", '{"text": "a", "label": 1}\n{"text": ', "line 2: not JSON"),
-        ("t.jsonl", '{"text": "a", "label": 1}\n\n[1]', "line 3: wanted an object"),
-        ("t.jsonl", '{"text": "a", "label": 1}\n{"label": 2}', "line 2: no text"),
-        ("t.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}', "line 2: no label"),
-        ("t.jsonl", '{"text": "a", "label": 1}\n{"text": 5, "label": 2}', r"line 2: column 'text' holds '5' \(int\)"),
-        ("t.json", '[{"text": "a"', "line 1: not JSON"),
-        ("t.json", "[" * 100_000, "JSON that cannot be read"),
-        ("t.jsonl", "{}\n" + '{"text":' * 100_000, "line 2: not JSON"),
-        ("t.json", "[]", "no rows"),
+        ("t.csv.gz", gzip.compress(b"text\n" + b"some words\n" * 90_000, mtime=0)[:-90], "cannot read it"),
+        ("t.jsonl", b"\n", "no rows"),
+        ("t.jsonl", b'{"text": "a"}\n{"text": ', "line 2: not JSON"),
+        ("t.jsonl", b'{"text": "a"}\n\n"b"', "line 3: wanted an object"),
+        ("t.json", b" \n[ \n ] \n", "no rows"),
+        ("t.json", b'[{"text": "a"', "line 1: not JSON"),
+        ("t.json", b"[" * 100_000, "JSON that cannot be read"),
+        ("t.jsonl", b"{}\n" + b'{"text":' * 100_000, "line 2: not JSON"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
-        ("t.xlsx", b"", r"unknown format; wanted a name that ends in \.csv"),
-        ("table", b"", "unknown format"),
+        ("t.txt", b"some words\nmore words\n", "a text file without columns"),
+        ("t.xls", b"", r"save it as \.xlsx or as CSV"),
+        ("t.docx", b"", r"unknown format; wanted a name that ends in \.csv"),
     ],
-)  # fmt: skip
-def test_bad_table_is_refused_with_file_and_place_named(
-    tmp_path: Path, name: str, content: str | bytes, problem: str
+)
+def test_a_bad_table_is_refused_with_file_and_place_named(
+    tmp_path: Path, name: str, content: bytes, problem: str
 ) -> None:
     with pytest.raises(DataError, match=rf"(?s){name}.*{problem}"):
-        open_file(tmp_path / name, content)
+        values_of(opened(tmp_path / name, content))
 
 
-def test_missing_file_and_missing_column_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"t\.csv: no such file"):
-        open_file(tmp_path / "t.csv")
-    with pytest.raises(DataError, match="no column 'body' for the text; there are 'text', 'label'"):
-        open_file(tmp_path / "t.csv", QUOTED.lower(), text_column="body")
-    with pytest.raises(DataError, match="column 'text' cannot be both"):
-        open_file(tmp_path / "t.csv", QUOTED.lower(), label_column="text")
+@pytest.mark.parametrize(
+    "content, problem",
+    [
+        (b"text,text,label\n1,2,3\n", "column 'text' occurs twice"),
+        (b"text,label\na,x\nb,y,z\n", "row 3: 3 fields, but the header has 2"),
+        (b'text,label\n"a\nb",x\nc\n', "row 3: 1 fields"),
+        (b"text,label\n" + b"a,x\n" * 50_000 + b"caf\xe9,x\n", "line 50002: byte 0xe9 is not utf-8; save"),
+        (b"PK\x03\x04\xff\xfe", "not utf-8"),
+    ],
+)
+def test_flaws_are_refused_where_the_table_is_to_be_strict(tmp_path: Path, content: bytes, problem: str) -> None:
+    with pytest.raises(DataError, match=rf"t\.csv.*{problem}"):
+        values_of(opened(tmp_path / "t.csv", content, strict=True))
 
 
-def test_one_row_per_class_is_refused_when_it_is_split(tmp_path: Path) -> None:
-    dataset = open_file(tmp_path / "t.csv", QUOTED)
-    rows = dataset.load("train")
-    with pytest.raises(DataError, match="only one row of class 'neg', 'pos'"):
-        stratified_split(rows.labels, fraction=0.1, seed=0, classes=rows.classes)
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no\.csv: no such file"):
+        open_table(tmp_path / "no.csv")
+    (tmp_path / "d.csv").mkdir()
+    with pytest.raises(DataError, match="a folder, wanted a file"):
+        open_table(tmp_path / "d.csv")
 
 
-def test_folder_holds_train_and_test(tmp_path: Path) -> None:
-    (tmp_path / "train.csv").write_text("text,label\na,x\nb,y\n", encoding="utf-8")
-    (tmp_path / "test.jsonl").write_text('{"text": "c", "label": "y"}', encoding="utf-8")
-    dataset = open_file(tmp_path)
-    assert dataset.has_test and dataset.load("test").labels == [1]
-    (tmp_path / "test.jsonl").write_text('{"text": "c", "label": "z"}', encoding="utf-8")
-    with pytest.raises(DataError, match="label 'z' does not occur in the training rows"):
-        dataset.load("test")
-    (tmp_path / "train.tsv").write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match=r"train\.csv and train\.tsv: which is it"):
-        open_file(tmp_path)
+def test_a_quote_that_is_never_closed_does_not_take_all_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delimited, "LONGEST_FIELD", 1000)
+    with pytest.raises(DataError, match="line 3: a field longer than 1,000 characters"):
+        values_of(opened(tmp_path / "t.csv", "text\na\n" + '"b' + "\nmore" * 100_000))
 
 
-def test_folder_without_train_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no train file there"):
-        open_file(tmp_path)
-
-
-def test_text_column_of_a_table_without_labels_is_found() -> None:
-    for columns, column in ((["id", "message"], "message"), (["anything"], "anything")):
-        assert find_text_column(columns, path=Path("t.csv"), text_column=None) == column
-    with pytest.raises(DataError, match="which column holds the text"):
-        find_text_column(["a", "b"], path=Path("t.csv"), text_column=None)
+def test_types_of_json_are_those_that_fit_all_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    schema = opened(path, '{"text": "a", "n": 1}\n{"text": "b", "n": 1.5, "x": [1]}\n{"text": "c"}\n').schema()
+    assert [str(schema.field(name).type) for name in ("text", "n")] == ["string", "double"]
+    table = opened(path, '{"text": "a", "n": 1}\n{"text": "b", "n": "one"}\n')
+    with pytest.raises(DataError, match=r"different kinds .* write \.jsonl instead"):
+        table.schema()
+    assert table.columns == ("text", "n")

@@ -1,21 +1,15 @@
 """Classify the rows of an uploaded file: the same file comes back with labels and probabilities."""
 
-import codecs
 import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from txcls.app.jobs.worker import Job
 from txcls.app.shell.limits import limits
-from txcls.data.tables.excel import excel_rows
-from txcls.data.tables.lines import read_text
-from txcls.data.tables.own_table import ENCODINGS, EXCEL, own_suffix
-from txcls.data.tables.stream import TableStream
-from txcls.data.tables.table import is_json, sniff_delimiter
+from txcls.data.tables.table import EXCEL, Table, open_table
 from txcls.errors import DataError
-from txcls.evaluation.scoring import LABEL, PROBABILITY, Scored, score_file
+from txcls.evaluation.scoring import LABEL, PROBABILITY, Scored, checked_texts, score_file
 from txcls.predictor import Predictor
 
 PREVIEW_ROWS = 20
@@ -25,9 +19,8 @@ _SHORT = 200
 def run(job: Job) -> dict[str, Any]:
     """Where the classified file lies, how many rows it has, how many of each label, and its first rows."""
     job.tell("reading the file", share=0.0)
-    source, suffix = _plain(job.desk / job.spec["file"], job.folder)
-    text_column = str(job.spec["text_column"])
-    rows = TableStream(source).survey(text_column=text_column).rows
+    table = open_table(job.desk / job.spec["file"])
+    rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
     if rows > limits().rows:
         raise DataError(
             f"{rows:,} rows, and this server classifies {limits().rows:,} at most (TXCLS_MAX_ROWS); upload a part of "
@@ -35,79 +28,39 @@ def run(job: Job) -> dict[str, Any]:
         )
     job.tell("loading the model", share=0.0, rows=rows)
     classifier = Predictor.load(Path(job.spec["checkpoint"]))
-    target = job.folder / f"scored{'.csv' if suffix in EXCEL else suffix}"
+    target = job.folder / f"scored{'.csv' if table.suffix in ('.txt', *EXCEL) else table.suffix}"
 
-    def told(state: Scored) -> None:
+    def show(state: Scored) -> None:
         job.tell("classifying", now=False, share=state.done / max(state.rows, 1), done=state.done, rows=state.rows)
 
     score_file(
         classifier,
-        source,
+        table.path,
         target,
         text_column=text_column,
         top_k=int(job.spec["top_k"]),
         spreadsheet_safe=bool(job.spec["safe"]) and target.suffix in (".csv", ".tsv", ".tab"),
-        on_progress=told,
+        on_progress=show,
     )
     job.tell("preparing the download", share=1.0)
     result = {"rows": rows, **_summary(target, text_column)}
-    if suffix in EXCEL:
+    if table.suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
-    elif suffix == ".csv":
-        _write_as_given(target, source, job.desk / job.spec["file"])
+    elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):
+        _write_as_given(target, table)
     return {**result, "file": target.name, "label": LABEL, "probability": PROBABILITY}
 
 
-def _plain(path: Path, folder: Path) -> tuple[Path, str]:
-    """The file as one that is read in pieces, and its format without `.gz`: a workbook as CSV, CSV as UTF-8."""
-    suffix = own_suffix(path)
-    if suffix in EXCEL:
-        rows, _ = excel_rows(path)
-        width = max(len(cells) for _, cells in rows)
-        table = ([_cell(cell) for cell in (*cells, *[None] * (width - len(cells)))] for _, cells in rows)
-        return _as_csv(table, folder / "table.csv"), suffix
-    if suffix != ".parquet" and not is_json(suffix):
-        text = read_text(path, encodings=ENCODINGS)
-        plain = folder / f"table{suffix}"
-        plain.write_text(text, encoding="utf-8", newline="")
-        return plain, suffix
-    return path, suffix
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _as_csv(rows: Iterable[Sequence[str]], path: Path) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-    return path
-
-
-def _write_as_given(target: Path, plain: Path, given: Path) -> None:
+def _write_as_given(target: Path, table: Table) -> None:
     """Write the classified CSV so that the program that wrote the file reads it too: with the file's delimiter, and
-    with the byte-order mark by which Excel knows UTF-8, unless it was UTF-8 without one and with commas."""
-    with plain.open(encoding="utf-8", newline="") as file:
-        delimiter = sniff_delimiter(file.read(100_000))
-    if delimiter == "," and _is_unmarked(given):
-        return
+    with the byte-order mark by which Excel knows UTF-8."""
     made = target.with_name(f"given-{target.name}")
     with made.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
-        for number, row in enumerate(TableStream(target).rows()):
-            if not number:
-                table.writerow(row)
-            table.writerow(row.values())
-    if made.stat().st_size > len(codecs.BOM_UTF8):
-        made.replace(target)
-
-
-def _is_unmarked(path: Path) -> bool:
-    """Whether a file is UTF-8 without a byte-order mark."""
-    try:
-        return not read_text(path, encodings=("utf-8",)).startswith("\ufeff")
-    except DataError:
-        return False
+        writer = csv.writer(file, delimiter=table.delimiter or ",", quoting=csv.QUOTE_ALL, lineterminator="\n")
+        scored = open_table(target, strict=True)
+        writer.writerow(scored.columns)
+        writer.writerows(row.values.values() for row in scored.rows())
+    made.replace(target)
 
 
 def _as_workbook(table: Path, path: Path) -> Path:
@@ -117,15 +70,13 @@ def _as_workbook(table: Path, path: Path) -> Path:
 
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("classified")
-    columns: list[str] | None = None
-    for row in TableStream(table).rows():
-        if columns is None:
-            columns = list(row)
-            sheet.append([_as_text(WriteOnlyCell, sheet, name) for name in columns])
+    scored = open_table(table, strict=True)
+    sheet.append([_as_text(WriteOnlyCell, sheet, name) for name in scored.columns])
+    for row in scored.rows():
         sheet.append(
             [
                 float(value) if name.startswith(PROBABILITY) and value else _as_text(WriteOnlyCell, sheet, value)
-                for name, value in row.items()
+                for name, value in row.values.items()
             ]
         )
     book.save(path)
@@ -146,9 +97,9 @@ def _summary(target: Path, text_column: str) -> dict[str, Any]:
     """How many rows have each label, and the first rows."""
     counts: Counter[str] = Counter()
     preview: list[dict[str, Any]] = []
-    for row in TableStream(target).rows():
-        counts[str(row[LABEL])] += 1
+    for _, values in open_table(target, strict=True).rows():
+        counts[str(values[LABEL])] += 1
         if len(preview) < PREVIEW_ROWS:
-            added = {name: row[name] for name in row if name.startswith((LABEL, PROBABILITY))}
-            preview.append({"text": str(row[text_column])[:_SHORT], **added})
+            added = {name: values[name] for name in values if name.startswith((LABEL, PROBABILITY))}
+            preview.append({"text": str(values.get(text_column))[:_SHORT], **added})
     return {"labels": dict(counts.most_common()), "preview": preview}

@@ -11,8 +11,8 @@ from txcls.app.shell.limits import limits
 from txcls.config import DataConfig
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
-from txcls.data.tables.own_rows import own_rows
-from txcls.data.tables.own_table import OwnTable, read_own_table
+from txcls.data.tables.labelled import labelled_rows as rows_of_table
+from txcls.data.tables.table import Table, open_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 
@@ -82,7 +82,7 @@ class KeptRows:
         return [row for row in range(len(self.texts)) if row not in held_out]
 
 
-def read_table(desk: Path, spec: Mapping[str, Any]) -> OwnTable:
+def read_table(desk: Path, spec: Mapping[str, Any]) -> Table:
     """The table that a job names, if it is not too long.
 
     Raises:
@@ -90,11 +90,11 @@ def read_table(desk: Path, spec: Mapping[str, Any]) -> OwnTable:
     """
     path = desk / spec["file"]
     name = str(spec["names"][spec["file"]])
-    table = read_own_table(path, name=name)
-    if len(table) > limits().rows:
+    table = open_table(path, name=name)
+    if table.sample and (table.n_rows or 0) > limits().rows:
         raise DataError(
-            f"{name}: {len(table):,} rows, and this server takes {limits().rows:,} at most (TXCLS_MAX_ROWS); upload a "
-            "part of them"
+            f"{name}: {table.n_rows:,} rows, and this server takes {limits().rows:,} at most (TXCLS_MAX_ROWS); upload "
+            "a part of them"
         )
     return table
 
@@ -109,19 +109,19 @@ def labelled_rows(desk: Path, spec: Mapping[str, Any]) -> Rows:
         return _sample(spec["sample"])
     table = read_table(desk, spec)
     guess = guessed(table, spec)
-    found = own_rows(table, text_column=guess.text_column, label_column=guess.label_column)
-    places = [table.places[index] for index in found.indices]
-    notes = (*table.notes, *found.notes)
-    return Rows(found.labelled, None, places, table.name, notes, (guess.text_column, guess.label_column))
+    rows = rows_of_table(table, text_column=guess.text_column, label_column=guess.label_column)
+    columns = (guess.text_column, guess.label_column)
+    return Rows(rows.labelled, None, rows.numbers, table.name, rows.notes, columns)
 
 
-def guessed(table: OwnTable, spec: Mapping[str, Any]) -> Guess:
+def guessed(table: Table, spec: Mapping[str, Any]) -> Guess:
     """The columns that the visitor has chosen, or those that look right.
 
     Raises:
         DataError: none do.
     """
-    return guess_columns(table, text_column=spec.get("text_column"), label_column=spec.get("label_column"))
+    columns = {key: spec.get(key) for key in ("text_column", "label_column")}
+    return guess_columns(table.sample, file=table.name, **columns)
 
 
 def _sample(name: str) -> Rows:

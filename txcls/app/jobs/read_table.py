@@ -2,17 +2,17 @@
 
 import csv
 import io
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
 from txcls.app.jobs.worker import Job
-from txcls.data.columns import column_facts
+from txcls.data.classes import label_name
+from txcls.data.columns import column_facts, guess_text_column
 from txcls.data.survey import DataSurvey, Group, survey
-from txcls.data.tables.labelled import label_name
-from txcls.data.tables.own_table import OwnTable
-from txcls.data.tables.table import TEXT_NAMES
+from txcls.data.tables.table import Table, cell_text
 from txcls.errors import DataError, shown
 from txcls.evaluation.scoring import as_plain_text
 
@@ -31,7 +31,7 @@ def run(job: Job) -> dict[str, Any]:
     table = read_table(job.desk, job.spec)
     about: dict[str, Any] = {
         "name": table.name,
-        "rows": len(table),
+        "rows": table.n_rows,
         "unit": table.unit,
         "columns": _columns(table),
         "notes": list(table.notes),
@@ -48,37 +48,37 @@ def run(job: Job) -> dict[str, Any]:
     return about | _surveyed(job, table, guess.text_column, guess.label_column)
 
 
-def _columns(table: OwnTable) -> list[dict[str, Any]]:
+def _columns(table: Table) -> list[dict[str, Any]]:
     return [
         {"name": name, "filled": facts.filled, "distinct": facts.distinct, "examples": list(facts.examples)}
-        for name, facts in column_facts(table).items()
+        for name, facts in column_facts(table.sample).items()
     ]
 
 
-def _preview(table: OwnTable) -> list[dict[str, Any]]:
-    names = list(table.columns)[:12]
+def _preview(table: Table) -> list[dict[str, Any]]:
+    names = table.columns[:12]
     return [
-        {"row": table.places[row], **{name: shown(_text(table.columns[name][row]), limit=120) for name in names}}
-        for row in range(min(PREVIEW_ROWS, len(table)))
+        {"row": number, **{name: shown(label_name(values.get(name)), limit=120) for name in names}}
+        for number, values in itertools.islice(table.rows(), PREVIEW_ROWS)
     ]
 
 
-def _text_column(table: OwnTable) -> str:
+def _text_column(table: Table) -> str:
     """The column that most looks like texts."""
-    facts = column_facts(table)
-    usual = {name.strip().lower(): name for name in reversed(facts)}
-    named = next((usual[name] for name in TEXT_NAMES if name in usual), None)
-    return named or max(facts.values(), key=lambda one: (one.looks_like_text, one.numbers < 0.5, one.characters)).name
+    try:
+        return guess_text_column(table.sample, file=table.name)
+    except DataError:
+        return max(column_facts(table.sample).values(), key=lambda facts: (facts.numbers < 0.5, facts.characters)).name
 
 
-def _text(value: object) -> str:
-    return "" if value is None or value != value else str(value)
-
-
-def _surveyed(job: Job, table: OwnTable, text_column: str, label_column: str) -> dict[str, Any]:
-    texts = [_text(value) for value in table.columns[text_column]]
-    labels = [label_name(value) for value in table.columns[label_column]]
-    return _of_survey(job, survey(texts, labels), texts, labels, table.places)
+def _surveyed(job: Job, table: Table, text_column: str, label_column: str) -> dict[str, Any]:
+    texts, labels, numbers = [], [], []
+    for number, values in table.rows([text_column, label_column]):
+        where = f"{table.name}, {table.unit} {number}"
+        texts.append(cell_text(values.get(text_column), where=where, column=text_column))
+        labels.append(label_name(values.get(label_column)))
+        numbers.append(number)
+    return _of_survey(job, survey(texts, labels), texts, labels, numbers)
 
 
 def _sample(job: Job) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.tables.lines import csv_rows, open_text
+from txcls.data.tables.delimited import csv_rows
+from txcls.data.tables.lines import open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.errors import DataError
 
@@ -66,12 +67,12 @@ def read_rows(path: Path) -> LabelledTexts:
     """
     texts, labels = [], []
     with open_text(path) as file:
-        for line, row in csv_rows(file, path):
+        for number, row in csv_rows(file, path):
             if len(row) != 3:
-                raise DataError(f'{path}, line {line}: {len(row)} fields, wanted "class","title","description"')
+                raise DataError(f'{path}, row {number}: {len(row)} fields, wanted "class","title","description"')
             label, title, description = row
             if label not in ("1", "2", "3", "4"):
-                raise DataError(f"{path}, line {line}: class {label[:40]!r}, wanted 1, 2, 3 or 4")
+                raise DataError(f"{path}, row {number}: class {label[:40]!r}, wanted 1, 2, 3 or 4")
             texts.append(f"{title} {description}".strip())
             labels.append(int(label) - 1)
     if not texts:

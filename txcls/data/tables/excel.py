@@ -1,79 +1,139 @@
-"""The first sheet of an Excel workbook (.xlsx) as rows of cells; values only, formulas as last computed, no macros."""
+"""The sheets of an Excel workbook (.xlsx) as rows of cells; values only, formulas as last computed, no macros."""
 
+import itertools
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
-from txcls.data.limits import LONGEST_FIELD, MAX_BYTES, MAX_ROWS, MOST_EMPTY
+import openpyxl
+from openpyxl.utils.escape import unescape
+
+from txcls.data.limits import (
+    LONGEST_FIELD,
+    MAX_COLUMNS,
+    MOST_EMPTY,
+    MOST_SHEETS,
+    MOST_SPARSE,
+    MOST_WORKBOOK_BYTES,
+)
 from txcls.data.tables.lines import refuse_swollen
-from txcls.errors import DataError
+from txcls.errors import DataError, listed
 
 _DAMAGED = (zipfile.BadZipFile, OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError)
+_COUNTED = 2000
+"""Rows of a sheet that are counted to find the largest one."""
 
 
-def excel_rows(path: Path) -> tuple[list[tuple[int, list[object]]], list[str]]:
-    """(row number, cells) of the first sheet that is not empty, and notes on other sheets.
+class Workbook:
+    """A workbook, whose sheets are read row by row.
 
-    Raises:
-        DataError: it is no readable workbook, or unpacks to more than a table does.
+    Attributes:
+        path: the file.
+        sheets: names of the sheets that hold anything; the one with the most rows first.
     """
-    import openpyxl
-    from openpyxl.utils.exceptions import InvalidFileException
 
-    _refuse_swollen(path)
-    try:
-        with warnings.catch_warnings(action="ignore"):  # on styles and extensions that are of no interest here
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-            try:
-                sheets = [(sheet.title, _cells(sheet, path)) for sheet in book.worksheets]
-            finally:
-                book.close()
-    except (*_DAMAGED, InvalidFileException, SyntaxError) as error:  # a SyntaxError is of its XML
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path.name}: not a readable Excel file ({reason:.200}); save it as .xlsx or CSV") from None
-    filled = [(title, rows) for title, rows in sheets if rows]
-    if not filled:
-        raise DataError(f"{path.name}: no sheet holds anything")
-    title, rows = filled[0]
-    others = ", ".join(f"'{name:.40}'" for name, _ in filled[1:6])
-    return rows, [f"Only the first sheet, '{title:.40}', was read; there are others: {others}."] if others else []
+    def __init__(self, path: Path) -> None:
+        """Open it.
+
+        Raises:
+            DataError: it is no readable workbook, unpacks to more than a table does, has too many sheets, or is empty.
+        """
+        self.path = path
+        _refuse_bomb(path)
+        with self._readable(), warnings.catch_warnings(action="ignore"):  # on styles and extensions
+            self._book: Any = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        titles = [sheet.title for sheet in self._book.worksheets if hasattr(sheet, "reset_dimensions")]  # no charts
+        if len(titles) > MOST_SHEETS:
+            raise _too_many_sheets(path, len(titles))
+        if len(titles) > 1:
+            sizes = {title: sum(1 for _ in itertools.islice(self.rows(title), _COUNTED)) for title in titles}
+            titles = sorted((title for title in titles if sizes[title]), key=lambda title: -sizes[title])
+        elif titles and next(self.rows(titles[0]), None) is None:
+            titles = []
+        if not titles:
+            raise DataError(f"{path}: no sheet holds anything")
+        self.sheets: tuple[str, ...] = tuple(titles)
+
+    def rows(self, sheet: str) -> Iterator[tuple[int, list[object]]]:
+        """(row number from 1, cells up to the last that is filled) of each row that holds anything.
+
+        Raises:
+            DataError: there is no such sheet, it is damaged, or it spans more cells than a table does.
+        """
+        if sheet not in self._book.sheetnames:
+            raise DataError(f"{self.path}: no sheet {sheet!r:.60}; there are {listed(self.sheets)}")
+        found = self._book[sheet]
+        found.reset_dimensions()  # what the file claims may be far larger than what it holds
+        spanned = filled = empty = 0
+        with self._readable():
+            for number, cells in enumerate(found.iter_rows(values_only=True), start=1):
+                spanned += len(cells) or 1
+                if len(cells) > MAX_COLUMNS or (spanned > MOST_SPARSE and filled * 20 < spanned):
+                    raise DataError(
+                        f"{self.path}, row {number}: sheet '{sheet:.40}' spans {spanned:,} cells, in this row "
+                        f"{len(cells):,}, of which {filled:,} hold something; save what you need of it as CSV"
+                    )
+                values = [None if cell is None else _value(cell) for cell in cells]
+                filled += len(values) - values.count(None)
+                while values and values[-1] is None:
+                    values.pop()
+                empty = 0 if values else empty + 1
+                if empty > MOST_EMPTY:
+                    return
+                if any(isinstance(value, str) and len(value) > LONGEST_FIELD for value in values):
+                    raise DataError(f"{self.path}, row {number}: a cell of more than {LONGEST_FIELD:,} characters")
+                if values:
+                    yield number, values
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Turn errors in a damaged file into DataError."""
+        try:
+            yield
+        except (
+            *_DAMAGED,
+            SyntaxError,
+            openpyxl.utils.exceptions.InvalidFileException,
+        ) as error:  # the first of its XML
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise DataError(
+                f"{self.path}: not a readable Excel file ({reason:.200}); save it as .xlsx or CSV"
+            ) from None
 
 
-def _refuse_swollen(path: Path) -> None:
+def _refuse_bomb(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
+            entries = archive.infolist()
     except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"{path.name}: not a readable Excel file ({error}); save it as .xlsx or CSV") from None
+        raise DataError(f"{path}: not a readable Excel file ({error}); save it as .xlsx or CSV") from None
+    unpacked = sum(entry.file_size for entry in entries)
     refuse_swollen(unpacked, path.stat().st_size, path)
-    if unpacked > MAX_BYTES:
-        raise DataError(f"{path.name}: unpacks to more than {MAX_BYTES:,} bytes, the most that is read; split the file")
+    if unpacked > MOST_WORKBOOK_BYTES:
+        raise DataError(
+            f"{path}: unpacks to more than {MOST_WORKBOOK_BYTES:,} bytes, the most that is read; save it as CSV"
+        )
+    if (sheets := sum("/worksheets/" in entry.filename for entry in entries)) > 2 * MOST_SHEETS:  # with their links
+        raise _too_many_sheets(path, sheets)
 
 
-def _cells(sheet: object, path: Path) -> list[tuple[int, list[object]]]:
-    """The rows of a sheet that hold anything, each up to its last filled cell."""
-    if not hasattr(sheet, "reset_dimensions"):
-        return []  # a chart
-    sheet.reset_dimensions()  # what the file claims may be far larger than what it holds
-    rows: list[tuple[int, list[object]]] = []
-    empty = 0
-    for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):  # type: ignore[attr-defined]
-        values = [_value(cell) for cell in cells]
-        while values and values[-1] is None:
-            values.pop()
-        empty = 0 if values else empty + 1
-        if empty > MOST_EMPTY or len(rows) > MAX_ROWS:
-            break
-        if any(isinstance(value, str) and len(value) > LONGEST_FIELD for value in values):
-            raise DataError(f"{path.name}, row {number}: a cell of more than {LONGEST_FIELD:,} characters")
-        if values:
-            rows.append((number, values))
-    return rows
+def _too_many_sheets(path: Path, sheets: int) -> DataError:
+    return DataError(f"{path}: {sheets:,} sheets, wanted {MOST_SHEETS} at most; save the sheet that you need as CSV")
 
 
 def _value(cell: object) -> object:
-    """A cell's value: numbers, truth values and text as they are, dates and times as text, empty ones as None."""
+    """A cell's value: numbers and truth values as they are, dates and text as text, empty ones as None."""
     if cell is None or isinstance(cell, bool | int | float):
         return cell
+    if isinstance(cell, datetime | date):
+        return str(cell).removesuffix(" 00:00:00")
     text = str(cell)
+    if "_x" in text:  # how a workbook writes control characters, such as the carriage return of _x000D_
+        text = unescape(text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text if text.strip() else None

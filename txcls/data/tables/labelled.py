@@ -1,61 +1,187 @@
-"""The user's own table as a data set: a text and a label column in CSV, TSV, JSON Lines or Parquet.
+"""The labelled rows of a table: to train on, to measure a classifier on, and as the data set `table` of presets."""
 
-Every problem is a DataError that names the file, the line (or row) and the column.
-"""
-
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.limits import LONGEST_FIELD, MAX_ROWS, SAMPLE_CHARACTERS, SAMPLE_ROWS
-from txcls.data.tables.parquet import Row, open_parquet
-from txcls.data.tables.stream import TableStream
-from txcls.data.tables.table import ENDINGS, SUFFIXES, check_text, find_columns
+from txcls.data.classes import in_classes, label_name, labelled
+from txcls.data.columns import Guess, columns_by_name, guess_columns
+from txcls.data.limits import LONGEST_FIELD, MAX_ROWS
+from txcls.data.tables.parquet import too_long
+from txcls.data.tables.table import SUFFIXES, Table, cell_text, is_table, open_table
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError, listed, shown
 
-_TO_KNOW_COLUMNS = 10_000
-"""Rows of a JSON file whose keys determine its columns."""
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """N labelled texts of a table.
+
+    Attributes:
+        labelled: texts, class ids and classes.
+        numbers: the number of each row in the file (N,).
+        notes: sentences on how the file was read and what was left out.
+    """
+
+    labelled: LabelledTexts
+    numbers: Sequence[int]
+    notes: tuple[str, ...]
 
 
-def open_table(config: DataConfig, path: Path, *, sampled: bool = False) -> Dataset:
-    """A table file as training rows, or a folder with a train.* and optionally a test.* file.
+class _LeftOut:
+    """Rows that are left out for one reason; in a strict table the first is an error."""
 
-    `sampled` reads only the first SAMPLE_ROWS rows of each file; the others may have further labels.
+    def __init__(self, table: Table, reason: str, refusal: str) -> None:
+        self._table, self._reason, self._refusal = table, reason, refusal
+        self._first = self._n = 0
+
+    def add(self, number: int) -> None:
+        if self._table.strict:
+            raise DataError(f"{self._table.path}, {self._table.unit} {number}: {self._refusal}")
+        self._first = self._first or number
+        self._n += 1
+
+    def sentences(self) -> list[str]:
+        if not self._n:
+            return []
+        rows = "1 row" if self._n == 1 else f"{self._n:,} rows"
+        were, first = ("was", "") if self._n == 1 else ("were", "the first is ")
+        return [f"{rows} {self._reason} {were} left out ({first}{self._table.unit} {self._first:,})."]
+
+
+def labelled_rows(table: Table, *, text_column: str, label_column: str) -> TableRows:
+    """The rows with a text and a label; numbers and dates become text, and labels are named by `label_name`.
+
+    Raises:
+        DataError: no row has both, there are more than MAX_ROWS, or, if the table is strict, a row lacks one of them or
+            its text is a number.
+    """
+    if table.n_rows is not None and table.n_rows > MAX_ROWS:
+        raise _too_many(table, f"{table.n_rows:,} rows, wanted {MAX_ROWS:,} at most")
+    missing = "; fill it in or remove the row"
+    no_text = _LeftOut(table, "without a text", f"no text in column '{shown(text_column, limit=40)}'{missing}")
+    no_label = _LeftOut(table, "without a label", f"no label in column '{shown(label_column, limit=40)}'{missing}")
+    long = _LeftOut(table, f"with a text of more than {LONGEST_FIELD:,} characters", "")
+    texts: list[str] = []
+    names: list[str] = []
+    numbers: list[int] = []
+    forms: dict[str, str] = {}
+    for number, values in table.rows([text_column, label_column]):
+        if len(texts) >= MAX_ROWS:
+            raise _too_many(table, f"more than {MAX_ROWS:,} rows")
+        text, label = _text(table, number, values.get(text_column), text_column), values.get(label_column)
+        if not text.strip():
+            no_text.add(number)
+        elif not (name := label_name(label)):
+            no_label.add(number)
+        elif len(text) > LONGEST_FIELD:
+            if table.strict:
+                raise too_long(len(text), f"{table.path}, {table.unit} {number}", text_column)
+            long.add(number)
+        else:
+            texts.append(text)
+            names.append(name)
+            numbers.append(number)
+            if isinstance(label, str):
+                forms[label.strip()] = name
+    if not texts:
+        raise DataError(
+            f"{table.path}: no row has both a text in column '{shown(text_column, limit=40)}' and a label in column "
+            f"'{shown(label_column, limit=40)}'"
+        )
+    left_out = [sentence for reason in (no_text, no_label, long) for sentence in reason.sentences()]
+    return TableRows(labelled(texts, names), numbers, (*table.notes, *left_out, *_merged(forms)))
+
+
+def _text(table: Table, number: int, value: object, column: str) -> str:
+    where = f"{table.path}, {table.unit} {number}"
+    if table.strict and not isinstance(value, str | None) and value == value:
+        raise DataError(
+            f"{where}: column '{shown(column, limit=40)}' holds '{shown(value, limit=40)}' ({type(value).__name__}), "
+            "wanted a text; name another column"
+        )
+    return cell_text(value, where=where, column=column)
+
+
+def _merged(forms: dict[str, str]) -> list[str]:
+    """A sentence on labels that are written in two ways, 1 and 1.0."""
+    pairs = [f"'{name}' and '{form}'" for form, name in forms.items() if form != name and name in forms]
+    return [f"Labels written in two ways are one class: {', '.join(pairs[:5])}."] if pairs else []
+
+
+def _too_many(table: Table, problem: str) -> DataError:
+    return DataError(
+        f"{table.path}: {problem}, since training holds them in memory; use a part of them (`predict --input` reads "
+        "any number)"
+    )
+
+
+def read_labelled(
+    path: Path,
+    *,
+    name: str | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    classes: Collection[str] = (),
+) -> tuple[TableRows, Guess]:
+    """The labelled rows of another file for a classifier, and how its columns were found.
+
+    Args:
+        path: a table file.
+        name: what notes call the file; None for its own name.
+        text_column, label_column: the columns that the classifier was trained on; guessed where the file lacks them.
+        classes: its classes; where the file lacks the label column it is the one that holds them.
+
+    Raises:
+        DataError: the file cannot be read, or its columns cannot be guessed.
+    """
+    table = open_table(path, name=name)
+    columns = table.sample
+    guess = guess_columns(
+        columns,
+        file=table.name,
+        text_column=text_column if text_column in columns else None,
+        label_column=label_column if label_column in columns else _column_of(columns, classes),
+    )
+    return labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column), guess
+
+
+def _column_of(columns: dict[str, list[object]], classes: Collection[str]) -> str | None:
+    """The column with the largest share of these classes among its values, if that is at least half of them."""
+    known = {label_name(name).casefold() for name in classes}
+    best, most = None, 0.5
+    for column, values in columns.items():
+        labels = [label for value in values if (label := label_name(value))]
+        share = sum(label.casefold() in known for label in labels) / max(len(labels), 1)
+        if share >= most and (best is None or share > most):
+            best, most = column, share
+    return best
+
+
+def table_dataset(config: DataConfig, path: Path) -> Dataset:
+    """A table file as training rows, or a folder with a train.* and optionally a test.* file; flaws are refused.
 
     Raises:
         DataError: no such file, unknown format, columns not found, a row without text or label, only one class, or more
             than MAX_ROWS rows.
     """
     files = _split_files(path) if path.is_dir() else {"train": path}
-    train, is_whole = _labelled(files["train"], config, sampled=sampled)
-    names = {label for _, label in train}
-    if len(names) < 2 and is_whole:
+    train = _strict_rows(files["train"], config)
+    if len(train.classes) < 2:
         raise DataError(
-            f"{files['train']}: all {len(train):,} rows have the label '{shown(next(iter(names)), limit=40)}'; "
+            f"{files['train']}: all {len(train):,} rows have the label '{shown(train.classes[0], limit=40)}'; "
             "wanted at least two classes"
         )
-    readers: dict[SplitName, Callable[[], LabelledTexts]] = {}
-    if "test" not in files:
-        classes = tuple(sorted(names, key=natural_order))
-    elif sampled:
-        test, whole = _labelled(files["test"], config, sampled=True)
-        is_whole = is_whole and whole
-        classes = tuple(sorted(names | {label for _, label in test}, key=natural_order))
-        readers["test"] = partial(_select, test, classes)
-    else:
-        classes = tuple(sorted(names, key=natural_order))
-        readers["test"] = partial(_read_test, files["test"], config, classes)
-    readers = {"train": partial(_select, train, classes), **readers}
+    readers: dict[SplitName, Callable[[], LabelledTexts]] = {"train": lambda: train}
+    if "test" in files:
+        readers["test"] = partial(_test_rows, files["test"], config, train.classes)
     return Dataset(
         info=DatasetInfo(name="table", title=f"{path.name}, a table of your own"),
-        classes=classes,
+        classes=train.classes,
         source=", ".join(file.name for file in files.values()),
         splits=tuple(readers),
-        description="" if is_whole else f"a sample: the first {len(train):,} rows; the file has more",
         readers=readers,
     )
 
@@ -64,15 +190,14 @@ def _split_files(folder: Path) -> dict[SplitName, Path]:
     files: dict[SplitName, Path] = {}
     splits: tuple[SplitName, ...] = ("train", "test")
     for split in splits:
-        found = sorted(
-            file
-            for file in folder.iterdir()
-            if file.name.startswith(f"{split}.") and file.name.lower().endswith(ENDINGS)
+        matching = sorted(
+            file for file in folder.iterdir() if file.name.startswith(f"{split}.") and is_table(file.name)
         )
-        if len(found) > 1:
-            raise DataError(f"{folder}: {' and '.join(file.name for file in found)}: which is it? Name the file itself")
-        if found:
-            files[split] = found[0]
+        if len(matching) > 1:
+            names = " and ".join(file.name for file in matching)
+            raise DataError(f"{folder}: {names}: which is it? Name the file itself")
+        if matching:
+            files[split] = matching[0]
     if "train" not in files:
         raise DataError(
             f"{folder}: no train file there; wanted train{', train'.join(SUFFIXES)}, or name the file itself"
@@ -80,118 +205,18 @@ def _split_files(folder: Path) -> dict[SplitName, Path]:
     return files
 
 
-@dataclass
-class _Missing:
-    """Counts rows with a missing value and remembers the first."""
-
-    what: str
-    column: str
-    where: str
-    first: int = 0
-    n: int = 0
-
-    def add(self, place: int) -> None:
-        self.first = self.first or place
-        self.n += 1
-
-    def check(self) -> None:
-        if self.n:
-            more = f" (and {self.n - 1:,} more)" if self.n > 1 else ""
-            raise DataError(
-                f"{self.where} {self.first}{more}: no {self.what} in column {self.column!r}; "
-                "fill it in or remove the row"
-            )
+def _strict_rows(path: Path, config: DataConfig) -> LabelledTexts:
+    table = open_table(path, strict=True)
+    columns = (config.text_column, config.label_column)
+    text, label = columns_by_name(table.columns, file=str(path), text_column=columns[0], label_column=columns[1])
+    return labelled_rows(table, text_column=text, label_column=label).labelled
 
 
-def _labelled(path: Path, config: DataConfig, *, sampled: bool = False) -> tuple[list[tuple[str, str]], bool]:
-    """(text, label) of the rows read, and whether these are all rows."""
-    table = TableStream(path)
-    text, label, numbered = _columns(table, config)
-    where = f"{path}, {table.places}"
-    no_text, no_label = _Missing("text", text, where), _Missing("label", label, where)
-    strange: tuple[int, object] | None = None
-    rows: list[tuple[str, str]] = []
-    characters, is_whole = 0, True
-    for number, (place, row) in enumerate(numbered):
-        if sampled and (number >= SAMPLE_ROWS or characters > SAMPLE_CHARACTERS):
-            is_whole = False
-            break
-        if number >= MAX_ROWS:
-            raise _too_many(path, None)
-        value, name = row.get(text), label_name(row.get(label))
-        if not name:
-            no_label.add(place)
-        if value is None or value != value or (isinstance(value, str) and not value.strip()):
-            no_text.add(place)
-        elif strange is None and (not isinstance(value, str) or len(value) > LONGEST_FIELD):
-            strange = place, value
-        if not (no_text.n or no_label.n or strange):
-            rows.append((str(value), name))
-            characters += len(rows[-1][0])
-    no_text.check()
-    if strange:
-        check_text(strange[1], f"{where} {strange[0]}", text)
-    no_label.check()
-    if not rows:
-        raise DataError(f"{path}: no rows")
-    return rows, is_whole
-
-
-def _columns(table: TableStream, config: DataConfig) -> tuple[str, str, Iterator[tuple[int, Row]]]:
-    """Names of the text and the label column, and the rows with at least these columns."""
-    if table.suffix == ".parquet":
-        file = open_parquet(table.path)
-        if file.metadata.num_rows > MAX_ROWS:
-            raise _too_many(table.path, file.metadata.num_rows)
-        table.refuse_columns(file.schema_arrow.names)
-        text, label = find_columns(file.schema_arrow.names, path=table.path, config=config)
-        return text, label, table.numbered_rows([text, label])
-    numbered = table.numbered_rows()
-    first = list(itertools.islice(numbered, _TO_KNOW_COLUMNS if table.is_json else 1))
-    if not first:
-        raise DataError(f"{table.path}: no rows")
-    columns = list(dict.fromkeys(name for _, row in first for name in row))
-    table.refuse_columns(columns)
-    text, label = find_columns(columns, path=table.path, config=config)
-    return text, label, itertools.chain(first, numbered)
-
-
-def _too_many(path: Path, rows: int | None) -> DataError:
-    there = f"more than {MAX_ROWS:,} rows" if rows is None else f"{rows:,} rows, wanted {MAX_ROWS:,} at most"
-    return DataError(
-        f"{path}: {there}, since training holds them in memory; use a part of them (`predict --input` reads any number)"
-    )
-
-
-def label_name(value: object) -> str:
-    """A label as a name: 3.0 (from an integer column with gaps) is "3", a missing value is ""."""
-    if isinstance(value, str):
-        return value.strip()
-    if value is None or value != value:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
-def natural_order(label: str) -> tuple[int, int, str]:
-    """Sort key: whole numbers by value, then names alphabetically."""
-    is_number = label.isascii() and label.removeprefix("-").isdigit() and len(label) < 19
-    return (0, int(label), label) if is_number else (1, 0, label)
-
-
-def _select(rows: Sequence[tuple[str, str]], classes: tuple[str, ...]) -> LabelledTexts:
-    index = {name: i for i, name in enumerate(classes)}
-    return LabelledTexts([text for text, _ in rows], [index[label] for _, label in rows], classes)
-
-
-def _read_test(path: Path, config: DataConfig, classes: tuple[str, ...]) -> LabelledTexts:
-    rows = _labelled(path, config)[0]
-    if unknown := sorted({label for _, label in rows} - set(classes)):
+def _test_rows(path: Path, config: DataConfig, classes: tuple[str, ...]) -> LabelledTexts:
+    rows = _strict_rows(path, config)
+    if unknown := [name for name in rows.classes if name not in classes]:
         raise DataError(
             f"{path}: label '{shown(unknown[0], limit=40)}' does not occur in the training rows; there are "
             f"{listed(classes)}"
         )
-    return _select(rows, classes)
+    return in_classes(rows, classes)[0]

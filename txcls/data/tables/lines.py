@@ -1,8 +1,9 @@
-"""Text files, plain or packed, as rows with their line numbers; problems name file and line."""
+"""Text files, plain or packed, as lines and JSON values; problems name file and line. Nothing is read at once that was
+not asked for, so memory is bounded by the longest row.
+"""
 
 import bz2
 import codecs
-import csv
 import gzip
 import io
 import itertools
@@ -12,48 +13,34 @@ import re
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
-from txcls.data.limits import (
-    DEEPEST,
-    LONGEST_FIELD,
-    LONGEST_JSON,
-    LONGEST_ROW,
-    MAX_BYTES,
-    MAX_RATIO,
-    MOST_EMPTY,
-    RATIO_FROM,
-)
+from txcls.data.limits import DEEPEST, LONGEST_JSON, LONGEST_ROW, MAX_BYTES, MAX_RATIO, MOST_EMPTY, RATIO_FROM
 from txcls.errors import DataError
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _LINE_ENDS = ("\n", "\r", "\r\n")
 _PACKINGS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+_BLOCK = 1 << 16
+_WINDOWS = "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256))
+"""Windows-1252, with Latin-1 for the five bytes that it leaves undefined: it fits every file."""
 
 
-def read_text(path: Path, *, encodings: tuple[str, ...] = ("utf-8-sig",)) -> str:
-    """The file's text, in the first encoding that fits; a byte-order mark is dropped.
+@dataclass
+class Encoding:
+    """The encoding of a text file, as far as it has been read.
 
-    Raises:
-        DataError: the file is missing, unreadable, damaged, larger than MAX_BYTES, or in none of the encodings.
+    Attributes:
+        strict: refuse a file that is not UTF-8 (or UTF-16 with a byte-order mark), instead of reading it from the first
+            byte on that is not UTF-8 as Windows-1252.
+        name: "utf-8", "utf-8-sig", "utf-16" or "cp1252".
     """
-    with _readable(path), _unpacked(path) as file:
-        raw = file.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise DataError(f"{path}: holds more than {MAX_BYTES:,} bytes of text, the most that is read; split the file")
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encodings = ("utf-16", *encodings)
-    problem = ""
-    for encoding in encodings:
-        try:
-            return raw.decode(encoding)
-        except UnicodeDecodeError as error:
-            line = raw.count(b"\n", 0, error.start) + 1
-            problem = problem or f"line {line}: byte 0x{raw[error.start]:02x} is not {encoding.removesuffix('-sig')}"
-    raise DataError(f"{path}, {problem}; save the file as UTF-8")
+
+    strict: bool = True
+    name: str = "utf-8"
 
 
 def refuse_unreachable(path: Path) -> None:
@@ -66,11 +53,55 @@ def refuse_unreachable(path: Path) -> None:
         raise DataError(f"{path}: cannot read it ({getattr(error, 'strerror', None) or error})") from None
 
 
+def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
+    """Raise DataError if the compression ratio is too high for a text."""
+    if unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed:
+        raise DataError(
+            f"{path}: refused, since it unpacks to more than {MAX_RATIO} times its size, which texts do not; unpack it "
+            "yourself if you trust it"
+        )
+
+
+def read_text(path: Path) -> str:
+    """The whole text of a file: UTF-8 or as its byte-order mark says.
+
+    Raises:
+        DataError: the file is missing, unreadable, damaged, larger than MAX_BYTES, or in another encoding.
+    """
+    blocks, size = [], 0
+    with open_text(path) as text:
+        while block := text.read(1 << 20):
+            blocks.append(block)
+            if (size := size + len(block)) > MAX_BYTES:
+                raise DataError(
+                    f"{path}: holds more than {MAX_BYTES:,} characters, the most that is read; split the file"
+                )
+    return "".join(blocks)
+
+
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn errors while reading the file into DataError."""
+def open_text(
+    path: Path, *, newline: str = "", encoding: Encoding | None = None, packings: Container[str] = ("gzip",)
+) -> Iterator[TextIO]:
+    """Open a text file of any size for reading in pieces, plain or packed.
+
+    Args:
+        path: the file.
+        newline: as for `open`.
+        encoding: how other encodings than UTF-8 are dealt with; it learns the file's. None refuses them.
+        packings: what is unpacked: gzip, bzip2, xz. The latter two may ask for much memory, so they are not for files
+            from strangers.
+
+    Raises:
+        DataError: the file is missing, unreadable, damaged, or in another encoding; also while reading.
+    """
     try:
-        yield
+        with (
+            _unpacked(path, packings) as raw,
+            io.BufferedReader(_AsUtf8(raw, path, encoding or Encoding()), _BLOCK) as utf8,
+            io.TextIOWrapper(utf8, encoding="utf-8", newline=newline) as text,
+        ):
+            yield text
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except _UNREADABLE as error:
@@ -78,34 +109,12 @@ def _readable(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: cannot read it ({reason}); make or fetch the file again") from None
 
 
-@contextmanager
-def open_text(path: Path, *, newline: str = "", packings: Container[str] = ("gzip",)) -> Iterator[TextIO]:
-    """Open a text file of any size for reading in pieces: UTF-8 or as its byte-order mark says, plain or packed.
-
-    Args:
-        path: the file.
-        newline: as for `open`.
-        packings: what is unpacked: gzip, bzip2, xz. The latter two may ask for much memory, so they are not for files
-            from strangers.
-
-    Raises:
-        DataError: the file is missing, unreadable, damaged, or in another encoding; also while reading.
-    """
-    with _readable(path):
-        try:
-            encoding = _encoding(path, packings)
-            with _unpacked(path, packings) as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as text:
-                yield text
-        except UnicodeDecodeError:
-            raise DataError(f"{path}, {_first_bad_byte(path, packings)}; save the file as UTF-8") from None
-
-
-def _unpacked(path: Path, packings: Container[str] = ("gzip",)) -> IO[bytes]:
+def _unpacked(path: Path, packings: Container[str]) -> IO[bytes]:
     """The file's bytes, unpacked if it is packed, whatever its name."""
     file = path.open("rb")
     start = file.peek(6)
     packing = next((name for magic, name in _PACKINGS.items() if start.startswith(magic)), "")
-    return io.BufferedReader(_Unpacked(file, path, packing), 1 << 16) if packing in packings else file
+    return io.BufferedReader(_Unpacked(file, path, packing), _BLOCK) if packing in packings else file
 
 
 class _Sips:
@@ -147,31 +156,75 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
-    """Raise DataError if the compression ratio is too high for a text."""
-    if unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed:
-        raise DataError(
-            f"{path}: refused, since it unpacks to more than {MAX_RATIO} times its size, which texts do not; unpack it "
-            "yourself if you trust it"
-        )
+class _AsUtf8(io.RawIOBase):
+    """The bytes of a text file as UTF-8, whatever its encoding."""
+
+    def __init__(self, raw: IO[bytes], path: Path, encoding: Encoding) -> None:
+        self._raw, self._path, self._encoding = raw, path, encoding
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._ready = b""
+        self._line = 1
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._ended:
+            block = self._raw.read(_BLOCK)
+            self._ended = not block
+            self._ready = self._decoded(block).encode()
+        n = min(len(buffer), len(self._ready))
+        buffer[:n] = self._ready[:n]
+        self._ready = self._ready[n:]
+        return n
+
+    def _decoded(self, block: bytes) -> str:
+        encoding = self._encoding
+        if self._decoder is None:
+            mark = next((name for mark, name in _MARKS if block.startswith(mark)), "utf-8")
+            encoding.name = mark
+            self._decoder = codecs.getincrementaldecoder(mark)()
+        elif encoding.name == "cp1252":
+            return codecs.charmap_decode(block, "strict", _WINDOWS)[0]
+        try:
+            text = self._decoder.decode(block, final=self._ended)
+        except UnicodeDecodeError as error:
+            if encoding.strict or encoding.name == "utf-16":
+                line = self._line + error.object.count(b"\n", 0, error.start)
+                raise DataError(
+                    f"{self._path}, line {line}: byte 0x{error.object[error.start]:02x} is not "
+                    f"{encoding.name.removesuffix('-sig')}; save the file as UTF-8"
+                ) from None
+            encoding.name = "cp1252"
+            right = error.object[: error.start].decode()
+            return right + codecs.charmap_decode(error.object[error.start :], "strict", _WINDOWS)[0]
+        self._line += text.count("\n")
+        return text
 
 
-def _encoding(path: Path, packings: Container[str]) -> str:
-    with _unpacked(path, packings) as raw:
-        return "utf-16" if raw.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def _first_bad_byte(path: Path, packings: Container[str]) -> str:
-    encoding, line = _encoding(path, packings), 1
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with _unpacked(path, packings) as raw:
-        for block in (*iter(partial(raw.read, 1 << 20), b""), b""):
-            try:
-                line += decoder.decode(block, final=not block).count("\n")
-            except UnicodeDecodeError as error:
-                line += error.object.count(b"\n", 0, error.start)
-                return f"line {line}: byte 0x{error.object[error.start]:02x} is not {encoding.removesuffix('-sig')}"
-    return f"not {encoding}"
+def bounded_lines(text: str | TextIO, path: Path, *, newline: str = "") -> Iterator[str]:
+    """Lines with their line ends.
+
+    Raises:
+        DataError: a line is longer than LONGEST_ROW, or more than MOST_EMPTY are empty in a row.
+    """
+    file = io.StringIO(text, newline=newline) if isinstance(text, str) else text
+    empty = 0
+    for number in itertools.count(1):
+        if not (line := file.readline(LONGEST_ROW + 1)):
+            return
+        if len(line) > LONGEST_ROW:
+            raise DataError(
+                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters, the most that is read; is it a table?"
+            )
+        empty = empty + 1 if len(line) < 3 and line in _LINE_ENDS else 0
+        if empty > MOST_EMPTY:
+            raise DataError(f"{path}, line {number}: {MOST_EMPTY:,} empty lines before it; is it a table?")
+        yield line
 
 
 def parse_json(text: str, where: str) -> Any:
@@ -198,10 +251,10 @@ def _shallow(value: Any, text: str) -> Any:
     """
     level = [value] if text.count("[") + text.count("{") > DEEPEST else []
     for _ in range(DEEPEST):
-        level = [inner for one in level if isinstance(one, dict | list) for inner in _values(one)]
+        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _values(outer)]
         if not level:
             return value
-    if any(isinstance(one, dict | list) for one in level):
+    if any(isinstance(inner, dict | list) for inner in level):
         raise ValueError(f"nested more than {DEEPEST} levels deep")
     return value
 
@@ -222,7 +275,7 @@ def json_lines(text: str | TextIO, path: Path) -> Iterator[tuple[int, Any]]:
     Raises:
         DataError: a line is not JSON, nested too deeply, or longer than LONGEST_ROW.
     """
-    for number, line in enumerate(_lines(text, path, newline="\n"), start=1):
+    for number, line in enumerate(bounded_lines(text, path, newline="\n"), start=1):
         if line.strip():
             try:
                 value = _shallow(json.loads(line), line)
@@ -231,23 +284,6 @@ def json_lines(text: str | TextIO, path: Path) -> Iterator[tuple[int, Any]]:
                     f"{path}, line {number}: not JSON ({_reason(error)}); wanted one object per line"
                 ) from None
             yield number, value
-
-
-def _lines(text: str | TextIO, path: Path, *, newline: str) -> Iterator[str]:
-    """Lines with their line ends, none longer than LONGEST_ROW."""
-    file = io.StringIO(text, newline=newline) if isinstance(text, str) else text
-    empty = 0
-    for number in itertools.count(1):
-        if not (line := file.readline(LONGEST_ROW + 1)):
-            return
-        if len(line) > LONGEST_ROW:
-            raise DataError(
-                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters, the most that is read; is it a table?"
-            )
-        empty = empty + 1 if len(line) < 3 and line in _LINE_ENDS else 0
-        if empty > MOST_EMPTY:
-            raise DataError(f"{path}, line {number}: {MOST_EMPTY:,} empty lines before it; is it a table?")
-        yield line
 
 
 def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
@@ -265,7 +301,7 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
     def read_on() -> None:
         nonlocal buffer, at, line, ended
         line += buffer.count("\n", 0, at)
-        more = file.read(max(1 << 16, len(buffer) - at))
+        more = file.read(max(_BLOCK, len(buffer) - at))
         buffer, at, ended = buffer[at:] + more, 0, not more
 
     def next_mark() -> str:
@@ -307,43 +343,3 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
     at += 1
     if next_mark():
         raise bad("Extra data", at)
-
-
-def csv_rows(
-    text: str | TextIO, path: Path, *, delimiter: str = ",", quoted: bool = True
-) -> Iterator[tuple[int, list[str]]]:
-    """(number of its first line, fields) of each row, without empty lines.
-
-    With `quoted=False`, quotes are ordinary characters.
-
-    Raises:
-        DataError: a quoted field is never closed, or is not followed by a delimiter, or a field is longer than
-            LONGEST_FIELD or a row than LONGEST_ROW.
-    """
-    in_row = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal in_row
-        for line in _lines(text, path, newline=""):
-            if (in_row := in_row + len(line)) > LONGEST_ROW:
-                raise csv.Error(f"a row longer than {LONGEST_ROW:,} characters")
-            yield line
-
-    kind = {"strict": True} if quoted else {"quoting": csv.QUOTE_NONE}
-    reader = csv.reader(lines(), delimiter=delimiter, **kind)
-    before = csv.field_size_limit()
-    line = 1
-    try:
-        while True:
-            csv.field_size_limit(LONGEST_FIELD)  # a process-wide setting, which other code may have changed
-            row = next(reader, None)
-            if row is None:
-                return
-            if row:
-                yield line, row
-            line, in_row = reader.line_num + 1, 0
-    except csv.Error as error:
-        problem = f"a field longer than {LONGEST_FIELD:,} characters" if "field limit" in str(error) else error
-        raise DataError(f"{path}, line {line}: {problem}; quote fields that hold quotes or delimiters") from None
-    finally:
-        csv.field_size_limit(before)

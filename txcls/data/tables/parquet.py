@@ -1,40 +1,42 @@
-"""Parquet files, row by row, in bounded memory even if the file is damaged or hostile."""
+"""Parquet files row by row, in bounded memory even if the file is damaged or hostile.
 
-import re
+A few bytes can stand for gigabytes, since a repeated value is stored once. So each row group's metadata are checked
+before it is read; texts are read in their stored form, each value once with numbers in place of its repetitions; and
+rows become Python objects only as many at a time as fit into BATCH_BYTES.
+"""
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from txcls.data.limits import CELLS_PER_BYTE, LONGEST_FIELD, MAX_RATIO
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, LONGEST_FIELD, MAX_RATIO, MOST_NESTED
 from txcls.errors import DataError, shown
 
-Row = dict[str, Any]
 _AT_ONCE = 1024
-_BATCH_BYTES = 32 << 20
-"""Most bytes of a batch's values, assuming that every row holds a dictionary's longest value."""
 _FEW_CELLS, _FEW_BYTES = 1_000_000, 32 << 20
 """Values or bytes that are always read, however small the file is."""
-_DAMAGED = (OSError, ValueError, OverflowError, LookupError, MemoryError)
-"""Errors from damaged files besides Arrow's own: invalid UTF-8, dates and time zones."""
+_DAMAGED = (OSError, ValueError, OverflowError, LookupError, MemoryError, pa.ArrowException)
+"""Errors from damaged files; those of Python are invalid UTF-8, dates and time zones."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file for reading in pieces.
+    """Open a Parquet file, whose metadata then give its rows and columns.
 
     Raises:
         DataError: it is not a Parquet file, or its metadata claim far more than its size allows.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        file = pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True)
+        file = pq.ParquetFile(path)
         size = path.stat().st_size
         meta = file.metadata
         chunks = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
         cells = max(sum(chunk.num_values for chunk in chunks), meta.num_rows)
         unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
-    except (*_DAMAGED, pa.ArrowException) as error:
+    except _DAMAGED as error:
         raise DataError(f"{path}: not a readable Parquet file ({_first_line(error)})") from None
     if cells > max(_FEW_CELLS, CELLS_PER_BYTE * size):
         raise DataError(
@@ -49,21 +51,20 @@ def open_parquet(path: Path) -> Any:
     return file
 
 
-def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Row]]:
+def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """(number from 1, values) of each row, restricted to the named columns.
 
     Raises:
         DataError: the file is damaged, or holds far more than its size allows.
     """
-    import pyarrow as pa
-
-    file, size, done, characters = open_parquet(path), path.stat().st_size, 0, 0
+    size, done, characters = path.stat().st_size, 0, 0
+    meta = open_parquet(path).metadata
     try:
-        with path.open("rb") as raw:
-            sizes = [_batch_rows(file, raw, group) for group in range(file.num_row_groups)]
+        file = _as_stored(path, meta)
+        sizes = [_batch_rows(path, meta, group) for group in range(meta.num_row_groups)]
         for group, n in enumerate(sizes):
             for batch in file.iter_batches(batch_size=n, row_groups=[group], columns=columns):
-                for row in batch.to_pylist():
+                for row in _python_rows(batch, path, done + 1):
                     lengths = {name: len(value) for name, value in row.items() if isinstance(value, str | bytes)}
                     characters += sum(lengths.values())
                     if max(lengths.values(), default=0) > LONGEST_FIELD:
@@ -78,7 +79,7 @@ def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[t
                     yield done, row
     except DataError:
         raise
-    except (*_DAMAGED, pa.ArrowException) as error:
+    except _DAMAGED as error:
         raise DataError(f"{path}: damaged after row {done} ({_first_line(error)}); make the file again") from None
 
 
@@ -94,22 +95,72 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _batch_rows(file: Any, raw: Any, group: int) -> int:
-    """Rows of a group to read at once, so that they fit in memory even if all hold the longest values."""
-    chunks = [file.metadata.row_group(group).column(c) for c in range(file.metadata.num_columns)]
-    longest = sum(_dictionary_bytes(raw, chunk) for chunk in chunks if chunk.dictionary_page_offset is not None)
-    return min(max(_BATCH_BYTES // max(longest, 1), 1), _AT_ONCE)
+def _as_stored(path: Path, meta: Any) -> Any:
+    """The file with its texts read as dictionaries of values and the place of each."""
+    chunks = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
+    texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
+    delta = {chunk.path_in_schema for chunk in chunks if _is_delta(chunk)}
+    return pq.ParquetFile(
+        path,
+        read_dictionary=sorted(texts - delta),
+        buffer_size=1 << 20,
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
 
 
-def _dictionary_bytes(raw: Any, chunk: Any) -> int:
-    """The unpacked size of a column chunk's dictionary.
+def _is_delta(chunk: Any) -> bool:
+    """Whether values share beginnings with those before them; Arrow cannot read these as dictionaries."""
+    return "DELTA_BYTE_ARRAY" in chunk.encodings
 
-    It is the second field of the page header in Thrift's compact protocol: 0x15 and a zigzag integer for each of the
-    first two. If it cannot be parsed, the whole chunk is counted.
+
+def _batch_rows(path: Path, meta: Any, group: int) -> int:
+    """Rows of a group to read at once, so that they fit into BATCH_BYTES as they are stored.
+
+    Raises:
+        DataError: lists in it hold too much.
     """
-    raw.seek(chunk.dictionary_page_offset)
-    match = re.match(rb"\x15[\x80-\xff]*[\x00-\x7f]\x15([\x80-\xff]*[\x00-\x7f])", raw.read(16))
-    if match is None:
-        return int(chunk.total_uncompressed_size)
-    size: int = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(match[1])) >> 1
-    return size
+    widest = 0
+    for place in range(meta.num_columns):
+        chunk, column = meta.row_group(group).column(place), meta.schema.column(place)
+        is_nested = column.max_repetition_level > 0
+        if chunk.physical_type == "FIXED_LEN_BYTE_ARRAY":
+            width = column.length
+        else:
+            width = chunk.total_uncompressed_size if _is_delta(chunk) else 0
+        if is_nested and (chunk.num_values > MOST_NESTED or chunk.num_values * width > BATCH_BYTES):
+            raise DataError(
+                f"{path}: the lists in column '{shown(chunk.path_in_schema, limit=40)}' may hold more than "
+                f"{MOST_NESTED:,} values or {BATCH_BYTES:,} bytes; leave the column out or write smaller row groups"
+            )
+        widest += width
+    return min(max(BATCH_BYTES // max(widest, 1), 1), _AT_ONCE)
+
+
+def _python_rows(batch: Any, path: Path, number: int) -> Iterator[dict[str, Any]]:
+    """The rows of a batch, unpacked at most BATCH_BYTES at a time; `number` is that of the first."""
+    if batch.num_rows and sum(map(_unpacked_bytes, batch.columns)) > BATCH_BYTES:
+        if batch.num_rows == 1:
+            raise DataError(f"{path}, row {number}: holds more than {BATCH_BYTES:,} bytes, the most that is read")
+        half = batch.num_rows // 2
+        yield from _python_rows(batch.slice(0, half), path, number)
+        yield from _python_rows(batch.slice(half), path, number + half)
+    else:
+        yield from batch.to_pylist()
+
+
+def _unpacked_bytes(column: Any) -> int:
+    """Bytes of a column's values, each repetition counted."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        if not (pa.types.is_string(kind.value_type) or pa.types.is_binary(kind.value_type)):
+            return 8 * len(column)
+        lengths = pc.binary_length(column.dictionary)
+        return pc.sum(lengths.take(column.indices)).as_py() or 0
+    if pa.types.is_struct(kind):
+        return sum(map(_unpacked_bytes, column.flatten()))
+    if pa.types.is_map(kind):
+        return _unpacked_bytes(column.keys) + _unpacked_bytes(column.items)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _unpacked_bytes(column.flatten())
+    return int(column.nbytes)

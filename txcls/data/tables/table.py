@@ -1,181 +1,384 @@
-"""The user's own table: file formats, and finding the text and label columns.
+"""One reader for every table: CSV, TSV, other delimited text, fastText's lines, JSON Lines, JSON, Parquet and Excel.
 
-Every problem is a DataError that names the file, the line (or row) and the column.
+    table = open_table(Path("mine.csv"))
+    table.columns                   # names
+    table.n_rows                    # None until it is known: at once for Parquet, else after a pass
+    for row in table.rows():        # as often as you like, each time from the beginning
+        row.number, row.values      # as a spreadsheet counts rows; the cells by column
+    table.notes                     # sentences on what was repaired or left out, as far as the table has been read
+
+Memory is bounded by the longest row, whatever the file's size (of a workbook also by its texts). `pieces` gives rows a
+few at a time, `sample` has rows drawn at random. By default a table is read forgivingly: other encodings than UTF-8,
+title lines above the column names, missing, repeated or odd names, and rows with too many fields are dealt with, and
+`notes` says how. With `strict` each of these is a DataError that names the file, the row and the column, as damage is.
+
+Values are strings, as in the file; from JSON, Parquet and Excel also numbers, truth values and None; `cell_text` gives
+each as text. Objects within objects are columns of their own: {"ticket": {"subject": …}} has `ticket.subject`.
 """
 
-import csv
-import io
-from collections import Counter
+import itertools
+import random
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from txcls.config import DataConfig
-from txcls.data.limits import LONGEST_FIELD, MAX_COLUMNS
-from txcls.data.tables.parquet import too_long
+import pyarrow as pa
+
+from txcls.data.classes import label_name
+from txcls.data.limits import HEAD_ROWS, LONGEST_ROW, MAX_COLUMNS, SAMPLE_CHARACTERS, SAMPLE_ROWS, SNIFFED
+from txcls.data.tables.delimited import delimited_rows, find_dialect
+from txcls.data.tables.excel import Workbook
+from txcls.data.tables.headings import (
+    CellRow,
+    Headings,
+    find_headings,
+    is_filled,
+    refuse_columns,
+    strict_headings,
+)
+from txcls.data.tables.lines import Encoding, json_items, json_lines, open_text, refuse_unreachable
+from txcls.data.tables.parquet import open_parquet, parquet_rows
 from txcls.errors import DataError, listed, shown
 
-TEXT_NAMES = (
-    *("text", "sentence", "message", "content", "utterance", "comment", "review", "body", "document", "headline"),
-    *("title", "description", "question", "query", "input", "tweet"),
-)
-"""Usual names of a text column, the most likely first, compared without case."""
-LABEL_NAMES = (
-    *("label", "class", "category", "target", "intent", "sentiment", "topic", "section", "tag", "output", "y"),
-    *("labels", "label_text", "class_name", "rating", "stars"),
-)
-"""Usual names of a label column, the most likely first."""
+EXCEL = (".xlsx", ".xlsm")
+JSON = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *EXCEL)
+"""How a table file's name ends; that of a text file also with `.gz`."""
+MOST_RAGGED = 0.1
+"""Share of rows with too many fields above which a file is refused: the delimiter must be wrong."""
+SAMPLED = 5000
+"""Rows that are drawn to see what is in the columns."""
+_SAMPLED_CELLS, _LONGEST_SAMPLED = 1_000_000, 2000
 
-SUFFIXES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet")
-ENDINGS = (*SUFFIXES, *(f"{suffix}.gz" for suffix in SUFFIXES))
-_DELIMITERS = ",;\t|"
+Values = dict[str, Any]
 
 
-def is_usual_name(name: str) -> bool:
-    """Whether a column of this name usually holds texts or labels."""
-    return name.strip().lower() in (*TEXT_NAMES, *LABEL_NAMES)
+class Row(NamedTuple):
+    """A row of a table: its number as a spreadsheet counts it, and its values by column."""
+
+    number: int
+    values: Values
 
 
-def refuse_columns(columns: Sequence[str], path: Path) -> None:
-    """Raise DataError if two columns have the same name, or there are more than MAX_COLUMNS."""
-    if len(columns) > MAX_COLUMNS:
-        raise DataError(f"{path}: {len(columns):,} columns, wanted {MAX_COLUMNS:,} at most; is it a table?")
-    if repeated := sorted(name for name, n in Counter(columns).items() if n > 1):
-        raise DataError(f"{path}: column '{shown(repeated[0], limit=40)}' occurs twice; rename one of them")
+def open_table(
+    path: Path, *, name: str | None = None, sheet: str | None = None, strict: bool = False, look: bool = False
+) -> "Table":
+    """Open a table file and see what its columns are.
 
-
-def find_text_column(columns: Sequence[str], *, path: Path, text_column: str | None) -> str:
-    """The name of the text column: the given one, one with a usual name, or the only one.
-
-    Raises:
-        DataError: there is no such column, or none with a usual name.
-    """
-    found = _find_column(columns, text_column, TEXT_NAMES, path=path, what="text")
-    if found is None:
-        if len(columns) != 1:
-            raise _unclear(columns, path=path, what="text")
-        found = columns[0]
-    return found
-
-
-def find_columns(columns: Sequence[str], *, path: Path, config: DataConfig) -> tuple[str, str]:
-    """The names of the text and the label column: configured, with usual names, or the other of two columns.
+    Args:
+        path: the file.
+        name: what notes call it, where `path` is a temporary file; None for its own name.
+        sheet: of a workbook; None for the one with the most rows.
+        strict: refuse flaws instead of dealing with them.
+        look: read no more than the first SAMPLE_ROWS rows or SAMPLE_CHARACTERS characters.
 
     Raises:
-        DataError: a configured column does not exist, or none has a usual name.
+        DataError: no such file or sheet, unknown format, damaged, too large, or no rows.
     """
-    text = _find_column(columns, config.text_column, TEXT_NAMES, path=path, what="text")
-    label = _find_column(columns, config.label_column, LABEL_NAMES, path=path, what="label")
-    if len(columns) == 2 and text != label:
-        text = text or next(column for column in columns if column != label)
-        label = label or next(column for column in columns if column != text)
-    if text is None:
-        raise _unclear(columns, path=path, what="text")
-    if label is None:
-        raise _unclear(columns, path=path, what="label")
-    if text == label:
-        raise DataError(f"{path}: column {text!r} cannot be both text and label; name two columns")
-    return text, label
-
-
-def _find_column(
-    columns: Sequence[str], asked: str | None, usual: Sequence[str], *, path: Path, what: str
-) -> str | None:
-    if asked is not None:
-        if asked not in columns:
-            raise DataError(f"{path}: no column {asked!r} for the {what}; there are {listed(columns)}")
-        return asked
-    by_name = {column.strip().lower(): column for column in reversed(columns)}
-    return next((by_name[name] for name in usual if name in by_name), None)
-
-
-def _unclear(columns: Sequence[str], *, path: Path, what: str) -> DataError:
-    return DataError(
-        f"{path}: which column holds the {what}? There are {listed(columns)}; name it with --{what}-column, or for "
-        f"training with --set data.{what}_column=NAME"
-    )
+    return Table(path, name=name, sheet=sheet, strict=strict, look=look)
 
 
 def table_suffix(path: Path) -> str:
-    """The file's format by its name, as one of the suffixes in lower case.
+    """The file's format by its name, as one of SUFFIXES in lower case.
 
     Raises:
-        DataError: unknown format.
+        DataError: unknown format; an old Excel file is told what to be saved as.
     """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in SUFFIXES:
-        raise DataError(
-            f"{path}: unknown format; wanted a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
-        )
-    return suffix
+    if suffix in SUFFIXES:
+        return suffix
+    if suffix in (".xls", ".ods", ".numbers", ".xlsb"):
+        raise DataError(f"{path}: a spreadsheet in a format that is not read; save it as .xlsx or as CSV (UTF-8)")
+    raise DataError(f"{path}: unknown format; wanted a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)")
 
 
-def is_json(suffix: str) -> bool:
-    """Whether the rows of such a file are JSON objects."""
-    return suffix in (".json", ".jsonl", ".ndjson")
+def is_table(name: str) -> bool:
+    """Whether a name ends as those of table files do."""
+    return Path(name.lower().removesuffix(".gz")).suffix in SUFFIXES
 
 
-def check_text(value: object, where: str, column: str) -> None:
-    """Raise DataError if a text column's value is not a string or too long; `where` names file and line."""
-    name = f"column '{shown(column, limit=40)}'"
+def cell_text(value: object, *, where: str, column: str) -> str:
+    """A cell as text; "" where it is empty.
+
+    Raises:
+        DataError: it holds a list or an object.
+    """
     if isinstance(value, str):
-        if len(value) > LONGEST_FIELD:
-            raise too_long(len(value), where, column)
-    elif value is None or value != value:
-        raise DataError(f"{where}: no text in {name}; fill it in or remove the row")
-    else:
+        return value
+    if isinstance(value, list | dict | bytes):
         raise DataError(
-            f"{where}: {name} holds '{shown(value, limit=40)}' ({type(value).__name__}), wanted a text; "
-            "name another column"
+            f"{where}: column '{shown(column, limit=40)}' holds '{shown(value, limit=40)}' ({type(value).__name__}), "
+            "wanted a text; name another column"
+        )
+    return label_name(value)
+
+
+class Table:
+    """An opened table; see `open_table` and this module's docstring.
+
+    Attributes:
+        path: the file.
+        name: what notes call it.
+        suffix: its format, one of SUFFIXES.
+        unit: what row numbers count: "row", "line" or "item".
+        n_rows: rows that are read; None as long as it is not known.
+        is_whole: whether they are all rows; False if `look` ended before.
+        sheets: names of a workbook's sheets, the one with the most rows first.
+        sheet: the one that is read; None for other files.
+        delimiter: of a delimited text file; "" for other files.
+    """
+
+    def __init__(self, path: Path, *, name: str | None, sheet: str | None, strict: bool, look: bool) -> None:
+        self.path, self.name = path, name or path.name
+        self.suffix = table_suffix(path)
+        self.strict, self._look = strict, look
+        self.n_rows: int | None = None
+        self.is_whole = True
+        self.sheets: tuple[str, ...] = ()
+        self.sheet: str | None = None
+        self.delimiter = ""
+        self._encoding = Encoding(strict=strict)
+        self._headings: Headings | None = None
+        self._columns: dict[str, None] = {}
+        self._too_wide: list[int] = []
+        """Numbers of the first and last row with too many fields, and how many there are."""
+        refuse_unreachable(path)
+        if not path.is_file():
+            raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
+        if self.suffix == ".parquet" or self.suffix in JSON:
+            self._open_objects()
+        else:
+            self._open_cells(sheet)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; those of JSON are known in full once all rows have been read."""
+        return tuple(self._columns)
+
+    @property
+    def encoding(self) -> str:
+        """Of a text file, as far as it has been read: "utf-8", "utf-8-sig", "utf-16" or "cp1252"."""
+        return self._encoding.name
+
+    @property
+    def n_left_out(self) -> int:
+        """Rows that were left out, since they have more fields than there are columns."""
+        return self._too_wide[2] if self._too_wide else 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what was repaired or left out, as far as the table has been read."""
+        notes = list(self._headings.notes if self._headings else ())
+        if self.encoding == "cp1252":
+            notes.insert(0, "The file is not UTF-8; it was read as Windows-1252 (Latin-1).")
+        if len(self.sheets) > 1:
+            others = [name for name in self.sheets if name != self.sheet]
+            notes.insert(0, f"Sheet '{shown(self.sheet, limit=40)}' was read; there are others: {listed(others[:5])}.")
+        if self._too_wide:
+            first, _, n = self._too_wide
+            notes.append(
+                f"{n:,} row{'s' * (n > 1)} with more fields than columns {'were' if n > 1 else 'was'} left out (the "
+                f"first is row {first:,}); quote fields that hold the delimiter."
+            )
+        return tuple(notes)
+
+    def rows(self, columns: Sequence[str] | None = None, *, flat: bool = True) -> Iterator[Row]:
+        """All rows in their order.
+
+        Args:
+            columns: of a Parquet file, read only these.
+            flat: give objects within objects as columns of their own; False leaves them as they are.
+
+        Raises:
+            DataError: the file is damaged, or, if strict, a row has other than one field for each column.
+        """
+        source = self._objects(columns, flat=flat) if self._headings is None else self._cells(self._headings)
+        n_rows = characters = 0
+        for row in source:
+            if self._look:
+                if n_rows >= SAMPLE_ROWS or characters > SAMPLE_CHARACTERS:
+                    self.is_whole = False
+                    break
+                characters += sum(len(value) for value in row.values.values() if isinstance(value, str))
+            n_rows += 1
+            yield row
+        self.n_rows = n_rows
+        if not n_rows:
+            raise DataError(f"{self.path}: no rows")
+        if self.n_left_out > MOST_RAGGED * (n_rows + self.n_left_out):
+            raise self.ragged_error()
+
+    def pieces(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
+        """All rows, `size` at a time; the last piece may be shorter."""
+        rows = self.rows(flat=flat)
+        while piece := list(itertools.islice(rows, size)):
+            yield piece
+
+    @cached_property
+    def sample(self) -> dict[str, list[object]]:
+        """By column, the values of at most SAMPLED rows drawn at random, in their order; long ones are cut.
+
+        Of very wide tables fewer rows are drawn. All rows are read once, so that `n_rows` is known afterwards.
+        """
+        n = max(1, min(SAMPLED, _SAMPLED_CELLS // len(self._columns)))
+        draw = random.Random(0).random
+        drawn: list[Row] = []
+        for number, row in enumerate(self.rows()):
+            place = (
+                number if number < n else int(draw() * (number + 1))
+            )  # reservoir sampling (Vitter 1985, algorithm R)
+            if place >= n:
+                continue
+            row = Row(row.number, {name: _cut(value) for name, value in row.values.items()})
+            if number < n:
+                drawn.append(row)
+            else:
+                drawn[place] = row
+        drawn.sort(key=lambda row: row.number)
+        return {name: [row.values.get(name) for row in drawn] for name in self._columns}
+
+    def schema(self) -> Any:
+        """The Arrow types of the columns: as in a Parquet file, strings for text files, else those that fit all rows.
+
+        Raises:
+            DataError: a column holds values of different kinds.
+        """
+        if self.suffix == ".parquet":
+            return open_parquet(self.path).schema_arrow
+        schema = pa.schema([])
+        if not (self.suffix in JSON or self.sheet is not None):
+            return pa.schema([(name, pa.string()) for name in self._columns])
+        for piece in self.pieces(10_000):
+            names = dict.fromkeys(name for row in piece for name in row.values)
+            try:
+                arrays = [(name, pa.array([row.values.get(name) for row in piece]).type) for name in names]
+                schema = pa.unify_schemas([schema, pa.schema(arrays)], promote_options="permissive")
+            except (pa.ArrowException, UnicodeEncodeError, OverflowError, RecursionError) as error:
+                raise DataError(
+                    f"{self.path}, from {self.unit} {piece[0].number} on: one column holds values of different kinds "
+                    f"or no valid Unicode ({str(error).splitlines()[0]}), which Parquet cannot; write .jsonl instead"
+                ) from None
+        return schema
+
+    def _open_objects(self) -> None:
+        self._is_array = False
+        if self.suffix == ".parquet":
+            self.unit = "row"
+            meta = open_parquet(self.path)
+            self.n_rows = meta.metadata.num_rows
+            refuse_columns(meta.schema_arrow.names, file=str(self.path))
+        else:
+            with open_text(self.path, encoding=self._encoding) as text:
+                self._is_array = text.read(SNIFFED).lstrip().startswith("[")
+            self.unit = "item" if self._is_array else "line"
+        known = self.n_rows
+        for _ in _head(self._objects(None, flat=True)):
+            pass
+        if not self._columns:
+            raise DataError(f"{self.path}: no rows")
+        self.n_rows = known
+
+    def _objects(self, columns: Sequence[str] | None, *, flat: bool) -> Iterator[Row]:
+        if self.suffix == ".parquet":
+            yield from self._flattened(parquet_rows(self.path, columns), flat=flat)
+            return
+        with open_text(self.path, newline="" if self._is_array else "\n", encoding=self._encoding) as text:
+            values = json_items(text, self.path) if self._is_array else json_lines(text, self.path)
+            yield from self._flattened(values, flat=flat)
+
+    def _flattened(self, numbered: Iterable[tuple[int, Any]], *, flat: bool) -> Iterator[Row]:
+        for number, values in numbered:
+            if not isinstance(values, dict):
+                raise DataError(
+                    f"{self.path}, {self.unit} {number}: wanted an object with the columns as keys, got "
+                    f"'{shown(values, limit=40)}'"
+                )
+            shallow = flatten(values)
+            if not self._columns.keys() >= shallow.keys():
+                self._columns.update(dict.fromkeys(shallow))
+                if len(self._columns) > MAX_COLUMNS:
+                    refuse_columns(list(self._columns), file=str(self.path))
+            yield Row(number, shallow if flat else values)
+
+    def _open_cells(self, sheet: str | None) -> None:
+        self.unit = "row"
+        if self.suffix in EXCEL:
+            self._book = Workbook(self.path)
+            self.sheets = self._book.sheets
+            self.sheet = sheet or self.sheets[0]
+        else:
+            self._dialect = find_dialect(self.path, self._encoding, suffix=self.suffix, look=self._look)
+            self.delimiter = self._dialect.delimiter
+        head = list(_head(self._numbered_cells()))
+        if self.strict:
+            self._headings = strict_headings(head, file=str(self.path))
+        else:
+            self._headings = find_headings(head, file=str(self.path), is_sheet=self.sheet is not None)
+        self._columns = dict.fromkeys(self._headings.columns)
+
+    def _numbered_cells(self) -> Iterator[CellRow]:
+        """The rows as they stand; if not strict, without those of empty cells."""
+        if self.sheet is not None:
+            rows = self._book.rows(self.sheet)
+        else:
+            rows = delimited_rows(self.path, self._dialect, self._encoding)
+        return rows if self.strict else (row for row in rows if any(map(is_filled, row[1])))
+
+    def _cells(self, headings: Headings) -> Iterator[Row]:
+        names, width = headings.names, len(headings.names)
+        self._too_wide = []
+        for number, cells in self._numbered_cells():
+            if number <= headings.row:
+                continue
+            if len(cells) != width:
+                if self.strict and self.sheet is None:
+                    raise DataError(
+                        f"{self.path}, row {number}: {len(cells)} fields, but the header has {width} "
+                        f"({listed(self.columns)}); quote fields that hold the delimiter"
+                    )
+                if any(map(is_filled, cells[width:])):
+                    first, n = self._too_wide[::2] or (number, 0)
+                    self._too_wide = [first, number, n + 1]
+                    continue
+                cells = [*cells, *[None] * (width - len(cells))]
+            values: dict[Any, Any] = dict(zip(names, cells, strict=False))
+            values.pop(None, None)  # the columns that are left out
+            yield Row(number, values)
+
+    def ragged_error(self) -> DataError:
+        """The error for the rows that were left out."""
+        first, last, n = self._too_wide
+        more = f" to {last:,}, {n:,} rows in all" if n > 1 else ""
+        return DataError(
+            f"{self.path}, row {first:,}{more}: more fields than the {len(self.columns)} columns; quote fields that "
+            "hold the delimiter"
         )
 
 
-def delimited_rows(numbered: Iterable[tuple[int, list[str]]], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line, fields) of header and rows, checked to have the same number of fields.
-
-    Raises:
-        DataError: there is no header, or a row has a different number of fields.
-    """
-    header: list[str] | None = None
-    for line, fields in numbered:
-        if header is None:
-            header = fields = [name.strip() for name in fields]
-            refuse_columns(header, path)
-        if len(fields) != len(header):
-            raise DataError(
-                f"{path}, line {line}: {len(fields)} fields, but the header has {len(header)} ({listed(header)}); "
-                "quote fields that hold the delimiter"
-            )
-        yield line, fields
-    if header is None:
-        raise DataError(f"{path}: empty; wanted a header line with the columns' names, then rows")
+def flatten(values: Values) -> Values:
+    """The values with those of objects within as `outer.inner`."""
+    if not any(isinstance(value, dict) for value in values.values()):
+        return values
+    shallow: Values = {}
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            shallow |= {f"{name}.{inner}": deep for inner, deep in flatten(value).items()}
+        else:
+            shallow[name] = value
+    return shallow
 
 
-def sniff_delimiter(text: str) -> str:
-    """The delimiter for which most of the first rows have as many fields as the header, and more than one."""
-
-    def agreement(delimiter: str) -> tuple[int, int]:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        try:
-            widths = [len(row) for row, _ in zip(reader, range(50), strict=False) if row]
-        except csv.Error:
-            return 0, 0
-        if not widths or widths[0] < 2:
-            return 0, 0
-        return sum(width == widths[0] for width in widths), widths[0]
-
-    return max(_DELIMITERS, key=agreement)
+def _head(rows: Iterable[Any]) -> Iterator[Any]:
+    """The first HEAD_ROWS rows, fewer if they are long."""
+    size = 0
+    for row in itertools.islice(rows, HEAD_ROWS):
+        yield row
+        cells = row[1].values() if isinstance(row[1], dict) else row[1]
+        size += sum(len(cell) for cell in cells if isinstance(cell, str))
+        if size > LONGEST_ROW:
+            return
 
 
-def json_objects(numbered: Iterable[tuple[int, Any]], path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same pairs, checked to be objects; `where` is the unit of the numbers.
-
-    Raises:
-        DataError: a value is not an object.
-    """
-    for number, value in numbered:
-        if not isinstance(value, dict):
-            raise DataError(
-                f"{path}, {where} {number}: wanted an object with the columns as keys, got '{shown(value, limit=40)}'"
-            )
-        yield number, value
+def _cut(value: object) -> object:
+    return value[:_LONGEST_SAMPLED] if isinstance(value, str) else value

@@ -130,7 +130,7 @@ def _base_config(name: str, source: str, columns: tuple[str, str] | None, *, bat
 def checkpoint_name(name: str) -> str:
     """A name that a checkpoint may have, made of any: `my data.csv` gives `my_data`."""
     stem = re.sub(r"(\.gz)?$", "", name)
-    stem = re.sub(r"\.(csv|tsv|tab|jsonl|ndjson|json|parquet|xlsx|xlsm)$", "", stem, flags=re.IGNORECASE)
+    stem = re.sub(r"\.(csv|tsv|tab|txt|jsonl|ndjson|json|parquet|xlsx|xlsm)$", "", stem, flags=re.IGNORECASE)
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem).strip("_.-")
     return stem[:60] or "mine"
 

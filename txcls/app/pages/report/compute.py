@@ -14,7 +14,6 @@ from txcls.app.shell.limits import limits
 from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.own_split import text_key
 from txcls.data.splits import training_and_validation
-from txcls.data.tables.own_table import OwnTable
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
@@ -220,17 +219,6 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     return LabelCheck(suspect_list, rows, places, len(stored_rows.texts), stored_rows.spec)
 
 
-def _size_of_table(table: OwnTable) -> int:
-    return sum(60 + len(str(value)) for values in table.columns.values() for value in values)
-
-
-@cached(size=_size_of_table)
-def _own_table(path: Path, desk: Path, name: str) -> OwnTable:
-    """A table on a visitor's desk, kept while its labels are corrected one after another."""
-    file = path.relative_to(desk).as_posix()
-    return read_table(desk, {"file": file, "names": {file: name}})
-
-
 def corrected_table(
     desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str], *, spreadsheet_safe: bool = True
 ) -> bytes:
@@ -245,8 +233,7 @@ def corrected_table(
     Raises:
         DataError: the table is no longer here, or cannot be read any more.
     """
-    file = str(spec["file"])
-    table = _own_table(desk / file, desk, str(spec["names"][file]))
+    table = read_table(desk, spec)
     column = guessed(table, spec).label_column
     plain = as_plain_text if spreadsheet_safe else str
     text = corrected_table_csv(table, corrections, label_column=column, plain=plain)

@@ -6,7 +6,8 @@ from importlib import resources
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.tables.lines import csv_rows, read_text
+from txcls.data.tables.delimited import csv_rows
+from txcls.data.tables.lines import read_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 
@@ -47,12 +48,12 @@ def _read(path: Path) -> Sequence[_Row]:
     if (header := next(lines, (1, []))[1]) != _COLUMNS:
         raise DataError(f"{path}: columns {', '.join(header)!r}, wanted 'text, label, split'")
     rows: list[_Row] = []
-    for line, row in lines:
+    for number, row in lines:
         if len(row) != len(_COLUMNS):
-            raise DataError(f"{path}, line {line}: {len(row)} fields, wanted text, label, split")
+            raise DataError(f"{path}, row {number}: {len(row)} fields, wanted text, label, split")
         text, label, split = row
         if not text.strip() or not label.strip() or split not in _SPLITS:
-            raise DataError(f"{path}, line {line}: wanted a text, a label and `train` or `test`, got {row!r}")
+            raise DataError(f"{path}, row {number}: wanted a text, a label and `train` or `test`, got {row!r}")
         rows.append((text, label, split))
     if not rows:
         raise DataError(f"{path}: no rows")

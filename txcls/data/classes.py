@@ -1,0 +1,77 @@
+"""Class names and ids: how a label is named, how classes are ordered, and rows in the ids of given classes."""
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from txcls.data.types import LabelledTexts
+
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
+
+
+def label_name(value: object) -> str:
+    """A label as a name, the same from Python and from any file.
+
+    3.0 and "3.0" (a column of numbers with gaps) are "3", True is "true", a date "2020-01-31", a missing value "".
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        return match[1] if (match := _WHOLE_NUMBER.fullmatch(text)) else text
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime | date):
+        return str(value).removesuffix(" 00:00:00")
+    return str(value).strip()
+
+
+def natural_order(label: str) -> tuple[int, int, str]:
+    """Sort key: whole numbers by value, then names alphabetically."""
+    is_number = label.isascii() and label.removeprefix("-").isdigit() and len(label) < 19
+    return (0, int(label), label) if is_number else (1, 0, label)
+
+
+def labelled(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...] | None = None) -> LabelledTexts:
+    """Texts with the names of their classes as labelled rows.
+
+    Args:
+        texts: N texts.
+        names: the class name of each.
+        classes: the classes in their order; None for those among the names, in `natural_order`.
+
+    Raises:
+        KeyError: a name is none of the classes.
+    """
+    known = tuple(sorted(set(names), key=natural_order)) if classes is None else classes
+    ids = {name: number for number, name in enumerate(known)}
+    return LabelledTexts(texts, [ids[name] for name in names], known)
+
+
+def in_classes(
+    rows: LabelledTexts, classes: tuple[str, ...], *, loosely: bool = False
+) -> tuple[LabelledTexts, npt.NDArray[np.int64]]:
+    """The rows whose class is among these, with the ids of these, and which rows they are.
+
+    Args:
+        rows: labelled rows.
+        classes: the classes wanted.
+        loosely: where a name is none of them, also compare without case, and as `label_name` names both.
+    """
+    ids = {name: number for number, name in enumerate(classes)}
+    if loosely:
+        loose = {label_name(name).casefold(): number for number, name in reversed(list(enumerate(classes)))}
+        ids |= {
+            name: loose[key]
+            for name in rows.classes
+            if name not in ids and (key := label_name(name).casefold()) in loose
+        }
+    known = np.array([row for row, label in enumerate(rows.labels) if rows.classes[label] in ids], dtype=np.int64)
+    return LabelledTexts(
+        [rows.texts[row] for row in known], [ids[rows.classes[rows.labels[row]]] for row in known], classes
+    ), known
