@@ -3,52 +3,51 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from txcls.inspection.attribution import logits_without
-from txcls.inspection.principal_components import unit_token_vectors
 from txcls.inspection.tracing import readable
+from txcls.inspection.vocabulary import token_cosines
 from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Encoding
-from txcls.text.vocabulary import SPECIAL_TOKENS
 
 MOST_LEFT_OUT = 128
 """Words of a text that a comparison leaves out one by one; in longer texts those nearest to a change."""
 
-Change = Literal["same", "changed", "removed", "added"]
+TokenChange = Literal["same", "changed", "removed", "added"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TokenPair:
     """The index of a token before and of its counterpart after; None if there is none."""
 
     before: int | None
     after: int | None
-    change: Change
+    change: TokenChange
 
 
-def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[Pair, ...]:
+def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[TokenPair, ...]:
     """Every token of both texts once, in order: same, changed, removed or added.
 
     `difflib` finds the longest common runs; between these, tokens are paired in order.
     """
-    pairs: list[Pair] = []
+    pairs: list[TokenPair] = []
     matcher = SequenceMatcher(a=before, b=after, autojunk=False)
     for kind, a, a_end, b, b_end in matcher.get_opcodes():
         for old, new in zip_longest(range(a, a_end), range(b, b_end)):
-            change: Change = (
+            change: TokenChange = (
                 "same" if kind == "equal" else "added" if old is None else "removed" if new is None else "changed"
             )
-            pairs.append(Pair(old, new, change))
+            pairs.append(TokenPair(old, new, change))
     return tuple(pairs)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TextComparison:
     """The predictions for a text and for its changed version.
 
     `effects_before` and `effects_after` say for each token by how much the probability of `label`, the class predicted
@@ -59,12 +58,12 @@ class Comparison:
     before: Prediction
     after: Prediction
     label: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TokenPair, ...]
     effects_before: NDArray[np.float64]
     effects_after: NDArray[np.float64]
 
 
-def compare_texts(classifier: Predictor, before: str, after: str) -> Comparison:
+def compare_texts(classifier: Predictor, before: str, after: str) -> TextComparison:
     """Classify both versions and compare them token by token.
 
     Raises:
@@ -73,21 +72,20 @@ def compare_texts(classifier: Predictor, before: str, after: str) -> Comparison:
     encodings = [readable(classifier, text) for text in (before, after)]
     first, second = classifier.predict([before, after])
     label = str(first.label)
-    pairs = align_tokens(*([token.text for token in one.tokens] for one in encodings))
+    pairs = align_tokens(*([token.text for token in encoding.tokens] for encoding in encodings))
     changed = [pair for pair in pairs if pair.change != "same"]
+    places = [pair.before for pair in changed], [pair.after for pair in changed]
     effects = [
-        effects_of_leaving_out(classifier, encoding, label, near=[place for place in places if place is not None])
-        for encoding, places in zip(
-            encodings, ([pair.before for pair in changed], [pair.after for pair in changed]), strict=True
-        )
+        effects_of_leaving_out(classifier, encoding, label, near=[place for place in near if place is not None])
+        for encoding, near in zip(encodings, places, strict=True)
     ]
-    return Comparison(first, second, label, pairs, effects[0], effects[1])
+    return TextComparison(first, second, label, pairs, effects[0], effects[1])
 
 
 def effects_of_leaving_out(
     classifier: Predictor, encoding: Encoding, label: str, *, near: Sequence[int] = ()
 ) -> NDArray[np.float64]:
-    """By how much the probability of `label` falls when each of the T tokens is left out, (T,); see `Comparison`.
+    """By how much the probability of `label` falls when each of the T tokens is left out, (T,); see `TextComparison`.
 
     Args:
         classifier: a classifier.
@@ -101,11 +99,11 @@ def effects_of_leaving_out(
     effects = np.full(len(ids), np.nan)
     if len(words) < 2:
         return effects
-    words.sort(key=lambda place: min((abs(place - one) for one in near), default=place))
+    words.sort(key=lambda place: min((abs(place - changed) for changed in near), default=place))
     words = sorted(words[:MOST_LEFT_OUT])
     logits = logits_without(classifier, ids, [set(), *({place} for place in words)])  # 1 + words, C
-    kept = classifier.calibrated(logits)[:, index].numpy()
-    effects[words] = kept[0] - kept[1:]
+    probabilities = classifier.calibrated(logits)[:, index].numpy()
+    effects[words] = probabilities[0] - probabilities[1:]
     return effects
 
 
@@ -156,17 +154,17 @@ def search_flips(
     [original] = classifier.predict([text], top_k=1)
     label = str(original.label)
     removals, replacements = _removals(encoding), _replacements(classifier, encoding, n_neighbours)
-    kept: dict[int, float] = {}  # the probability of the class without each word
+    without: dict[int, float] = {}  # the probability of the class without each word
     flips: list[Flip] = []
     done, total = 0, len(removals) + len(replacements)
     for phase in (removals, replacements):
-        phase.sort(key=lambda change: kept.get(change.place, 0.0))
+        phase.sort(key=lambda change: without.get(change.place, 0.0))
         for start in range(0, len(phase), batch_size):
             batch = phase[start : start + batch_size]
-            changed = [text[: one.start] + one.replacement + text[one.end :] for one in batch]
+            changed = [text[: change.start] + change.replacement + text[change.end :] for change in batch]
             for change, new_text, prediction in zip(batch, changed, classifier.predict(changed), strict=True):
                 if phase is removals:
-                    kept[change.place] = sum(one.probability for one in prediction.ranked if one.label == label)
+                    without[change.place] = sum(each.probability for each in prediction.ranked if each.label == label)
                 if prediction.label is not None and prediction.label != label:
                     best = prediction.ranked[0]
                     flips.append(Flip(change.place, change.word, change.replacement, change.size, new_text, best.label,
@@ -178,7 +176,7 @@ def search_flips(
 
 
 @dataclass(frozen=True, slots=True)
-class _Try:
+class _WordChange:
     place: int
     word: str
     start: int
@@ -187,41 +185,36 @@ class _Try:
     size: float
 
 
-def _removals(encoding: Encoding) -> list[_Try]:
+def _removals(encoding: Encoding) -> list[_WordChange]:
     return [
-        _Try(place, encoding.text[token.start : token.end], token.start, token.end, "", 1.0)
+        _WordChange(place, encoding.text[token.start : token.end], token.start, token.end, "", 1.0)
         for place, token in enumerate(encoding.tokens)
         if token.end > token.start
     ]
 
 
-def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Try]:
+def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_WordChange]:
     """Each word's nearest neighbours, for words in the vocabulary with a letter or digit."""
-    wanted = [
+    replaceable = [
         place
         for place, token in enumerate(encoding.tokens)
         if not token.is_special and not token.is_unknown and _is_word(token.text)
     ]
-    if not wanted:
+    if not replaceable:
         return []
-    ids = [encoding.tokens[place].id for place in wanted]
-    vectors = unit_token_vectors(classifier)  # V D
-    cosines = vectors[ids] @ vectors.T  # N V
-    cosines[:, : len(SPECIAL_TOKENS)] = -np.inf
     changes = []
-    for place, index, row in zip(wanted, ids, cosines, strict=True):
+    cosines = token_cosines(classifier, [encoding.tokens[place].id for place in replaceable])  # N V
+    for place, row in zip(replaceable, cosines, strict=True):
         token = encoding.tokens[place]
-        # A few more than wanted, since punctuation and other spellings of the word itself are skipped.
-        near = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1]
-        found = 0
-        for other in sorted(map(int, near), key=lambda one: -row[one]):
-            spelled = classifier.encoder.decode([other]).strip()
-            if found == n or other == index or not _is_word(spelled) or spelled == token.text:
-                continue
-            found += 1
-            size = 1.0 - float(row[other])
-            word = encoding.text[token.start : token.end]
-            changes.append(_Try(place, word, token.start, token.end, spelled, size))
+        # More than n, since punctuation and other spellings of the word itself are skipped.
+        candidates = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1].tolist()
+        spellings = ((k, classifier.encoder.decode([k]).strip()) for k in sorted(candidates, key=lambda k: -row[k]))
+        others = ((k, word) for k, word in spellings if k != token.id and _is_word(word) and word != token.text)
+        word = encoding.text[token.start : token.end]
+        changes += [
+            _WordChange(place, word, token.start, token.end, replacement, 1.0 - float(row[k]))
+            for k, replacement in islice(others, n)
+        ]
     return changes
 
 

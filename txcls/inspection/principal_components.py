@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from txcls.data.batches import batches_by_length
 from txcls.inspection.tracing import FloatArray, readable
+from txcls.inspection.vocabulary import nearest_by_cosine, token_cosines, token_vectors
 from txcls.predictor import Predictor, padded
 from txcls.tap import trace
 from txcls.text.given import given_texts
@@ -74,19 +75,7 @@ class TokenPlane:
 
 def vocabulary_plane(classifier: Predictor) -> Plane:
     """The plane of the token embeddings, without those of special tokens."""
-    return principal_plane(_token_vectors(classifier)[len(SPECIAL_TOKENS) :])
-
-
-def _token_vectors(classifier: Predictor) -> FloatArray:
-    vectors: FloatArray = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()  # V D
-    return vectors
-
-
-def unit_token_vectors(classifier: Predictor) -> FloatArray:
-    """The token embeddings scaled to norm 1, (V, D): their dot products are cosine similarities."""
-    vectors = _token_vectors(classifier)  # V D
-    units: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return units
+    return principal_plane(token_vectors(classifier)[len(SPECIAL_TOKENS) :])
 
 
 def token_plane(
@@ -105,25 +94,20 @@ def token_plane(
         TraceError: the text holds no token to read.
     """
     encoding = readable(classifier, text)
-    vectors, first = _token_vectors(classifier), len(SPECIAL_TOKENS)
+    vectors, first = token_vectors(classifier), len(SPECIAL_TOKENS)
     plane = plane or vocabulary_plane(classifier)
     own = tuple(dict.fromkeys(token.id for token in encoding.tokens if not token.is_special and not token.is_unknown))
     ids = tuple(range(first, min(first + n_tokens, len(vectors))))
-    units = unit_token_vectors(classifier)  # V D
-    cosines = units[list(own)] @ units.T  # O V
-    cosines[:, :first] = -np.inf
-    nearest = {}
-    for index, row in zip(own, cosines, strict=True):
-        row[index] = -np.inf
-        best = np.argsort(-row, kind="stable")[:n_nearest]
-        nearest[index] = tuple((int(one), float(row[one])) for one in best if np.isfinite(row[one]))
     return TokenPlane(
         ids=ids,
         points=plane.points[: len(ids)],
         shares=plane.shares,
         own=own,
         own_points=plane.place(vectors[list(own)]),
-        nearest=nearest,
+        nearest={
+            index: tuple(nearest_by_cosine(row, index, n_nearest))
+            for index, row in zip(own, token_cosines(classifier, own), strict=True)
+        },
     )
 
 

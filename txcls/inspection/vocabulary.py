@@ -10,6 +10,7 @@ import numpy as np
 from txcls.config import DataConfig, TextConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import ConfigError
+from txcls.inspection.tracing import FloatArray
 from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
@@ -22,7 +23,7 @@ LONGEST_QUERY = 60
 class Tokenizers:
     """A word tokenizer and a sub-word tokenizer with the same cleaning; one of them is the checkpoint's.
 
-    `words_from` and `pairs_from` say what each was learned from, as the end of a sentence. `frequencies` has the count
+    `words_from` and `pairs_from` name what each was learned from. `frequencies` has the count
     of each merge's pair when it was learned; it is empty for a checkpoint's own merges, whose counts are not stored.
     """
 
@@ -83,7 +84,7 @@ def spellings(encoder: TextEncoder) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class VocabularySearch:
-    """The ids that a search found: the token with this spelling (`exact`), the one with this id (`by_id`), and others.
+    """The ids a search gave: the token with this spelling (`exact`), the one with this id (`by_id`), and others.
 
     `starting` with the query, `containing` it elsewhere, both in the order of ids and cut at the search's `at_most`;
     `n_starting` and `n_containing` count all of them. `alike` have a similar spelling, the most similar first.
@@ -115,8 +116,8 @@ def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -
     exact = next((ids[form] for form in (query, "␣" + query) if form in ids), None)
     number = int(query) if query.isascii() and query.isdigit() else len(tokens)
     starting = [index for index, token in enumerate(tokens) if token.removeprefix("␣").startswith(query)]
-    found = set(starting)
-    containing = [index for index, token in enumerate(tokens) if query in token and index not in found]
+    starts = set(starting)
+    containing = [index for index, token in enumerate(tokens) if query in token and index not in starts]
     near = [token for token in ids if abs(len(token) - len(query)) <= 2 and ids[token] != exact]
     alike = get_close_matches(query, near, n=8, cutoff=0.7)
     return VocabularySearch(
@@ -130,6 +131,21 @@ def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -
     )
 
 
+def token_vectors(classifier: Predictor) -> FloatArray:
+    """The token embeddings, (V, D)."""
+    vectors: FloatArray = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()
+    return vectors
+
+
+def token_cosines(classifier: Predictor, ids: Sequence[int]) -> FloatArray:
+    """Cosine similarities of N tokens' embeddings with all V, (N, V); minus infinity for special tokens."""
+    vectors = token_vectors(classifier)  # V D
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    cosines: FloatArray = units[list(ids)] @ units.T
+    cosines[:, : len(SPECIAL_TOKENS)] = -np.inf
+    return cosines
+
+
 def nearest_tokens(classifier: Predictor, index: int, *, n: int = 8) -> list[tuple[int, float]]:
     """The tokens with the most similar embeddings, without special tokens: (id, cosine similarity), nearest first.
 
@@ -137,9 +153,10 @@ def nearest_tokens(classifier: Predictor, index: int, *, n: int = 8) -> list[tup
         IndexError: there is no such id.
     """
     classifier.encoder.vocabulary.token_of(index)
-    vectors = classifier.checkpoint.model.embeddings.token.weight.detach().float().numpy()  # V D
-    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)  # V
-    cosines = vectors @ vectors[index] / (lengths * lengths[index])  # V
-    cosines[[index, *range(len(SPECIAL_TOKENS))]] = -np.inf
-    best = np.argsort(-cosines, kind="stable")[:n]
-    return [(int(one), float(cosines[one])) for one in best if np.isfinite(cosines[one])]
+    return nearest_by_cosine(token_cosines(classifier, [index])[0], index, n)
+
+
+def nearest_by_cosine(cosines: FloatArray, index: int, n: int) -> list[tuple[int, float]]:
+    """The n tokens with the largest cosines (V,) but for token `index` itself: (id, cosine), nearest first."""
+    order = [other for other in np.argsort(-cosines, kind="stable")[: n + 1].tolist() if other != index][:n]
+    return [(other, float(cosines[other])) for other in order if np.isfinite(cosines[other])]

@@ -11,7 +11,7 @@ from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import compared_bars, compared_effects, visible
-from txcls.inspection.counterfactuals import Comparison, FlipSearch, Pair
+from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
 from txcls.lessons.address import View
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
@@ -83,7 +83,7 @@ def _compare_with(changed: str) -> None:
     state.change_view(changed=changed)
 
 
-def _compare(comparison: Comparison, classes: Sequence[str]) -> None:
+def _compare(comparison: TextComparison, classes: Sequence[str]) -> None:
     before, after = comparison.before.ranked[0], comparison.after.ranked[0]
     if comparison.before.text == comparison.after.text:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
@@ -122,7 +122,7 @@ def _compare(comparison: Comparison, classes: Sequence[str]) -> None:
         _effects(comparison)
 
 
-def _aligned_html(comparison: Comparison) -> str:
+def _aligned_html(comparison: TextComparison) -> str:
     """The aligned tokens of both texts, one above the other where they differ."""
     old, new = comparison.before.tokens, comparison.after.tokens
     counts = {kind: sum(pair.change == kind for pair in comparison.pairs) for kind in ("changed", "removed", "added")}
@@ -145,7 +145,7 @@ def _shown(read: Sequence[Token], place: int | None) -> str:
     return "" if place is None else token_html.escape(read[place].label[:40])
 
 
-def _effects(comparison: Comparison) -> None:
+def _effects(comparison: TextComparison) -> None:
     before = _by_pair(comparison.pairs, comparison.effects_before, "before")
     after = _by_pair(comparison.pairs, comparison.effects_after, "after")
     if not (np.isfinite(before).any() or np.isfinite(after).any()):
@@ -171,12 +171,12 @@ def _effects(comparison: Comparison) -> None:
     )
 
 
-def _by_pair(pairs: Sequence[Pair], effects: np.ndarray, side: str) -> np.ndarray:
+def _by_pair(pairs: Sequence[TokenPair], effects: np.ndarray, side: str) -> np.ndarray:
     places = [getattr(pair, side) for pair in pairs]
     return np.array([np.nan if place is None else effects[place] for place in places])
 
 
-def _pairs_to_draw(pairs: Sequence[Pair], before: np.ndarray, after: np.ndarray) -> list[int]:
+def _pairs_to_draw(pairs: Sequence[TokenPair], before: np.ndarray, after: np.ndarray) -> list[int]:
     """Indices of the pairs to draw: all if they are few, else the changed and the strongest ones."""
     if len(pairs) <= MOST_PAIRS:
         return list(range(len(pairs)))
@@ -185,7 +185,7 @@ def _pairs_to_draw(pairs: Sequence[Pair], before: np.ndarray, after: np.ndarray)
     return sorted(np.argsort(-strength, kind="stable")[:MOST_PAIRS].tolist())
 
 
-def _name(comparison: Comparison, pair: Pair) -> str:
+def _name(comparison: TextComparison, pair: TokenPair) -> str:
     old = "" if pair.before is None else comparison.before.tokens[pair.before].label
     new = "" if pair.after is None else comparison.after.tokens[pair.after].label
     return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"

@@ -29,7 +29,7 @@ from txcls.inspection.attribution import (
     evaluate_explanation,
     top_overlaps,
 )
-from txcls.inspection.counterfactuals import Comparison, FlipSearch, compare_texts, search_flips
+from txcls.inspection.counterfactuals import FlipSearch, TextComparison, compare_texts, search_flips
 from txcls.inspection.language_model import (
     MaskedAttention,
     NextTokens,
@@ -300,7 +300,7 @@ def walk(source: Source, text: str) -> Walk:
 
 
 @cached(heavy=True)
-def compare(source: Source, before: str, after: str) -> Comparison:
+def compare(source: Source, before: str, after: str) -> TextComparison:
     """Two versions of a text compared; TraceError if one has no tokens."""
     return compare_texts(checkpoints.classifier(source), before, after)
 
