@@ -78,14 +78,14 @@ class Means:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Means | None":
-        """Those that `measure_means` found and the checkpoint keeps; None if it keeps none, or none that fit."""
+        """The means saved with the checkpoint; None if there are none, or none that fit."""
         try:
-            kept = classifier.checkpoint.metrics["means"]
-            taps = {name: np.asarray(values, dtype=np.float32) for name, values in kept["taps"].items()}
-            found = cls(taps, int(kept["n"]), str(kept["split"]))
+            stored = classifier.checkpoint.metrics["means"]
+            taps = {name: np.asarray(values, dtype=np.float32) for name, values in stored["taps"].items()}
+            means = cls(taps, int(stored["n"]), str(stored["split"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
-        return found if {name: mean.shape for name, mean in taps.items()} == _mean_shapes(classifier) else None
+        return means if {name: mean.shape for name, mean in taps.items()} == _mean_shapes(classifier) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to four places."""
@@ -159,7 +159,8 @@ def edits_of(
         check_change(change, config, length=length, means=means)
         by_tap.setdefault(change.tap, []).append((row, change))
     return {
-        tap: partial(_apply, todo, None if means is None else means.taps.get(tap), seed) for tap, todo in by_tap.items()
+        tap: partial(_apply, changes, None if means is None else means.taps.get(tap), seed)
+        for tap, changes in by_tap.items()
     }
 
 
@@ -179,12 +180,12 @@ def check_change(change: Change, config: ModelConfig, *, length: int | None, mea
 
 
 def _apply(
-    todo: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, seed: int, value: Tensor
+    changes: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, seed: int, value: Tensor
 ) -> Tensor:
     """The value at a tap, (B, …), with the changes made."""
     changed = value.clone()
     mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E or D
-    for row, change in todo:
+    for row, change in changes:
         if change.part == "head" and change.how in ("uniform", "shuffled"):
             scores = value[row, change.index]  # T T
             changed[row, change.index] = _even(scores) if change.how == "uniform" else _shuffled(scores, change, seed)
@@ -217,11 +218,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Ablation:
-    """Class probabilities of a text under n settings, `changed` (n, C), and of the model as it is, `original` (C,).
-
-    Attributes:
-        effect: (n,) by how much each setting changes the probability of the class that wins originally.
-    """
+    """Class probabilities of a text under n settings, `changed` (n, C), and of the model as it is, `original` (C,)."""
 
     classes: tuple[str, ...]
     original: Floats
@@ -234,9 +231,9 @@ class Ablation:
 
     @property
     def effect(self) -> Floats:
-        """See above."""
-        moved: Floats = self.changed[:, self.winner] - self.original[self.winner]
-        return moved
+        """By how much each setting changes the probability of the class that wins originally, (n,)."""
+        effect: Floats = self.changed[:, self.winner] - self.original[self.winner]
+        return effect
 
     def __repr__(self) -> str:
         """The original answer, and a line for each setting: its answer, and the probability of the original one."""
@@ -280,8 +277,9 @@ def ablate(
             check_change(change, config, length=length, means=means)
     together = max(1, texts_together(length) - 1)  # the model as it is takes part in every pass
     groups = [settings[first : first + together] for first in range(0, len(settings), together)] or [settings]
-    found = [_ablate_together(classifier, ids, group, length=length, means=means, seed=seed) for group in groups]
-    return Ablation(classifier.classes, found[0][0], np.concatenate([one[1:] for one in found]))
+    passes = [_ablate_together(classifier, ids, group, length=length, means=means, seed=seed) for group in groups]
+    changed = np.concatenate([probabilities[1:] for probabilities in passes])
+    return Ablation(classifier.classes, passes[0][0], changed)
 
 
 def _ablate_together(
@@ -318,7 +316,7 @@ class PartEffects:
         """A line for each layer, in percentage points."""
         lines = ["PartEffects: percentage points by which the winner's probability moves"]
         for layer, (heads, block) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
-            cells = "  ".join(f"{100 * one:+6.1f}" for one in heads)
+            cells = "  ".join(f"{100 * effect:+6.1f}" for effect in heads)
             lines.append(f"  layer {layer}  heads {cells}  feed-forward {100 * block:+6.1f}")
         return "\n".join(lines)
 
@@ -352,8 +350,7 @@ def ablate_each(
 MEAN_TEXTS = 1000
 """Validation texts over which the means are taken, so that they do not come from the test texts they are used on."""
 MOST_TOKENS = 800_000
-"""The most tokens of test rows that `measure_heads` reads in one pass; it makes about thirty. A random sample replaces
-more."""
+"""Most tokens of test rows in each of the thirty or so passes of `measure_heads`; more are sampled."""
 
 
 @dataclass(frozen=True)
@@ -374,33 +371,33 @@ class AccuracyEffects:
 
     @classmethod
     def of(cls, classifier: Predictor, *, off: Off = "zero") -> "AccuracyEffects | None":
-        """Those that the checkpoint keeps; None if it keeps none, or none that fit."""
+        """The effects saved with the checkpoint; None if there are none, or none that fit."""
         config = classifier.checkpoint.config.model
         try:
-            kept = classifier.checkpoint.metrics["heads"]
-            heads, feed_forward = (np.asarray(kept[off][name], dtype=float) for name in ("heads", "feed_forward"))
-            together = kept[off].get("all_heads")
-            found = cls(
-                split=str(kept["split"]),
-                n=int(kept["n"]),
+            stored = classifier.checkpoint.metrics["heads"]
+            heads, feed_forward = (np.asarray(stored[off][name], dtype=float) for name in ("heads", "feed_forward"))
+            all_heads = stored[off].get("all_heads")
+            effects = cls(
+                split=str(stored["split"]),
+                n=int(stored["n"]),
                 off=off,
-                accuracy=float(kept["accuracy"]),
+                accuracy=float(stored["accuracy"]),
                 heads=heads,
                 feed_forward=feed_forward,
-                all_heads=None if together is None else float(together),
+                all_heads=None if all_heads is None else float(all_heads),
             )
         except (KeyError, TypeError, ValueError):
             return None
         fits = heads.shape == (config.n_layers, config.n_heads) and feed_forward.shape == (config.n_layers,)
-        return found if fits else None
+        return effects if fits else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["heads"][off]`."""
-        found: dict[str, Any] = {
-            "heads": [[round(float(one), 6) for one in row] for row in self.heads],
-            "feed_forward": [round(float(one), 6) for one in self.feed_forward],
+        values: dict[str, Any] = {
+            "heads": self.heads.astype(float).round(6).tolist(),
+            "feed_forward": self.feed_forward.astype(float).round(6).tolist(),
         }
-        return found if self.all_heads is None else {**found, "all_heads": round(self.all_heads, 6)}
+        return values if self.all_heads is None else {**values, "all_heads": round(self.all_heads, 6)}
 
 
 def ablate_on_rows(
@@ -497,6 +494,6 @@ def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, Accur
         "split": effects["zero"].split,
         "n": effects["zero"].n,
         "accuracy": round(effects["zero"].accuracy, 6),
-        **{off: found.to_dict() for off, found in effects.items()},
+        **{off: measured.to_dict() for off, measured in effects.items()},
     }
     return replace(checkpoint, metrics={**checkpoint.metrics, "heads": heads, "means": means.to_dict()})

@@ -72,14 +72,14 @@ def methods_of(classifier: Predictor) -> tuple[str, ...]:
 class TargetFunction:
     """The target of one text, the winning class's logit or probability, as a function of the first layer's input.
 
-    `given` (T, D) is that input for the text.
+    `input` (T, D) is that input for the text.
     """
 
     def __init__(self, classifier: Predictor, traced: TracedText, target: Target) -> None:
         self.classifier, self.traced, self.target = classifier, traced, target
         self.ids = torch.tensor([[token.id for token in traced.tokens]])  # 1 T
         self.index = classifier.classes.index(str(traced.prediction.label))
-        self.given = torch.from_numpy(traced.values["embeddings.out"])  # T D
+        self.input = torch.from_numpy(traced.values["embeddings.out"])  # T D
 
     def of_logits(self, logits: Tensor) -> Tensor:
         """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
@@ -106,10 +106,10 @@ class TargetFunction:
     def gradient(self, points: Tensor) -> Tensor:
         """The target's gradient (S, T, D) at S points; the points of a long text take several passes."""
         slopes = []
-        for some in points.split(texts_together(self.ids.shape[1])):
+        for part in points.split(texts_together(self.ids.shape[1])):
             may_pause()
             with torch.enable_grad():
-                leaves = some.detach().requires_grad_()
+                leaves = part.detach().requires_grad_()
                 # The gradient of the points only: parameters are shared by all threads and must not collect any.
                 [slope] = torch.autograd.grad(self.of_points(leaves).sum(), leaves)
                 slopes.append(slope)
@@ -118,7 +118,7 @@ class TargetFunction:
     def baseline(self, kind: Baseline) -> Tensor:
         """The baseline, (T, D)."""
         if kind == "zero":
-            return torch.zeros_like(self.given)
+            return torch.zeros_like(self.input)
         words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
         with trace(record=["embeddings.out"]) as opened:
             self.classifier.logits(torch.where(words, self.classifier.encoder.blank, self.ids))
@@ -138,9 +138,9 @@ def gradient_x_input(classifier: Predictor, text: str, *, target: Target = "logi
     return _gradient_x_input(TargetFunction(classifier, trace_text(classifier, text), target))
 
 
-def _gradient_x_input(asked: TargetFunction) -> Floats:
-    slope = asked.gradient(asked.given[None])[0]  # T D
-    scores: Floats = (slope * asked.given).double().sum(dim=-1).numpy()  # T
+def _gradient_x_input(target_function: TargetFunction) -> Floats:
+    slope = target_function.gradient(target_function.input[None])[0]  # T D
+    scores: Floats = (slope * target_function.input).double().sum(dim=-1).numpy()  # T
     return scores
 
 
@@ -172,17 +172,17 @@ def integrated_gradients(
     return _integrated_gradients(TargetFunction(classifier, trace_text(classifier, text), target), baseline, steps)
 
 
-def _integrated_gradients(asked: TargetFunction, baseline: Baseline, steps: int) -> IntegratedGradients:
+def _integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int) -> IntegratedGradients:
     if steps < 1:
         raise ValueError(f"got steps = {steps}; wanted at least 1")
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
-    start, end = asked.baseline(baseline), asked.given  # T D each
-    slopes = asked.gradient(start + at * (end - start))  # S T D
+    start, end = target_function.baseline(baseline), target_function.input  # T D each
+    slopes = target_function.gradient(start + at * (end - start))  # S T D
     mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes.double())  # T D
     scores = (mean * (end - start).double()).sum(dim=-1)  # T
     with torch.no_grad():
-        value, baseline_value = asked.of_points(torch.stack([end, start])).tolist()
+        value, baseline_value = target_function.of_points(torch.stack([end, start])).tolist()
     return IntegratedGradients(scores.numpy(), value, baseline_value)
 
 
@@ -197,8 +197,8 @@ def leave_one_out(classifier: Predictor, text: str, *, target: Target = "logit")
     return _leave_one_out(TargetFunction(classifier, trace_text(classifier, text), target))
 
 
-def _leave_one_out(asked: TargetFunction) -> Floats:
-    values = asked.without([set(), *({int(word)} for word in word_positions(asked.traced))])
+def _leave_one_out(target_function: TargetFunction) -> Floats:
+    values = target_function.without([set(), *({int(word)} for word in word_positions(target_function.traced))])
     scores: Floats = values[0] - values[1:]
     return scores
 
@@ -214,7 +214,9 @@ def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[
     Texts of the same length share passes of at most `texts_together`, so that none needs padding.
     """
     blank = classifier.encoder.blank
-    rows = [[one for place, one in enumerate(ids) if place not in gone] or [blank] for gone in removed]
+    rows = [
+        [token_id for place, token_id in enumerate(ids) if place not in left_out] or [blank] for left_out in removed
+    ]
     by_length: dict[int, list[int]] = {}
     for number, row in enumerate(rows):
         by_length.setdefault(len(row), []).append(number)
@@ -222,8 +224,8 @@ def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[
     for numbers in by_length.values():
         together = texts_together(len(rows[numbers[0]]))
         for first in range(0, len(numbers), together):
-            some = numbers[first : first + together]
-            logits[some] = classifier.logits(torch.tensor([rows[number] for number in some]))
+            batch = numbers[first : first + together]
+            logits[batch] = classifier.logits(torch.tensor([rows[number] for number in batch]))
     return logits
 
 
@@ -294,10 +296,10 @@ def explain(
         raise ValueError(f"got the method {unknown[0]!r}; wanted one of {', '.join(available)}")
     if target not in get_args(Target):
         raise ValueError(f"got the target {target!r}; wanted one of {', '.join(get_args(Target))}")
-    asked = TargetFunction(classifier, trace_text(classifier, text), target)
-    traced = asked.traced
+    target_function = TargetFunction(classifier, trace_text(classifier, text), target)
+    traced = target_function.traced
     queries = readout_weights(traced).astype(np.float64)  # T
-    integrated = _integrated_gradients(asked, baseline, steps) if "integrated" in methods else None
+    integrated = _integrated_gradients(target_function, baseline, steps) if "integrated" in methods else None
     of_tokens: dict[str, Floats] = {}
     if "attention" in methods:
         of_tokens["attention"] = queries @ traced.attention[-1].mean(axis=0)
@@ -306,14 +308,14 @@ def explain(
     if "pooling" in methods:
         of_tokens["pooling"] = queries
     if "gradient" in methods:
-        of_tokens["gradient"] = _gradient_x_input(asked)
+        of_tokens["gradient"] = _gradient_x_input(target_function)
     if integrated is not None:
         of_tokens["integrated"] = integrated.scores
     words = word_positions(traced)
     scores = {name: values[words] for name, values in of_tokens.items()}
     elsewhere = {name: float(values.sum() - scores[name].sum()) for name, values in of_tokens.items()}
     if "leave_one_out" in methods:
-        scores["leave_one_out"] = _leave_one_out(asked)
+        scores["leave_one_out"] = _leave_one_out(target_function)
     return Explanation(
         label=str(traced.prediction.label),
         target=target,
@@ -407,8 +409,8 @@ def deletion_curves(
         TraceError: the text holds no token to read.
         ValueError: there is not one score per word, or `n_random` is below 1.
     """
-    asked = TargetFunction(classifier, trace_text(classifier, text), "probability")
-    words = word_positions(asked.traced)
+    target_function = TargetFunction(classifier, trace_text(classifier, text), "probability")
+    words = word_positions(target_function.traced)
     if n_random < 1 or any(len(values) != len(words) for values in scores.values()):
         raise ValueError(
             f"got n_random = {n_random} and scores of {sorted({len(values) for values in scores.values()})} words; "
@@ -419,7 +421,7 @@ def deletion_curves(
     orders += [random.permutation(len(words)) for _ in range(n_random)]
     steps = np.unique(np.linspace(0, len(words), min(len(words), most_steps) + 1).round().astype(int))  # K
     removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
-    values = asked.without(removed).reshape(len(orders), len(steps))
+    values = target_function.without(removed).reshape(len(orders), len(steps))
     shares = steps / len(words)
     areas: Floats = np.asarray(np.trapezoid(values, shares, axis=1))
     n = len(scores)
@@ -479,24 +481,24 @@ class ExplanationAverages:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """Those that the checkpoint keeps; None if it keeps none, or none of its methods."""
+        """The averages saved with the checkpoint; None if there are none, or none of its methods."""
         try:
-            kept = classifier.checkpoint.metrics["explanations"]
-            areas = {name: float(kept["areas"][name]) for name in methods_of(classifier)}
-            rows = [[np.nan if one is None else float(one) for one in row] for row in kept["overlaps"]]
+            stored = classifier.checkpoint.metrics["explanations"]
+            areas = {name: float(stored["areas"][name]) for name in methods_of(classifier)}
+            rows = [[np.nan if overlap is None else float(overlap) for overlap in row] for row in stored["overlaps"]]
             overlaps = np.array(rows)
-            found = cls(
-                str(kept["split"]),
-                int(kept["n"]),
+            averages = cls(
+                str(stored["split"]),
+                int(stored["n"]),
                 areas,
-                float(kept["random_area"]),
+                float(stored["random_area"]),
                 overlaps,
-                float(kept["chance"]),
-                float(kept["completeness_error"]),
+                float(stored["chance"]),
+                float(stored["completeness_error"]),
             )
         except (KeyError, TypeError, ValueError):
             return None
-        return found if overlaps.shape == (len(areas), len(areas)) else None
+        return averages if overlaps.shape == (len(areas), len(areas)) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to six places, for `metrics["explanations"]`."""
@@ -505,7 +507,9 @@ class ExplanationAverages:
             "n": self.n,
             "areas": {name: round(area, 6) for name, area in self.areas.items()},
             "random_area": round(self.random_area, 6),
-            "overlaps": [[None if np.isnan(one) else round(float(one), 6) for one in row] for row in self.overlaps],
+            "overlaps": [
+                [None if np.isnan(overlap) else round(float(overlap), 6) for overlap in row] for row in self.overlaps
+            ],
             "chance": round(self.chance, 6),
             "completeness_error": round(self.completeness_error, 8),
         }
@@ -520,16 +524,16 @@ def average_explanations(evaluations: Sequence[ExplanationEvaluation], *, split:
     if not evaluations:
         raise ValueError("got no text; an average needs at least one")
     names = evaluations[0].curves.areas
-    stack = np.stack([one.overlaps for one in evaluations])  # n M M
+    stack = np.stack([each.overlaps for each in evaluations])  # n M M
     counted = np.isfinite(stack).sum(axis=0)  # M M
     return ExplanationAverages(
         split=split,
         n=len(evaluations),
-        areas={name: float(np.mean([one.curves.areas[name] for one in evaluations])) for name in names},
-        random_area=float(np.mean([one.curves.random_area for one in evaluations])),
+        areas={name: float(np.mean([each.curves.areas[name] for each in evaluations])) for name in names},
+        random_area=float(np.mean([each.curves.random_area for each in evaluations])),
         overlaps=np.where(counted > 0, np.nansum(stack, axis=0) / np.maximum(counted, 1), np.nan),
-        chance=float(np.mean([one.chance for one in evaluations])),
-        completeness_error=float(np.mean([one.completeness_error for one in evaluations])),
+        chance=float(np.mean([each.chance for each in evaluations])),
+        completeness_error=float(np.mean([each.completeness_error for each in evaluations])),
     )
 
 

@@ -46,7 +46,7 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
 
     The split is direct logit attribution (Elhage et al. 2021, https://transformer-circuits.pub/2021/framework): the
     last state is a sum, and final norm, pooling and head are linear in it while the norm's scale and the pooling
-    weights are held at their values for this text. What a part adds through later parts counts as theirs.
+    weights are held at their values for this text. What a part contributes through later parts is counted as theirs.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -121,9 +121,9 @@ def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights
     """
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier)
-    head, offset = (one.detach().double().numpy() for one in (model.head.weight, model.head.bias))  # C D, C
+    head, offset = (parameter.detach().double().numpy() for parameter in (model.head.weight, model.head.bias))  # C D, C
     if isinstance(model.norm, LayerNorm):  # with post-norm there is none after the last block
-        scale, shift = (one.detach().double().numpy() for one in (model.norm.weight, model.norm.bias))  # D
+        scale, shift = (parameter.detach().double().numpy() for parameter in (model.norm.weight, model.norm.bias))  # D
         deviation = np.sqrt(last.astype(np.float64).var(axis=-1, keepdims=True) + 1e-5)  # T 1
         written = (written - written.mean(axis=-1, keepdims=True)) / deviation * scale
         offset = offset + weights.sum() * (head @ shift)
@@ -133,5 +133,5 @@ def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights
 def _embedded(traced: TracedText) -> tuple[list[str], list[Floats]]:
     """The start of the residual stream: token vectors, and position vectors if the model has them."""
     kinds = (("tokens", "token vectors"), ("positions", "position vectors"))
-    found = [(name, f"embeddings.{tap}") for tap, name in kinds if f"embeddings.{tap}" in traced.values]
-    return [name for name, _ in found], [traced.values[tap].astype(np.float64) for _, tap in found]
+    recorded = {name: f"embeddings.{tap}" for tap, name in kinds if f"embeddings.{tap}" in traced.values}
+    return list(recorded), [traced.values[tap].astype(np.float64) for tap in recorded.values()]

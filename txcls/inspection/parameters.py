@@ -8,7 +8,7 @@ from txcls.model import Encoder
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """A part of the model with trained numbers; one entry stands for that part of every layer.
+    """A part of the model with trained parameters; one entry stands for that part of every layer.
 
     Attributes:
         name: its attribute path in `txcls.model`; `layers.*.attn.query` stands for that of every layer.
@@ -22,12 +22,12 @@ class PartSize:
 
     @property
     def each(self) -> int:
-        """Numbers in one."""
+        """Parameters in one of them."""
         return sum(math.prod(shape) for shape in self.shapes)
 
     @property
     def total(self) -> int:
-        """Numbers in all of them."""
+        """Parameters in all of them."""
         return self.times * self.each
 
 
@@ -44,5 +44,6 @@ def part_sizes(model: Encoder) -> tuple[PartSize, ...]:
         shapes.setdefault(part, []).append(tuple(parameter.shape))
     n_layers = model.config.n_layers
     return tuple(
-        PartSize(part, tuple(found), n_layers if part.startswith("layers.") else 1) for part, found in shapes.items()
+        PartSize(part, tuple(of_part), n_layers if part.startswith("layers.") else 1)
+        for part, of_part in shapes.items()
     )

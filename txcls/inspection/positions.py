@@ -52,12 +52,12 @@ def position_encoding(classifier: Predictor, length: int | None = None) -> Posit
         ValueError: length is below 1 or above the model's max_length.
     """
     config = classifier.checkpoint.config.model
-    wanted = config.max_length if length is None else length
-    if not 1 <= wanted <= config.max_length:
-        raise ValueError(f"got length {wanted}; this model has 1 to {config.max_length} positions")
+    n_positions = config.max_length if length is None else length
+    if not 1 <= n_positions <= config.max_length:
+        raise ValueError(f"got length {n_positions}; this model has 1 to {config.max_length} positions")
     if config.positions == "none":
-        return PositionEncoding("none", np.zeros((wanted, config.d_model), dtype=np.float32))
-    values = classifier.checkpoint.model.embeddings.positional[:wanted].detach().float().numpy().copy()
+        return PositionEncoding("none", np.zeros((n_positions, config.d_model), dtype=np.float32))
+    values = classifier.checkpoint.model.embeddings.positional[:n_positions].detach().float().numpy().copy()
     return PositionEncoding(config.positions, values)
 
 
@@ -80,10 +80,10 @@ def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
         raise ValueError(f"got d_model {d_model}; wanted a positive even number")
     even = np.arange(0, d_model, 2)
     angle = k / 10_000.0 ** (even / d_model)  # D/2
-    made = np.zeros((d_model, d_model))
-    made[even, even] = made[even + 1, even + 1] = np.cos(angle)
-    made[even, even + 1], made[even + 1, even] = np.sin(angle), -np.sin(angle)
-    return made
+    rotation = np.zeros((d_model, d_model))
+    rotation[even, even] = rotation[even + 1, even + 1] = np.cos(angle)
+    rotation[even, even + 1], rotation[even + 1, even] = np.sin(angle), -np.sin(angle)
+    return rotation
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,13 @@ def fit_shift(values: FloatArray, k: int) -> FittedShift:
     start, end = values[: len(values) - k].astype(np.float64), values[k:].astype(np.float64)
     if k < 1 or len(start) < 4:
         raise ValueError(f"got k = {k} with {len(values)} positions; wanted k from 1 and at least {max(k, 1) + 4}")
-    found = np.linalg.lstsq(start[::2], end[::2], rcond=1e-8)[0].T.astype(np.float64)  # D D
+    fitted = np.linalg.lstsq(start[::2], end[::2], rcond=1e-8)[0].T.astype(np.float64)  # D D
     spread = np.sqrt(np.square(end - end.mean(axis=0)).mean()) or 1.0
 
-    def error(which: slice) -> float:
-        return float(np.sqrt(np.square(start[which] @ found.T - end[which]).mean()) / spread)
+    def error(rows: slice) -> float:
+        return float(np.sqrt(np.square(start[rows] @ fitted.T - end[rows]).mean()) / spread)
 
-    return FittedShift(found, error(slice(0, None, 2)), error(slice(1, None, 2)))
+    return FittedShift(fitted, error(slice(0, None, 2)), error(slice(1, None, 2)))
 
 
 def arrange_words(text: str, places: Sequence[int]) -> str:
@@ -156,7 +156,7 @@ def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 
     place = {name: index for index, name in enumerate(classifier.classes)}
     probabilities = np.zeros((n, len(place)))
     for row, prediction in enumerate(shuffled):
-        for one in prediction.ranked:
-            probabilities[row, place[one.label]] = one.probability
-    kept = float(np.mean([prediction.label == original.label for prediction in shuffled]))
-    return ShuffledPredictions(original, texts, probabilities, kept)
+        for ranked in prediction.ranked:
+            probabilities[row, place[ranked.label]] = ranked.probability
+    label_kept = float(np.mean([prediction.label == original.label for prediction in shuffled]))
+    return ShuffledPredictions(original, texts, probabilities, label_kept)

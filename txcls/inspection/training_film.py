@@ -1,4 +1,4 @@
-"""How did the model learn this? One text in every kept state along the training, all states in one batched pass."""
+"""How did the model learn this? One text in every snapshot of the training, all snapshots in one batched pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class TrainingFilm:
         return answers
 
 
-class _Watched(nn.Module):
+class _TracedClassifier(nn.Module):
     """A classifier whose forward pass also returns its attention patterns and its class lens."""
 
     def __init__(self, model: TextClassifier) -> None:
@@ -76,7 +76,7 @@ class _Watched(nn.Module):
 
 
 def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None)) -> TrainingFilm:
-    """Run one text through every kept state of the model, as many states as fit into memory at a time.
+    """Run one text through every snapshot of the model, as many at a time as fit into memory.
 
     The project's own forward pass is computed for all states at once: `torch.func.vmap` maps it over the first axis of
     the stacked weights, and `functional_call` puts them in the place of the model's own.
@@ -99,10 +99,10 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         checkpoint.config, vocab_size=classifier.encoder.vocab_size, n_classes=len(classifier.classes)
     )
     assert isinstance(empty, TextClassifier)
-    watched = _Watched(empty.eval())
+    traced = _TracedClassifier(empty.eval())
 
     def one_state(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        result: tuple[Tensor, Tensor, Tensor] = functional_call(watched, weights, (ids,))
+        result: tuple[Tensor, Tensor, Tensor] = functional_call(traced, weights, (ids,))
         return result
 
     n_read = empty.pad(ids).shape[1]  # with a fixed length, more than the text's tokens
@@ -118,7 +118,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         with torch.inference_mode():
             logits, patterns, lens = vmap(one_state)(weights)  # n C, n L H T T, n S C
         parts.append((logits, patterns[..., places, :][..., places], lens))
-    logits, patterns, lens = (torch.cat(one) for one in zip(*parts, strict=True))
+    logits, patterns, lens = map(torch.cat, zip(*parts, strict=True))
     n, n_states, n_classes = lens.shape
     stopped = classifier.calibrated(lens.reshape(n * n_states, n_classes)).numpy()
     return TrainingFilm(
@@ -127,7 +127,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         logits=logits.numpy(),
         probabilities=classifier.calibrated(logits).numpy(),
         attention=patterns.numpy(),
-        states=watched.states,
+        states=traced.states,
         lens=stopped.reshape(n, n_states, n_classes),
     )
 
@@ -139,8 +139,8 @@ def flips(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
 
 
 def questions(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The states to ask about before they are shown: each flip, and one state halfway to it, so that both “yes” and
-    “no” can be right."""
-    found = flips(answers)
-    halfway = ((before + flip) // 2 for before, flip in zip((0, *found), found, strict=False))
-    return tuple(sorted({*found, *(n for n in halfway if n > 0)}))
+    """The states to ask about before they are shown: each flip, and the state halfway to it, so that “yes” and “no” can
+    both be right."""
+    changes = flips(answers)
+    halfway = ((before + flip) // 2 for before, flip in zip((0, *changes), changes, strict=False))
+    return tuple(sorted({*changes, *(n for n in halfway if n > 0)}))

@@ -23,7 +23,7 @@ def test_a_softmax_entry_agrees_with_torch_and_survives_huge_scores() -> None:
     scores = np.array([3.0, -math.inf, 1000.0, 999.0])
     expected = F.softmax(torch.from_numpy(scores), dim=0).numpy()
     for place in range(4):
-        made = softmax_entry("P", scores, place, one="", each="", labels="abcd")
+        made = softmax_entry("P", scores, place, entry="", each="", labels="abcd")
         assert made.value == pytest.approx(expected[place], abs=1e-12)
         assert made.terms is not None
         np.testing.assert_allclose(made.terms[:, -1], expected, atol=1e-12)

@@ -127,7 +127,7 @@ def softmax_entry(
     scores: Floats,
     place: int,
     *,
-    one: str,
+    entry: str,
     each: str,
     labels: Sequence[str],
     score: str = "score",
@@ -141,24 +141,24 @@ def softmax_entry(
         symbol: the left-hand side.
         scores: n numbers.
         place: index of the entry.
-        one, each: what that score, and score m, are called in the formula.
+        entry, each: symbols of that score, and of score m, in the formula.
         labels: n names of the scores.
         score, result: headers of the table.
     """
-    given = np.asarray(scores, dtype=np.float64)
-    largest = float(given.max())
-    powers = np.exp(given - largest)
+    exact = np.asarray(scores, dtype=np.float64)
+    largest = float(exact.max())
+    powers = np.exp(exact - largest)
     summed = float(powers.sum())
     value = float(powers[place] / summed)
-    written = _written([_exp(number(value - largest)) for value in given])
+    written = _written([_exp(number(value - largest)) for value in exact])
     steps = (
-        rf"\frac{{{_exp(f'{number(float(given[place]))} - {_factor(largest)}')}}}{{{written}}}",
+        rf"\frac{{{_exp(f'{number(float(exact[place]))} - {_factor(largest)}')}}}{{{written}}}",
         rf"\frac{{{number(float(powers[place]))}}}{{{number(summed)}}}",
         number(value),
     )
-    terms = np.stack([given, powers, powers / summed], axis=1)
+    terms = np.stack([exact, powers, powers / summed], axis=1)
     headers = (score, f"exp({score} − max)", result)
-    formula = rf"\frac{{{_exp(one)}}}{{\sum_m {_exp(each)}}}"
+    formula = rf"\frac{{{_exp(entry)}}}{{\sum_m {_exp(each)}}}"
     return Arithmetic(equals(symbol, formula, *steps), value, headers, tuple(labels), terms)
 
 

@@ -253,7 +253,7 @@ def _softmax(run: ForwardPass, heads: _Heads) -> WalkStep:
             f"A_{{{i + 1},{j + 1}}}",
             heads.masked[head, i],
             j,
-            one=rf"\tilde S_{{{i + 1},{j + 1}}}",
+            entry=rf"\tilde S_{{{i + 1},{j + 1}}}",
             each=rf"\tilde S_{{{i + 1},m}}",
             labels=run.token_labels(),
         ),

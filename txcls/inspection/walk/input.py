@@ -153,7 +153,7 @@ def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
     root = (r"\sqrt{D}", float(embeddings.scale)) if embeddings.scale != 1.0 else None
     if not isinstance(embeddings.widen, nn.Linear):
         return lookup(symbol, f"{table}_{{{index},{d}}}", float(row[d]), times=root)
-    made = dot_product(
+    product = dot_product(
         symbol,
         rf"\sum_e {table}_{{{index},e}}\,W^{{\mathrm{{wide}}}}_{{{d},e}}",
         row,
@@ -162,10 +162,10 @@ def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
         labels=dimensions(len(row)),
     )
     if root is None:
-        return made
-    value = made.value * root[1]
+        return product
+    value = product.value * root[1]
     return replace(
-        made, lines=(*made.lines, rf"&\to {number(made.value)} \cdot {root[0]} = {number(value)}"), value=value
+        product, lines=(*product.lines, rf"&\to {number(product.value)} \cdot {root[0]} = {number(value)}"), value=value
     )
 
 

@@ -49,8 +49,8 @@ def norm_step(
     run: ForwardPass, name: str, title: str, norm: LayerNorm, before: WalkStep, layer: int | None
 ) -> WalkStep:
     """A LayerNorm of the output of the step before."""
-    given, weight, bias = before.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
-    focus = given[run.focus]
+    stream, weight, bias = before.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
+    focus = stream[run.focus]
     return WalkStep(
         name,
         title,
@@ -64,9 +64,9 @@ def norm_step(
         columns=run.model_dims,
         values=run.value(f"{'norm' if layer is None else f'layers.{layer}.{name}'}.out")[None],
         reads=(before.title,),
-        operands=(Operand(before.means, given[None], "row"),),
+        operands=(Operand(before.means, stream[None], "row"),),
         _explain=lambda _, i, d: layer_norm_entry(
-            f"y_{{{i + 1},{d}}}", given[i], d, weight=float(weight[d]), bias=float(bias[d])
+            f"y_{{{i + 1},{d}}}", stream[i], d, weight=float(weight[d]), bias=float(bias[d])
         ),
         _ask=lambda _: Question(
             "Over which numbers are mean and variance taken?",
@@ -81,7 +81,7 @@ def norm_step(
 def _add(run: ForwardPass, layer: int, part: Part, stream: WalkStep, written: WalkStep, values: FloatArray) -> WalkStep:
     """The residual stream plus the output of attention or feed-forward."""
     old, new = stream.cells(), written.cells()
-    norms = [float(np.linalg.norm(one[run.focus])) for one in (old, new)]
+    norms = [float(np.linalg.norm(vectors[run.focus])) for vectors in (old, new)]
     is_pre = run.config.norm == "pre"
     tap = "resid_mid" if part == "attn" else "resid_post"
     return WalkStep(
@@ -97,10 +97,10 @@ def _add(run: ForwardPass, layer: int, part: Part, stream: WalkStep, written: Wa
         columns=run.model_dims,
         values=values[None],
         reads=(stream.title, written.title),
-        operands=tuple(Operand(one.means, one.cells()[None], "cell") for one in (stream, written)),
+        operands=tuple(Operand(step.means, step.cells()[None], "cell") for step in (stream, written)),
         _explain=lambda _, i, d: total(
             f"x_{{{i + 1},{d}}}",
-            [f"{one.symbol}_{{{i + 1},{d}}}" for one in (stream, written)],
+            [f"{step.symbol}_{{{i + 1},{d}}}" for step in (stream, written)],
             [float(old[i, d]), float(new[i, d])],
             sign=r"\leftarrow",
         ),
