@@ -5,26 +5,23 @@
 # make lint   the linters and the type checker alone
 # make docs   write docs/command-line.md anew
 # make format rewrite the code's layout        make clean    remove what these leave behind
-# make attack whether the app and the command line hold when attacked (15 minutes)
-# make fuzz   inputs by the thousand
+# make attack the tests marked `attack` at full size: more inputs, visitors and repeats than test-all has
 #
 # PYTHON=python3.12   which Python makes .venv (3.11 or later)
 # PORT=8600           where `make run` serves
 # BROWSER=0           leave the browser tests out, on purpose
 # PROXY=0             leave out of test-all those that start the app behind HAProxy
-# EXAMPLES=10000      how many inputs of each kind `make fuzz` tries
 # PYTEST="-k tokens"  further arguments for pytest
 
 PYTHON ?= python3
 PORT ?= 8501
 BROWSER ?= 1
 PROXY ?= 1
-EXAMPLES ?= 10000
 PYTEST ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs bench attack fuzz clean
+.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs bench attack clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -128,12 +125,8 @@ bench: .venv/.installed-dev
 	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name" || exit 1; \
 	done
 
-attack: .venv/.installed-dev
-	$(BIN)/python tests/browser/chromium.py
-	$(BIN)/python -m benchmarks.attack
-
-fuzz: .venv/.installed-dev
-	$(BIN)/python -m benchmarks.fuzz --examples $(EXAMPLES)
+attack: chromium
+	TXCLS_FULL_SIZE=1 $(BIN)/python -m pytest -n auto --maxprocesses 2 -m "attack$(LEFT_OUT)" $(PYTEST)
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

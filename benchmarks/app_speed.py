@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from benchmarks.inspection_speed import N_TOKENS, text_of
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve

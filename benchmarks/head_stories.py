@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.inspection.ablation import measure_heads
 from txcls.inspection.stories import Clause, HeadAtlas, HeadRecord, measure_atlas

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from txcls.app.components.training_film import film_data
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.data.examples import EXAMPLES, REPORTS

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from txcls.config import load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts

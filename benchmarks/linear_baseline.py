@@ -24,7 +24,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
 from txcls.data.splits import training_and_validation

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.tables.labelled import read_labelled

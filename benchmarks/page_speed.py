@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint

@@ -12,7 +12,7 @@ import base64
 import statistics
 import sys
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from benchmarks.page_speed import AIMS_MS, N_TOKENS, cpu_ms, text_of, thread_time
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS

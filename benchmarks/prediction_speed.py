@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from benchmarks._side_by_side import alternate, machine, median_ratio, seconds
+from benchmarks._measure import alternate, machine, median_ratio, seconds
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError

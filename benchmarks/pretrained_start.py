@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import LabelledTexts, is_available, open_dataset

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks._side_by_side import alternate, machine, median_ratio
+from benchmarks._measure import alternate, machine, median_ratio
 
 ROOT = Path(__file__).resolve().parent.parent
 AIM_START, AIM_MEGABYTES = 1.5, 400

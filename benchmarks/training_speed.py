@@ -15,7 +15,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from benchmarks._side_by_side import alternate, machine, median_ratio
+from benchmarks._measure import alternate, machine, median_ratio
 from txcls.config import ModelConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import LabelledTexts, open_dataset

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks._side_by_side import machine
+from benchmarks._measure import machine
 from benchmarks.attack._row import HOSTED, Memory, percentile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together

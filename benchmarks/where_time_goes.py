@@ -15,7 +15,7 @@ from functools import partial
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks._side_by_side import machine, seconds
+from benchmarks._measure import machine, seconds
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
 from txcls.predictor import Predictor

@@ -33,6 +33,8 @@ TEXTS = (
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 SNAPSHOT_ROWS = (SnapshotRow(0, 1.4, 0.25), SnapshotRow(3, 1.0, 0.5, 1.2, 0.375), SnapshotRow(9, 0.5, 0.75, 0.8, 0.625))
 FITTED = Calibration(temperature=1.5, power=1.25)
+FULL_SIZE = os.environ.get("TXCLS_FULL_SIZE", "0") != "0"
+"""Whether tests marked `attack` run with all their inputs, sessions and repeats, as `make attack` asks."""
 
 
 def slow_but(quick: Iterable[str], values: Iterable[str]) -> list[object]:

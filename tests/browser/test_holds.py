@@ -1,4 +1,4 @@
-"""The served app under what visitors do: come in crowds, leave early, type while the server dies, send megabytes."""
+"""The served app under what visitors do: come at once, leave early, type while the server dies, send megabytes."""
 
 import os
 import time
@@ -11,21 +11,12 @@ from websockets.exceptions import ConnectionClosed
 from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.server import free_port, serving
-from tests.browser.visitors import PAGES, Visitor, visit_pages_together, visit_together
+from tests.browser.visitors import Visitor, visit_pages_together, visit_together
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, WebSocket
 
-
-def test_a_crowd_right_after_a_start_finds_every_page_whole(tmp_path: Path) -> None:
-    save_tiny_checkpoints(tmp_path / "checkpoints")
-    log = tmp_path / "server.log"
-    with serving(log, environment={"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints")}) as app:
-        requests = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
-        visits = visit_pages_together(app.address, requests, patience=150)
-    assert [visit.exceptions for visit in visits if visit.exceptions] == []
-    assert all(visit.finished for visit in visits)
-    assert Server(app.address, log).complaints() == []
+pytestmark = pytest.mark.attack
 
 
 @pytest.mark.parametrize("page", ["", "attention", "switchboard", "explanation", "whatif"])

@@ -13,19 +13,10 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
-PAGES = (
-    "",
-    "tokens",
-    "steps",
-    "attention",
-    "switchboard",
-    "explanation",
-    "lens",
-    "positions",
-    "whatif",
-    "neighbourhood",
-    "language",
-)
+from txcls.app import pages
+from txcls.app.pages import CLASSIFY
+
+PAGES = tuple("" if page is CLASSIFY else page.name for page in (*pages.PAGES, pages.LESSONS))
 """Every page by its path in the address, "" for the first."""
 
 

@@ -39,6 +39,7 @@ def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.timeout(300)
 def test_a_save_killed_at_any_stage_loses_no_checkpoint(tiny: Checkpoint) -> None:
     process = python("tests.checkpoint.killed_saves", str(tiny.path))
@@ -68,6 +69,7 @@ for seed in range(int(sys.argv[2])):
 
 
 @pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.timeout(300)
 def test_a_reader_beside_a_writer_never_misses_or_mixes_a_checkpoint(tiny: Checkpoint) -> None:
     save_checkpoint(replace(tiny, history=[{"step": 0}]))
@@ -89,6 +91,7 @@ def test_a_reader_beside_a_writer_never_misses_or_mixes_a_checkpoint(tiny: Check
 
 
 @pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.timeout(300)
 def test_two_writers_of_one_checkpoint_leave_one_of_theirs(tiny: Checkpoint) -> None:
     writers = [python(SAVER, str(tiny.path), "15") for _ in range(2)]

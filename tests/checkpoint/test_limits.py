@@ -194,7 +194,7 @@ def copy_of_gpt2(folder: Path) -> None:
     save_file(weights, folder / "model.safetensors")
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.attack, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ from txcls.data.tables.parquet import parquet_rows
 from txcls.data.tables.table import open_table
 from txcls.errors import DataError
 
+pytestmark = pytest.mark.attack
 MEGABYTE = b"a" * (1 << 20)
 
 

@@ -1,1 +1,0 @@
-"""Attacks on the app and the command line, all on loopback: `python -m benchmarks.attack`, or `make attack`."""

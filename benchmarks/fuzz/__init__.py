@@ -1,1 +1,0 @@
-"""Fuzzing by one command: `python -m benchmarks.fuzz --examples 10000`."""
