@@ -35,7 +35,9 @@ INFO = DatasetInfo(
 
 _WANTED = "the folders 20news-bydate-train and 20news-bydate-test, or 20news-bydate.tar.gz (or .tar.xz, .tar)"
 _SPLITS: tuple[SplitName, ...] = ("train", "test")
-_QUOTED = re.compile(r"(writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>)")
+_ATTRIBUTIONS = ("writes:", "wrote:", "says:", "said:")
+_MOST_SIGNATURE = 10
+"""Lines of a block at the end of a post up to which it can be a signature."""
 
 
 def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
@@ -79,17 +81,40 @@ def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> 
 
 
 def strip_post(post: str, remove: Collection[PostPart]) -> str:
-    """The post without these parts, by the rules of scikit-learn's `fetch_20newsgroups`, and stripped.
+    """The post without these parts, and stripped.
 
-    Headers end at the first empty line; a signature is everything after the last line that is empty or only hyphens
-    (which is often just the last paragraph); quotes are lines that start with `>` or `|` or introduce a quote.
+    The rules follow the form of Usenet posts (RFC 1036; the signature's mark is that of son-of-RFC 1036, 4.3.2):
+    headers end at the first empty line; a signature stands below the last line `-- `, or is a short block below a line
+    of dashes at the end; quoted lines begin with `>` or `|`, and the line above them says who wrote them.
     """
+    lines = post.split("\n")
     if "headers" in remove:
-        post = post.partition("\n\n")[2]
+        body = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
+        lines = lines[body + 1 :]
     if "signatures" in remove:
-        lines = post.strip().split("\n")
-        last = next((i for i in range(len(lines) - 1, 0, -1) if not lines[i].strip().strip("-")), 0)
-        post = "\n".join(lines[:last]) if last else post
+        lines = _without_signature(lines)
     if "quotes" in remove:
-        post = "\n".join(line for line in post.split("\n") if not _QUOTED.search(line))
-    return post.strip()
+        lines = _without_quotes(lines)
+    return "\n".join(lines).strip()
+
+
+def _without_signature(lines: list[str]) -> list[str]:
+    for at in range(len(lines) - 1, -1, -1):
+        line = lines[at].strip()
+        is_short = len(lines) - at <= _MOST_SIGNATURE
+        if line == "--" or (is_short and len(line) > 2 and not line.strip("-_=*~")):
+            return lines[:at]
+    return lines
+
+
+def _without_quotes(lines: list[str]) -> list[str]:
+    left: list[str] = []
+    is_above_quote = False
+    for line in reversed(lines):
+        text = line.strip().lower()
+        if text.startswith((">", "|")):
+            is_above_quote = True
+        elif not (is_above_quote and (text.endswith(_ATTRIBUTIONS) or text.startswith("in article"))):
+            left.append(line)
+            is_above_quote = is_above_quote and not text
+    return left[::-1]
