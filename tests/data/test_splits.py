@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txcls.data.splits import hash_split, stratified_split, validation_share
+from txcls.data.splits import copies, hash_split, hold_out, stratified_split, validation_share
 from txcls.errors import DataError
 
 two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda labels: labels * 2 + [0, 0, 7, 7])
@@ -124,3 +124,36 @@ def test_fraction_out_of_range_is_refused(fraction: float) -> None:
         stratified_split([0, 0, 1, 1], fraction=fraction, seed=0)
     with pytest.raises(ValueError, match="fraction"):
         hash_split("abcd", [0, 0, 1, 1], fraction=fraction, seed=0)
+
+
+# A user's own rows
+
+
+def test_every_class_is_held_out_in_proportion_and_keeps_a_row() -> None:
+    labels = [0] * 1000 + [1] * 100 + [2] * 3 + [3]
+    kept, held = hold_out(labels, n=round(0.2 * len(labels)), seed=0)
+    assert sorted([*kept, *held]) == list(range(len(labels)))
+    counts = Counter(np.array(labels)[held])
+    assert 199 <= counts[0] <= 201 and 19 <= counts[1] <= 21 and counts[3] == 0
+    assert set(np.array(labels)[kept]) == {0, 1, 2, 3}
+
+
+def test_a_seed_determines_which_rows_are_held_out() -> None:
+    labels = [n % 3 for n in range(300)]
+    first, again, other = (hold_out(labels, n=60, seed=seed)[1] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert set(first) != set(other)
+
+
+def test_many_small_classes_give_as_many_rows_as_asked_for() -> None:
+    labels = [n % 150 for n in range(500)]  # three or four rows each
+    sizes = [len(hold_out(labels, n=100, seed=seed)[1]) for seed in range(20)]
+    assert 85 <= np.mean(sizes) <= 110
+
+
+def test_copies_of_a_text_stay_together() -> None:
+    texts = [f"text {n // 2}" if n % 2 else f"Text  {n // 2} " for n in range(400)]
+    groups = copies(texts)
+    assert len(np.unique(groups)) == 200
+    kept, held = hold_out([n // 2 % 2 for n in range(400)], n=80, seed=0, groups=groups)
+    assert not set(groups[kept]) & set(groups[held]) and 70 <= len(held) <= 82

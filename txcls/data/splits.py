@@ -1,4 +1,9 @@
-"""Training and validation rows: the published ones, or a split by a hash of the texts, or a stratified one."""
+"""Which rows are held out: training and validation rows of a data set, and parts of a user's own rows.
+
+`training_and_validation` gives the published rows, or a split by a hash of the texts, or a stratified one. `hold_out`
+is for a user's own rows: it refuses no class (one of a single row is trained on and not measured), and keeps copies of
+a text together.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from txcls.config import DataConfig
-from txcls.data.hashes import fingerprint, hashed_share
+from txcls.data.hashes import fingerprint, hashed_share, normalised
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, shown
 
@@ -113,6 +118,46 @@ def stratified_split(
     chosen = np.zeros(len(of_row), dtype=bool)
     chosen[np.concatenate(validation)] = True
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+
+
+def copies(texts: Sequence[str]) -> Indices:
+    """(N,): for each text the first row with the same text, case and white space aside."""
+    first: dict[str, int] = {}
+    return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
+
+
+def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
+    """Row indices (kept, held out), each sorted; about `n` rows are held out, of each class in proportion to its size.
+
+    Rows of a group (copies of a text) stay together. Every class keeps at least one row, and one with few rows may have
+    none held out: which of these do is drawn by chance.
+
+    Args:
+        labels: class index of each row.
+        n: rows to hold out.
+        seed: random seed.
+        groups: (N,) group of each row; None for each row alone.
+    """
+    of_row = np.asarray(labels, dtype=np.int64)  # N
+    group = np.arange(len(of_row)) if groups is None else groups  # N
+    leaders, inverse, sizes = np.unique(group, return_inverse=True, return_counts=True)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(leaders))
+    of_leader = of_row[leaders]
+    share = n / max(len(of_row), 1)
+    chosen = np.zeros(len(leaders), dtype=bool)
+    for label in rng.permutation(np.unique(of_leader)):
+        own = order[of_leader[order] == label]
+        wanted = share * sizes[own].sum()
+        # The whole part for certain, the rest by chance, so that small classes are held out in proportion too.
+        target = np.floor(wanted) + (rng.random() < wanted - np.floor(wanted))
+        taken = own[np.cumsum(sizes[own]) <= target][: max(len(own) - 1, 0)]
+        chosen[taken] = True
+    if n and not chosen.any():  # so few rows that chance held out none
+        counts = np.bincount(of_leader)
+        chosen[order[counts[of_leader[order]] > 1][:1]] = True
+    held = chosen[inverse]
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def _check_fraction(fraction: float) -> None:

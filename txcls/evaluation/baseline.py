@@ -18,8 +18,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Contestant, Measured, with_interval
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
-from txcls.data.own_split import copies, hold_out
-from txcls.data.splits import training_and_validation
+from txcls.data.splits import copies, hold_out, training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import in_classes_of, predict_logits

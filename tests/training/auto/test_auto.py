@@ -12,7 +12,7 @@ import torch
 
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import load_checkpoint
-from txcls.data.own_split import text_key
+from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.training import TrainingInterruptedError, speed
@@ -63,7 +63,7 @@ def test_parts_are_disjoint_and_share_no_text() -> None:
     plan = plan_own(doubled, minutes=1)
     indices = [*plan.training_rows, *plan.validation_rows, *plan.test_rows]
     assert sorted(indices) == list(range(250)) and 40 <= plan.n_test <= 55 and 10 <= plan.n_validation <= 25
-    seen = [{text_key(text) for text in part.texts} for part in (plan.training, plan.validation, plan.test)]
+    seen = [{normalised(text) for text in part.texts} for part in (plan.training, plan.validation, plan.test)]
     assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
     assert any("50 rows repeat the text of another" in note for note in plan.notes)
     for part, which in ((plan.training, plan.training_rows), (plan.test, plan.test_rows)):

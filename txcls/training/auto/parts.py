@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.schema import labels_problem
-from txcls.data.own_split import copies, hold_out, in_classes, text_key
+from txcls.data.classes import in_classes
+from txcls.data.hashes import normalised
+from txcls.data.splits import copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, listed, shown
 
@@ -97,8 +99,8 @@ def _on_given_test(rows: LabelledTexts, test: LabelledTexts, tested: LabelledTex
     if left := len(test) - len(tested):
         unknown = sorted({test.classes[label] for label in test.labels} - set(rows.classes))
         yield f"{left:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."
-    seen = {text_key(text) for text in rows.texts}
-    if both := sum(text_key(text) in seen for text in tested.texts):
+    seen = {normalised(text) for text in rows.texts}
+    if both := sum(normalised(text) in seen for text in tested.texts):
         yield f"{both:,} test rows repeat the text of a training row, which makes the test a little easier."
 
 

@@ -13,7 +13,7 @@ from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.checkpoint.files import checkpoint_root
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
-from txcls.data.own_split import hold_out
+from txcls.data.splits import hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, shown
 from txcls.model import TextClassifier

@@ -12,7 +12,7 @@ from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.limits import limits
 from txcls.data.datasets import dataset_names, is_available, open_dataset
-from txcls.data.own_split import text_key
+from txcls.data.hashes import normalised
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
@@ -118,8 +118,8 @@ def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> 
 def _n_learned(source: Source, rows: LabelledTexts) -> int:
     """Number of rows whose text a visitor's own classifier was trained on."""
     stored_rows = own.kept_rows(source.name)
-    known = set() if stored_rows is None else {text_key(stored_rows.texts[row]) for row in stored_rows.learned}
-    return sum(text_key(text) in known for text in rows.texts)
+    known = set() if stored_rows is None else {normalised(stored_rows.texts[row]) for row in stored_rows.learned}
+    return sum(normalised(text) in known for text in rows.texts)
 
 
 def why_no_rows(source: Source) -> str:
