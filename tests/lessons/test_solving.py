@@ -13,7 +13,7 @@ from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import LessonError, check_lesson, is_right, read_lesson, solve
 from txcls.lessons.measures import measures
-from txcls.lessons.solving import said
+from txcls.lessons.solving import as_text
 from txcls.predictor import Predictor
 
 TEXT = "Rovers lost to Wanderers, who beat United last week."
@@ -85,10 +85,10 @@ def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
 @pytest.mark.parametrize(
     "fields, said",
     [
-        ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: an address has no such part"),
-        ({"state": {"section": "arcs", "heads": "gone"}}, r"state\.heads: “gone” is not a value that it takes"),
+        ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: an address has no such parameter"),
+        ({"state": {"section": "arcs", "heads": "gone"}}, r"state\.heads: “gone” is not a valid value"),
         ({"checkpoint": "nobody"}, r"checkpoint: There is no checkpoint “nobody”"),
-        ({"narration": "[[missing]]"}, r"narration: names \[\[missing\]\]"),
+        ({"narration": "[[missing]]"}, r"narration: there is no fact \[\[missing\]\]"),
         ({"claims": [{"measure": "predicted_class", "equals": "Rovers"}]},
          r"claims\.1: predicted_class: states equals Rovers, the model gives Wanderers"),
         ({"claims": [{"measure": "probability", "at_most": 50}]}, r"states at_most 50\.0, the model gives 100"),
@@ -159,4 +159,4 @@ def test_facts_stand_in_the_texts_in_the_languages_notation(tmp_path: Path) -> N
     ],
 )
 def test_numbers_are_written_as_in_the_app_in_the_languages_notation(value: float, language: str, text: str) -> None:
-    assert said(value, language) == text
+    assert as_text(value, language) == text

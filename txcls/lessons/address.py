@@ -1,7 +1,8 @@
-"""What the address of a page of the app can say: checkpoints, text, k, layer, head, step, switches, ….
+"""The address of a page of the app: its parameters name checkpoints, text, layer, head, step, switches, ….
 
 A `View` is what a page shows; `params_from_view` writes it as the parameters of an address, and `view_from_params`
-reads them back. Layers and heads count from 1 in the address and on screen, and from 0 in code.
+reads them back. In a lesson, an address holds only what differs from the lesson's step (`Anchor`). Layers and heads
+count from 1 in the address and on screen, and from 0 in code.
 """
 
 import re
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from txcls.data.examples import EXAMPLES
+from txcls.inspection.ablation import Off
+from txcls.inspection.attribution import Baseline, Target
 
 LONGEST_LINKED_TEXT = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -25,12 +28,10 @@ MOST_STEPS = 10**12
 LONGEST_LINKED_CONTINUATION = 200
 """Longer continuations, in tokens, are left out of the URL too."""
 
-Part = Literal["fill", "continue", "masks"]
+LanguagePart = Literal["fill", "continue", "masks"]
 """The parts of the Language model page."""
 HeadChange = Literal["off", "uniform", "shuffled"]
 """What the Switchboard does to a head."""
-Substitute = Literal["zero", "mean"]
-"""What replaces the output of a part that is switched off."""
 
 HeadOrder = Literal["worth", "story", "entropy", "number"]
 """What the Head atlas sorts by."""
@@ -39,9 +40,8 @@ Mode = Literal["", "lecture"]
 OPEN = -1
 """Layer or head of a view that names none: the page opens on the head that is worth most."""
 
-Target = Literal["logit", "probability"]
-Baseline = Literal["blank", "zero"]
-Encoding = Literal["learned", "formula"]
+PositionVectors = Literal["learned", "formula"]
+"""What Positions shows: the vectors that the model learned, or those of the formula."""
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
 """The parts of the Attention page that are drawn one at a time."""
 
@@ -109,17 +109,17 @@ class View:
     section: Section = "arcs"
     query: int = 0
     pair: tuple[int, ...] = ()
-    encoding: Encoding = "learned"
+    encoding: PositionVectors = "learned"
     order: tuple[int, ...] = ()
     flips: bool = False
     word: int = 0
     changed: str = ""
     switched: tuple[str, ...] = ()
     heads: HeadChange = "off"
-    off: Substitute = "zero"
+    off: Off = "zero"
     sort: HeadOrder = "worth"
     training_step: int = 0
-    part: Part = "fill"
+    part: LanguagePart = "fill"
     masked: str = ""
     causal: str = ""
     blank: int = 0
@@ -138,15 +138,15 @@ _NUMBERS = (
 )  # fmt: skip
 """Integers in the URL: name, smallest value, and what is subtracted from it in code."""
 _CHOICES = (
-    ("heads", HeadChange), ("off", Substitute), ("sort", HeadOrder), ("target", Target), ("baseline", Baseline),
-    ("encoding", Encoding), ("section", Section), ("part", Part), ("mode", Mode),
+    ("heads", HeadChange), ("off", Off), ("sort", HeadOrder), ("target", Target), ("baseline", Baseline),
+    ("encoding", PositionVectors), ("section", Section), ("part", LanguagePart), ("mode", Mode),
 )  # fmt: skip
 """Fields with a few possible values, which the URL holds as they are."""
 _YES = ("predict", "flips")
 """Fields that are on or off; the URL holds `on`."""
 _LISTS = (("pair", 2), ("order", MOST_ORDERED))
 """Lists of numbers, joined by dots in the URL, and their largest length."""
-OF_TOKENS: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "flips": False}
+RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "flips": False}
 """Fields that another text, or another model, resets."""
 
 
@@ -155,7 +155,7 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def cut(text: str, notes: list[str], *, most: int) -> str:
+def cut_text(text: str, notes: list[str], *, most: int) -> str:
     """The text, cut to `most` characters and encodable as UTF-8; adds a note if it was cut."""
     if len(text) > most:
         notes.append(f"This text is longer than {most:,} characters: the first {most:,} are read.")
@@ -169,31 +169,31 @@ def view_from_params(
     first_text: Callable[[str], str] = lambda _: EXAMPLES[0].text,
     most_characters: int = MOST_CHARACTERS,
 ) -> tuple[View, list[str]]:
-    """The view that a URL's parameters describe, and a note about each parameter that was not usable.
+    """The view that a URL's parameters describe, and a note about each unusable parameter.
 
     `first_text` gives a checkpoint's text where the URL has none; of a text, `most_characters` are read.
     Never fails: unknown names and malformed numbers become the default, numbers out of range the nearest valid one.
     """
     view, notes = View(checkpoint=checkpoints[0] if checkpoints else ""), []
-    wanted = params.get("checkpoint")
-    if wanted is not None and wanted in checkpoints:
-        view = replace(view, checkpoint=wanted)
-    elif wanted is not None and checkpoints:
-        notes.append(f"There is no checkpoint “{sendable(wanted)[:60]}” here; {view.checkpoint} is shown instead.")
+    name = params.get("checkpoint")
+    if name is not None and name in checkpoints:
+        view = replace(view, checkpoint=name)
+    elif name is not None and checkpoints:
+        notes.append(f"There is no checkpoint “{sendable(name)[:60]}” here; {view.checkpoint} is shown instead.")
     other = params.get("versus", "")
     if other in checkpoints and other != view.checkpoint:
         view = replace(view, versus=other)
     elif other and other not in checkpoints:
         notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
-        view = replace(view, text=cut(params["text"], notes, most=most_characters))
+        view = replace(view, text=cut_text(params["text"], notes, most=most_characters))
     elif view.checkpoint:
         view = replace(view, text=first_text(view.checkpoint))
     changes: dict[str, Any] = {}
     if "step" in params:
         changes["step"] = sendable(params["step"][:LONGEST_NAME])
     if "changed" in params:
-        changes["changed"] = cut(params["changed"], notes, most=most_characters)
+        changes["changed"] = cut_text(params["changed"], notes, most=most_characters)
     for name, low, offset in _NUMBERS:
         raw = params.get(name, params.get("topk") if name == "k" else None)
         if (number := _number(name, raw, notes, whole=True)) is not None:
@@ -210,7 +210,7 @@ def _choice_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any
     for name, most in _LISTS:
         if name in params:
             try:
-                changes[name] = tuple(min(max(int(one), 0), 10_000) for one in params[name].split(".")[:most])
+                changes[name] = tuple(min(max(int(number), 0), 10_000) for number in params[name].split(".")[:most])
             except ValueError:
                 notes.append(f"“{name}={sendable(params[name])[:20]}” in the link is malformed; it was ignored.")
     if "cell" in params:
@@ -228,9 +228,9 @@ def training_step(params: Mapping[str, str], notes: list[str]) -> int:
 def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
     """The parts that are switched."""
     changes: dict[str, Any] = {}
-    asked = [part for part in params.get("switched", "").split(",", 2 * MOST_SWITCHED) if part]
-    parts = list(dict.fromkeys(part for part in asked[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
-    if strange := next((part for part in asked if not SWITCH.fullmatch(part)), None):
+    requested = [part for part in params.get("switched", "").split(",", 2 * MOST_SWITCHED) if part]
+    parts = list(dict.fromkeys(part for part in requested[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
+    if strange := next((part for part in requested if not SWITCH.fullmatch(part)), None):
         notes.append(f"“{sendable(strange)[:20]}” in the link is not a part of a model; it was ignored.")
     if parts:
         changes["switched"] = tuple(parts)
@@ -327,12 +327,47 @@ def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[s
         elif (name == SLIDE and value.isdecimal()) or (name not in written and str(getattr(View(), name, "")) == value):
             continue
         elif name not in written:
-            known = name in KNOWN
-            problems[name] = f"“{value[:40]}” is not a value that it takes" if known else "an address has no such part"
+            is_known = name in View.__dataclass_fields__ or name == SLIDE
+            problems[name] = f"“{value[:40]}” is not a valid value" if is_known else "an address has no such parameter"
         elif written[name] != value:
             problems[name] = f"“{value[:40]}” would be read as “{written[name][:40]}”"
     return problems
 
 
-KNOWN = frozenset(View.__dataclass_fields__) | {SLIDE}
-"""All names of parameters."""
+LESSON_PARAMS = ("lesson", "step", "lang", "page")
+"""Parameters that name a lesson, its step and language, and another page that the visitor has opened from there."""
+STEP_IN_LESSON = "at"
+"""The parameter for the step of the page Step by step within a lesson, where `step` is the lesson's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """What addresses are relative to during a lesson.
+
+    Attributes:
+        place: the parameters that name the lesson and its step.
+        base: the parameters of the step.
+    """
+
+    place: Mapping[str, str]
+    base: Mapping[str, str]
+
+    def relative(self, params: Mapping[str, str]) -> dict[str, str]:
+        """The lesson's place, and what differs from its step; empty values take something back."""
+        changes = {name: value for name, value in params.items() if self.base.get(name) != value}
+        changes |= {name: "" for name in self.base if name not in params and name != "text"}
+        if "step" in changes:
+            changes[STEP_IN_LESSON] = changes.pop("step")
+        return {**self.place, **changes}
+
+    def absolute(self, params: Mapping[str, str]) -> dict[str, str]:
+        """The parameters of an address within the lesson, completed by those of the step."""
+        changes = {name: value for name, value in params.items() if name not in LESSON_PARAMS}
+        if STEP_IN_LESSON in changes:
+            changes["step"] = changes.pop(STEP_IN_LESSON)
+        return {name: value for name, value in {**self.base, **changes}.items() if value or name == "text"}
+
+
+def changes_from_step(params: Mapping[str, str]) -> dict[str, str]:
+    """Parameters of an address within a lesson that differ from the lesson's step, without the mode and the slide."""
+    return {name: value for name, value in params.items() if name not in (*LESSON_PARAMS, SLIDE, "mode")}

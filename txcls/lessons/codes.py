@@ -27,7 +27,7 @@ class Answered:
 
 def make_code(lesson: str, answers: Sequence[bool | None]) -> str:
     """The code of a lesson's answers."""
-    letters = "".join("N" if one is None else "R" if one else "W" for one in answers)
+    letters = "".join("N" if right is None else "R" if right else "W" for right in answers)
     return f"{lesson}.{letters}.{_checksum(lesson, letters)}"
 
 
@@ -37,10 +37,10 @@ def read_code(code: str) -> Answered:
     Raises:
         LessonError: it is no code, or its checksum is wrong.
     """
-    found = _CODE.fullmatch("".join(code.split()))
-    if found is None:
+    match = _CODE.fullmatch("".join(code.split()))
+    if match is None:
         raise LessonError(f"{code[:60]!r} is no code of a lesson; wanted such as attention.RWR.7KQ2F")
-    lesson, letters, checksum = found[1].lower(), found[2].upper(), found[3].upper()
+    lesson, letters, checksum = match[1].lower(), match[2].upper(), match[3].upper()
     if checksum.translate(str.maketrans("OIL", "011")) != _checksum(lesson, letters):
         raise LessonError(f"the checksum of {code[:60]!r} is wrong; was it copied in full?")
     return Answered(lesson, tuple({"R": True, "W": False, "N": None}[letter] for letter in letters))

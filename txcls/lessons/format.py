@@ -11,13 +11,13 @@ Markdown = Annotated[str, Field(min_length=1, max_length=4000)]
 Value = str | int | float
 
 
-class Part(BaseModel):
-    """A part of a lesson: immutable, strict about names, and documented by the string under each field."""
+class LessonModel(BaseModel):
+    """A part of a lesson's file: immutable, strict about names, and documented by the string under each field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-class Claim(Part):
+class Claim(LessonModel):
     """A sentence about the model that is true or false, by a measurement."""
 
     measure: Measure
@@ -48,7 +48,7 @@ class Claim(Part):
         return self
 
 
-class Option(Part):
+class Option(LessonModel):
     """One option of a choice: its text, and either the value it stands for or a claim that is true or false."""
 
     text: Markdown
@@ -66,7 +66,7 @@ class Option(Part):
         return {"text": str(given)} if isinstance(given, Value) else given
 
 
-class Asked(Part):
+class AnyQuestion(LessonModel):
     """What all kinds of questions have."""
 
     ask: Markdown
@@ -77,7 +77,7 @@ class Asked(Part):
     """Whether the page is shown while the question is open; otherwise it appears with the answer."""
 
 
-class Choice(Asked):
+class Choice(AnyQuestion):
     """One of several options."""
 
     kind: Literal["choice"]
@@ -102,7 +102,7 @@ class Choice(Asked):
         return self
 
 
-class Number(Asked):
+class Number(AnyQuestion):
     """A number, right within a tolerance."""
 
     kind: Literal["number"]
@@ -116,7 +116,7 @@ class Number(Asked):
     """What the author expects; the lesson is refused if the measured number is further off than the tolerance."""
 
 
-class Drag(Asked):
+class Drag(AnyQuestion):
     """Words to bring into the order of a measurement, or into groups."""
 
     kind: Literal["drag"]
@@ -128,8 +128,8 @@ class Drag(Asked):
     """The words in the order that the author expects."""
 
 
-class Heads(Asked):
-    """“Switch off the right head”: which heads have the measured effect."""
+class Heads(AnyQuestion):
+    """Heads to choose: those that have the measured effect."""
 
     kind: Literal["heads"]
     answer: Measure
@@ -149,7 +149,7 @@ class Heads(Asked):
 Question = Annotated[Choice | Number | Drag | Heads, Field(discriminator="kind")]
 
 
-class Step(Part):
+class LessonStep(LessonModel):
     """A step of a lesson."""
 
     title: str = Field(min_length=1, max_length=120)
@@ -163,9 +163,9 @@ class Step(Part):
     state: dict[str, Value] = Field(default_factory=dict)
     """Further parameters of the address: layer, head, switched, …"""
     narration: Markdown
-    """What is said, before the question."""
+    """What is told before the question."""
     question: Question | None = None
-    """What is asked."""
+    """The question of the step."""
     facts: dict[str, Measure] = Field(default_factory=dict)
     """Measured values that the texts name as `[[name]]`."""
     claims: list[Claim] = Field(default_factory=list)
@@ -183,7 +183,7 @@ class Step(Part):
         }
 
 
-class Include(Part):
+class Include(LessonModel):
     """Steps of another lesson in the same language."""
 
     lesson: str
@@ -196,7 +196,7 @@ class Include(Part):
     """A question for the room after the last of them."""
 
 
-class LessonFile(Part):
+class LessonFile(LessonModel):
     """A lesson as it stands in a file."""
 
     title: str = Field(min_length=1, max_length=120)
@@ -206,6 +206,6 @@ class LessonFile(Part):
     minutes: float = Field(gt=0, le=600)
     """How long it takes."""
     summary: Markdown
-    """What one knows afterwards, in a sentence or two."""
-    steps: list[Step | Include] = Field(min_length=1, max_length=100)
+    """What a reader knows afterwards, in a sentence or two."""
+    steps: list[LessonStep | Include] = Field(min_length=1, max_length=100)
     """Its steps, in order; an item with `lesson` takes them from another lesson."""

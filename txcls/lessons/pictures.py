@@ -14,7 +14,7 @@ from txcls.inspection.attribution import explain
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.inspection.tracing import trace_text
 from txcls.lessons.address import View, view_from_params
-from txcls.lessons.format import Step
+from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
 from txcls.lessons.wording import in_notation, words_in
 from txcls.predictor import Predictor
@@ -32,14 +32,14 @@ _WRITTEN = re.compile(r">([^<]+)</text>")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG, what it shows in a few words, and the same with its numbers."""
+    """An SVG, a caption, and a description with its numbers."""
 
     svg: str
-    what: str
+    caption: str
     alt: str
 
 
-def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
+def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture:
     """What a step's page shows, as one picture.
 
     Raises:
@@ -53,7 +53,9 @@ def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
         height, parts, strongest = _map(classifier, step.text, view, language)
         return _picture((height, parts), words["alt_map"].format(head=head), strongest)
     if step.page == "atlas" and (verdicts := _verdicts(classifier)):
-        return _picture(_rows(verdicts), words["alt_atlas"], "; ".join(f"{name}: {said}" for name, said in verdicts))
+        return _picture(
+            _rows(verdicts), words["alt_atlas"], "; ".join(f"{name}: {verdict}" for name, verdict in verdicts)
+        )
     if step.page in ("switchboard", "atlas"):
         return _picture(_board(classifier, step.text, view, language), words["alt_board"])
     if step.page == "explanation":
@@ -66,19 +68,19 @@ def picture_of(step: Step, load: Load, *, language: str = "en") -> Picture:
     return _picture(_answers(classifier, texts, language), words["alt_bars"])
 
 
-def _picture(drawn: tuple[int, list[str]], what: str, numbers: str = "") -> Picture:
+def _picture(drawn: tuple[int, list[str]], caption: str, numbers: str = "") -> Picture:
     """The SVG of a height and its elements; its description has the numbers, by default all that is written in it."""
     height, parts = drawn
     inside = "".join(parts)
-    written = numbers or ", ".join(html.unescape(one) for one in _WRITTEN.findall(inside))
-    alt = f"{what}: {written}"
+    written = numbers or ", ".join(map(html.unescape, _WRITTEN.findall(inside)))
+    alt = f"{caption}: {written}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-size="14"'
     svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{inside}</svg>'
-    return Picture(svg, what, alt)
+    return Picture(svg, caption, alt)
 
 
-def _text(x: float, y: float, said: str, *, anchor: str = "start", fill: str = INK, size: int = 14) -> str:
-    shown = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+def _text(x: float, y: float, text: str, *, anchor: str = "start", fill: str = INK, size: int = 14) -> str:
+    shown = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}">'
         f"{html.escape(_printable(shown))}</text>"
@@ -86,7 +88,7 @@ def _text(x: float, y: float, said: str, *, anchor: str = "start", fill: str = I
 
 
 def _printable(text: str) -> str:
-    return "".join(one if one.isprintable() else "\ufffd" for one in text)
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
@@ -94,16 +96,16 @@ def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
 
 
 def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str], top: int = 0) -> tuple[int, list[str]]:
-    """Horizontal bars; negative ones are orange and start with a minus sign, so that colour alone tells nothing."""
-    most = max((abs(one) for one in values), default=1.0) or 1.0
+    """Horizontal bars; negative ones are orange and start with a minus sign, so that they differ without colour too."""
+    most = max(map(abs, values), default=1.0) or 1.0
     parts = []
-    for row, (name, value, said) in enumerate(zip(names, values, written, strict=True)):
+    for row, (name, value, number) in enumerate(zip(names, values, written, strict=True)):
         y = top + 26 * row
         length = 340 * abs(value) / most
         parts += [
             _text(170, y + 17, name, anchor="end"),
             _box(180, y + 4, length, 18, ORANGE if value < 0 else BLUE),
-            _text(186 + length, y + 17, said),
+            _text(186 + length, y + 17, number),
         ]
     return top + 26 * len(names) + 4, parts
 
@@ -115,29 +117,28 @@ def _answers(classifier: Predictor, texts: Sequence[str], language: str) -> tupl
             parts.append(_text(0, height + 16, f"{number + 1}: {text}", size=14))
             height += 24
         ranked = classifier.predict([text], top_k=5)[0].ranked
-        percents = [100 * one.probability for one in ranked]
-        written = [in_notation(bounded_percentage(one.probability), language) for one in ranked]
-        height, drawn = _bars([one.label for one in ranked], percents, written, height)
+        probabilities = [each.probability for each in ranked]
+        written = [in_notation(bounded_percentage(probability), language) for probability in probabilities]
+        height, drawn = _bars([each.label for each in ranked], probabilities, written, height)
         parts += drawn
     return height, parts
 
 
 def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[str]]:
-    found = explain(classifier, text, methods=("leave_one_out",))
-    scores = found.scores["leave_one_out"]
-    order = np.argsort(-np.abs(scores))[:MOST_BARS]
-    kept = sorted(int(place) for place in order)
-    values = [float(scores[place]) for place in kept]
-    written = [in_notation(f"{one:+.2f}".replace("-", "−"), language) for one in values]
-    return _bars([found.words[place].label for place in kept], values, written)
+    explanation = explain(classifier, text, methods=("leave_one_out",))
+    scores = explanation.scores["leave_one_out"]
+    strongest = sorted(np.argsort(-np.abs(scores))[:MOST_BARS].tolist())
+    values = [float(scores[place]) for place in strongest]
+    written = [in_notation(f"{value:+.2f}".replace("-", "−"), language) for value in values]
+    return _bars([explanation.words[place].label for place in strongest], values, written)
 
 
 def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
     """One box for each token, unknown ones with a dashed frame and a question mark."""
     parts, x, y = [], 0.0, 0
     for token in classifier.encoder.encode(text).tokens:
-        said = token.label + ("?" if token.is_unknown else "")
-        width = 9.0 * min(len(said), LONGEST) + 14
+        name = token.label + ("?" if token.is_unknown else "")
+        width = 9.0 * min(len(name), LONGEST) + 14
         if x + width > WIDTH:
             x, y = 0.0, y + 36
         dashes = ' stroke-dasharray="4 3"' if token.is_unknown else ""
@@ -145,7 +146,7 @@ def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
             f'<rect x="{x + 1:.1f}" y="{y + 2}" width="{width - 4:.1f}" height="28" rx="4" fill="{PALE}" '
             f'stroke="{INK}"{dashes}/>'
         )
-        parts.append(_text(x + width / 2 - 1, y + 21, said, anchor="middle"))
+        parts.append(_text(x + width / 2 - 1, y + 21, name, anchor="middle"))
         x += width
     return y + 36, parts
 
@@ -174,11 +175,11 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
                 written = in_notation(f"{float(weight):.1f}", language)
                 parts.append(_text(at[0] + size / 2, at[1] + size * 0.62, written, anchor="middle", fill=ink, size=11))
     largest = [(int(row.argmax()), float(row.max())) for row in pattern]
-    said = "; ".join(
+    described = "; ".join(
         f"{name}: {names[key]} {in_notation(f'{weight:.2f}', language)}"
         for name, (key, weight) in zip(names, largest, strict=True)
     )
-    return int(104 + size * len(names)), parts, said
+    return int(104 + size * len(names)), parts, described
 
 
 def _board(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str]]:
@@ -200,15 +201,15 @@ def _board(classifier: Predictor, text: str, view: View, language: str) -> tuple
 
 
 def _verdicts(classifier: Predictor) -> list[tuple[str, str]]:
-    """Each head and what the atlas says of it; none without an atlas."""
+    """Each head and its story with its verdict; none without an atlas."""
     atlas = HeadAtlas.of(classifier)
-    return [] if atlas is None else [(name, one["text"]) for name, one in sorted(head_chips(atlas).items())]
+    return [] if atlas is None else [(name, head["text"]) for name, head in sorted(head_chips(atlas).items())]
 
 
-def _rows(said: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
+def _rows(rows: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
     """Names with sentences beside them."""
     parts, y = [], 0
-    for name, sentence in said[:MOST_HEADS]:
+    for name, sentence in rows[:MOST_HEADS]:
         lines = textwrap.wrap(sentence, 78)
         parts.append(_box(0, y, WIDTH, 18 * len(lines) + 8, PALE))
         parts.append(_text(8, y + 18, name))
@@ -217,12 +218,12 @@ def _rows(said: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
     return y, parts
 
 
-def _line(x: float, y: float, said: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="14">{html.escape(_printable(said))}</text>'
+def _line(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="14">{html.escape(_printable(text))}</text>'
 
 
 def _film(classifier: Predictor, at: int, language: str) -> tuple[int, list[str]]:
-    """Accuracy over the kept states, evenly spaced, with every third step's number below."""
+    """Accuracy over the saved states, evenly spaced, with every third step's number below."""
     assert classifier.checkpoint.snapshots is not None
     rows = classifier.checkpoint.snapshots.rows
     xs = np.linspace(50, WIDTH - 20, len(rows))

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from txcls.errors import TxclsError, listed, shown
 from txcls.lessons.address import page_names
-from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, Number, Step
+from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, LessonStep, Number
 
 SHIPPED = Path(__file__).parent / "shipped"
 """Lessons of the package: NAME.LANGUAGE.yaml."""
@@ -51,7 +51,7 @@ class Lesson:
     language: str
     minutes: float
     summary: str
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     chapters: tuple[str, ...]
     version: str = ""
 
@@ -266,12 +266,12 @@ def _aliased(text: str) -> bool:
     return any(isinstance(event, yaml.events.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader))
 
 
-def _expanded(made: LessonFile, file: Path, *, depth: int) -> tuple[list[Step], list[str]]:
+def _expanded(made: LessonFile, file: Path, *, depth: int) -> tuple[list[LessonStep], list[str]]:
     """All steps, and for each the title of the lesson that it was included from."""
-    steps: list[Step] = []
+    steps: list[LessonStep] = []
     chapters: list[str] = []
     for number, one in enumerate(made.steps):
-        if isinstance(one, Step):
+        if isinstance(one, LessonStep):
             steps.append(one)
             chapters.append("")
             continue
@@ -311,7 +311,7 @@ def _explain(error: ValidationError, given: dict[str, Any]) -> str:
         if path[:1] == ["steps"] and len(path) > 1 and isinstance(path[1], int):
             step = given["steps"][path[1]]
             is_include = isinstance(step, dict) and "lesson" in step
-            if ("Step" if is_include else "Include") in item["loc"]:
+            if ("LessonStep" if is_include else "Include") in item["loc"]:
                 continue  # of the kind of item that this one is not
             title = step.get("title") if isinstance(step, dict) else None
             where = f"step {path[1] + 1}" + (f" ({shown(title, limit=60)})" if title else "") + ": "
@@ -343,8 +343,8 @@ def _no_such_kind(context: dict[str, Any]) -> str:
 
 
 _FIELDS = sorted(
-    {name for kind in (LessonFile, Include, Step, Choice, Number, Drag, Heads) for name in kind.model_fields}
+    {name for kind in (LessonFile, Include, LessonStep, Choice, Number, Drag, Heads) for name in kind.model_fields}
 )
 """Names of all fields of a lesson."""
-_TAGS = {"Step", "Include", "choice", "number", "drag", "heads"}
+_TAGS = {"LessonStep", "Include", "choice", "number", "drag", "heads"}
 """Names that pydantic puts into the place of a problem where a field may be of several kinds."""

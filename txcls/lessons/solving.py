@@ -1,4 +1,4 @@
-"""A lesson's answers, computed from the models: what is right, what its texts say, and whether that is so."""
+"""A lesson's answers and facts, measured on the models, and whether what it states is true."""
 
 import re
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import Any
 
 from txcls.errors import TxclsError, shown
 from txcls.lessons.address import unusable
-from txcls.lessons.format import Choice, Claim, Drag, Heads, Number, Question, Step
-from txcls.lessons.measures import Load, Measured, Result
+from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
+from txcls.lessons.measures import Load, Measurement, Result
 from txcls.lessons.reading import Lesson, LessonError
 from txcls.lessons.wording import in_notation
 
@@ -23,57 +23,58 @@ class Solved:
     Attributes:
         narration, why: with the facts in their places; `why` is "" without a question.
         answer: the right answer as text; "" without a question.
-        is_said: whether `why` says the answer itself.
-        right: what `is_right` compares with: an option's number, a number, a list of words, lists of words, heads.
-        offered: what is offered: options, words in another order, or the heads of the model.
+        why_has_answer: whether `why` contains the answer.
+        right: the right answer for `is_right`: an option's index, a number, words, words in groups, or heads.
+        offered: options, words in another order, or the heads of the model.
     """
 
-    step: Step
+    step: LessonStep
     narration: str
     why: str
     answer: str
-    is_said: bool
+    why_has_answer: bool
     right: Any
     offered: tuple[str, ...]
 
 
-def solve(step: Step, load: Load, *, language: str = "en") -> Solved:
-    """Measure all that a step needs.
+def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
+    """Measure everything that a step needs.
 
     Raises:
-        LessonError: a text names a fact that there is not, or a question has no single right answer.
-        TxclsError: something cannot be measured.
+        LessonError: a text names an unknown fact, a question has no single right answer, or a measurement fails.
     """
-    facts = {name: _measure(one, step, load, f"facts.{name}") for name, one in step.facts.items()}
-    written = {name: said(value, language) for name, value in facts.items()}
+    facts = {
+        name: as_text(_measure(measurement, step, load, f"facts.{name}"), language)
+        for name, measurement in step.facts.items()
+    }
     right: Any = None
     answer = ""
     offered: tuple[str, ...] = ()
     if step.question is not None:
         right, answer, offered = _answer(step.question, step, load, language)
-        written["answer"] = answer
+        facts["answer"] = answer
     why = (step.question.why or "") if step.question is not None else ""
     return Solved(
         step=step,
-        narration=_filled(step.narration, written, "narration"),
-        why=_filled(why, written, "question.why"),
+        narration=_filled(step.narration, facts, "narration"),
+        why=_filled(why, facts, "question.why"),
         answer=answer,
-        is_said="[[answer]]" in why,
+        why_has_answer="[[answer]]" in why,
         right=right,
         offered=offered,
     )
 
 
-def is_right(solved: Solved, given: Any) -> bool:
-    """Whether an answer is right: an option's number from 0, a number, words in order, words in groups, or heads."""
+def is_right(solved: Solved, answer: Any) -> bool:
+    """Whether an answer is right: an option's index, a number, words in order, words in groups, or heads."""
     question = solved.step.question
     if isinstance(question, Number):
-        return given is not None and abs(float(given) - solved.right) <= question.tolerance + 1e-9
+        return answer is not None and abs(float(answer) - solved.right) <= question.tolerance + 1e-9
     if isinstance(question, Heads):
-        return set(given or ()) == set(solved.right)
+        return set(answer or ()) == set(solved.right)
     if isinstance(question, Drag) and question.groups:
-        return [set(one) for one in given] == [set(one) for one in solved.right]
-    return bool(given == solved.right)
+        return list(map(set, answer)) == list(map(set, solved.right))
+    return bool(answer == solved.right)
 
 
 def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> list[Solved]:
@@ -81,14 +82,14 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
 
     Args:
         lesson: as read.
-        load: gives a classifier by name.
-        checkpoints: names that an address may give.
+        load: gives the classifier of a name.
+        checkpoints: names that an address may have.
 
     Raises:
-        LessonError: a step has a state that no address can say, a claim or a stated answer that is not what the model
-            does, or something that cannot be measured; the message names file, step and field.
+        LessonError: a step has a state that no address can have, a claim or an expected answer that the model
+            contradicts, or something that cannot be measured; the message names file, step and field.
     """
-    found = []
+    solutions = []
     for number, step in enumerate(lesson.steps):
         problems = unusable(step.params, checkpoints=checkpoints)
         for name, problem in problems.items():
@@ -97,17 +98,17 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
         try:
             solved = solve(step, load, language=lesson.language)
             for place, claim in enumerate(step.claims):
-                held, value = _holds(claim, step, load)
-                if not held:
-                    raise LessonError(f"claims.{place + 1}: {_refused(claim, value)}")
+                is_true, value = _check(claim, step, load)
+                if not is_true:
+                    raise LessonError(f"claims.{place + 1}: {_contradiction(claim, value)}")
             _compare_expected(solved)
         except TxclsError as error:
             raise LessonError(f"{lesson.where(number)}: {error}") from None
-        found.append(solved)
-    return found
+        solutions.append(solved)
+    return solutions
 
 
-def said(value: Result, language: str = "en") -> str:
+def as_text(value: Result, language: str = "en") -> str:
     """A measured value as text: whole numbers without decimals, others with one, in the language's notation.
 
     What would round to 0, or to 100 from below, is bounded as everywhere in the app: < 0.1, > 99.9.
@@ -122,69 +123,72 @@ def said(value: Result, language: str = "en") -> str:
         return in_notation(text.replace("-", "−"), language)
     if isinstance(value, str):
         return value
-    return " · ".join(", ".join(one) if isinstance(one, list) else one for one in value)
+    return " · ".join(", ".join(group) if isinstance(group, list) else group for group in value)
 
 
-def _filled(text: str, written: dict[str, str], field: str) -> str:
+def _filled(text: str, facts: dict[str, str], field: str) -> str:
     for name in FACT.findall(text):
-        if name not in written:
-            raise LessonError(f"{field}: names [[{name}]], and there is no such fact; add it under facts")
-    return FACT.sub(lambda found: written[found[1]], text)
+        if name not in facts:
+            raise LessonError(f"{field}: there is no fact [[{name}]]; add it under facts")
+    return FACT.sub(lambda match: facts[match[1]], text)
 
 
-def _measure(one: Measured, step: Step, load: Load, field: str) -> Result:
+def _measure(measurement: Measurement, step: LessonStep, load: Load, field: str) -> Result:
     try:
-        return one.result(load, step.checkpoint, step.text)
+        return measurement.result(load, step.checkpoint, step.text)
     except TxclsError as error:
         raise LessonError(f"{field}: {error}") from None
 
 
-def _answer(question: Question, step: Step, load: Load, language: str) -> tuple[Any, str, tuple[str, ...]]:
-    """What is right, that as text, and what is offered."""
+def _answer(question: Question, step: LessonStep, load: Load, language: str) -> tuple[Any, str, tuple[str, ...]]:
+    """The right answer, the same as text, and what is offered."""
     if isinstance(question, Choice):
         place = _right_option(question, step, load)
         return place, question.options[place].text, tuple(option.text for option in question.options)
     value = _measure(question.answer, step, load, "question.answer")
     if isinstance(question, Number):
         if not isinstance(value, float):
-            raise LessonError(f"question.answer: wanted a number, {said(value)!r} was measured")
+            raise LessonError(f"question.answer: wanted a number, {as_text(value)!r} was measured")
         unit = f" {question.unit}" if question.unit else ""
-        return value, said(value, language) + unit, ()
+        return value, as_text(value, language) + unit, ()
     if isinstance(value, str | float) or not value:
-        raise LessonError(f"question.answer: wanted a list, {said(value)!r} was measured; use another measure")
+        raise LessonError(f"question.answer: wanted a list, {as_text(value)!r} was measured; use another measure")
     if isinstance(question, Heads):
         config = load(step.checkpoint).checkpoint.config.model
         every = [f"{layer + 1}.{head + 1}" for layer in range(config.n_layers) for head in range(config.n_heads)]
-        return value, said(value), tuple(every)
-    grouped = isinstance(value[0], list)
-    if grouped != bool(question.groups) or (grouped and len(value) != len(question.groups)):
-        wanted = f"{len(value)} groups" if grouped else "no groups"
-        raise LessonError(f"question.groups: the measurement has {wanted}, the question {len(question.groups)}")
-    words = [word for group in value for word in group] if grouped else list(value)
-    text = said(value)
-    if grouped:
+        return value, as_text(value), tuple(every)
+    is_grouped = isinstance(value[0], list)
+    if is_grouped != bool(question.groups) or (is_grouped and len(value) != len(question.groups)):
+        measured = f"{len(value)} groups" if is_grouped else "no groups"
+        raise LessonError(f"question.groups: the measurement has {measured}, the question {len(question.groups)}")
+    words = [word for group in value for word in group] if is_grouped else list(value)
+    text = as_text(value)
+    if is_grouped:
         text = " · ".join(
             f"{name}: {', '.join(group) or '–'}" for name, group in zip(question.groups, value, strict=True)
         )
     offered = tuple(sorted(map(str, words), key=str.casefold))
-    return value, text, offered if grouped or list(offered) != value else offered[::-1]
+    return value, text, offered if is_grouped or list(offered) != value else offered[::-1]
 
 
-def _right_option(question: Choice, step: Step, load: Load) -> int:
+def _right_option(question: Choice, step: LessonStep, load: Load) -> int:
     if question.answer is None:
-        held = [all(_holds(one, step, load)[0] for one in option.claim) for option in question.options]
-        if held.count(True) != 1:
-            true = [option.text for option, is_so in zip(question.options, held, strict=True) if is_so]
-            raise LessonError(
-                f"question.options: exactly one claim must be true of the model; true are {len(true)}: {true}"
-            )
-        return held.index(True)
+        true = [
+            place
+            for place, option in enumerate(question.options)
+            if all(_check(claim, step, load)[0] for claim in option.claim)
+        ]
+        if len(true) != 1:
+            texts = [question.options[place].text for place in true]
+            raise LessonError(f"question.options: exactly one claim must be true; true are {len(true)}: {texts}")
+        return true[0]
     value = _measure(question.answer, step, load, "question.answer")
-    text = said(value)
-    wanted = [option.text if option.value is None else option.value for option in question.options]
-    places = [place for place, one in enumerate(wanted) if _same(one, value)]
+    stated = [option.text if option.value is None else option.value for option in question.options]
+    places = [place for place, option in enumerate(stated) if _same(option, value)]
     if len(places) != 1:
-        raise LessonError(f"question.options: the model gives {text!r}, which is {len(places)} of the options {wanted}")
+        raise LessonError(
+            f"question.options: the model gives {as_text(value)!r}, which is {len(places)} of the options {stated}"
+        )
     return places[0]
 
 
@@ -194,34 +198,32 @@ def _same(stated: Any, value: Result) -> bool:
             return abs(float(stated) - value) < 0.05 + 1e-9
         except (TypeError, ValueError):
             return False
-    return str(stated) == said(value)
+    return str(stated) == as_text(value)
 
 
-def _holds(claim: Claim, step: Step, load: Load) -> tuple[bool, Result]:
+def _check(claim: Claim, step: LessonStep, load: Load) -> tuple[bool, Result]:
     """Whether a claim is true, and what was measured."""
     value = _measure(claim.measure, step, load, "claim")
-    bounds = [claim.at_least, claim.at_most]
-    if any(one is not None for one in bounds):
+    if claim.at_least is not None or claim.at_most is not None:
         if not isinstance(value, float):
-            raise LessonError(f"claim: at_least and at_most need a number, {said(value)!r} was measured")
-        if claim.at_least is not None and value < claim.at_least:
-            return False, value
-        if claim.at_most is not None and value > claim.at_most:
+            raise LessonError(f"claim: at_least and at_most need a number, {as_text(value)!r} was measured")
+        if not (claim.at_least is None or value >= claim.at_least) or not (
+            claim.at_most is None or value <= claim.at_most
+        ):
             return False, value
     if claim.equals is not None and not _same(claim.equals, value):
         return False, value
     return claim.differs_from is None or not _same(claim.differs_from, value), value
 
 
-def _refused(claim: Claim, value: Result) -> str:
-    bounds = {"equals": claim.equals, "differs_from": claim.differs_from,
-              "at_least": claim.at_least, "at_most": claim.at_most}  # fmt: skip
-    stated = ", ".join(f"{name} {one}" for name, one in bounds.items() if one is not None)
-    return f"{claim.measure.measure}: states {stated}, the model gives {shown(said(value))}"
+def _contradiction(claim: Claim, value: Result) -> str:
+    bounds = {name: getattr(claim, name) for name in ("equals", "differs_from", "at_least", "at_most")}
+    stated = ", ".join(f"{name} {bound}" for name, bound in bounds.items() if bound is not None)
+    return f"{claim.measure.measure}: states {stated}, the model gives {shown(as_text(value))}"
 
 
 def _compare_expected(solved: Solved) -> None:
-    """Refuse a stated answer that is not what the model does."""
+    """Refuse an expected answer that the model does not give."""
     question = solved.step.question
     if question is None or question.expected is None:
         return

@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping
 from pathlib import Path
 
-from txcls.lessons.format import Choice, Drag, Heads, Number, Step
+from txcls.lessons.format import Choice, Drag, Heads, LessonStep, Number
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.measures import Load
 from txcls.lessons.pictures import picture_of
@@ -85,10 +85,10 @@ def _asked(number: int, solved: Solved, load: Load, lesson: Lesson, words: Mappi
     return f"<section>{''.join(parts)}</section>"
 
 
-def _figure(step: Step, load: Load, lesson: Lesson) -> str:
+def _figure(step: LessonStep, load: Load, lesson: Lesson) -> str:
     """A step's picture, and below it what it shows."""
     picture = picture_of(step, load, language=lesson.language)
-    return f"<figure>{picture.svg}<figcaption>{html.escape(picture.what)}</figcaption></figure>"
+    return f"<figure>{picture.svg}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
 
 
 def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
@@ -111,7 +111,7 @@ def _answered(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:
     assert step.question is not None
     parts = [
         f"<h2>{number + 1}. {html.escape(step.title)}</h2>",
-        "" if solved.is_said else f"<div><b>{inline(solved.answer)}</b></div>",
+        "" if solved.why_has_answer else f"<div><b>{inline(solved.answer)}</b></div>",
         to_html(solved.why) if solved.why else "",
     ]
     if not step.question.look:

@@ -85,7 +85,7 @@ def _question(solved: Solved) -> dict[str, Any] | None:
         "why": to_html(solved.why) if solved.why else "",
         "look": question.look,
         "offered": [inline(one) for one in solved.offered] if shown else list(solved.offered),
-        "answer": "" if solved.is_said else inline(solved.answer),
+        "answer": "" if solved.why_has_answer else inline(solved.answer),
         "right": solved.right,
         "groups": list(question.groups) if isinstance(question, Drag) else [],
         "tolerance": question.tolerance if isinstance(question, Number) else 0,

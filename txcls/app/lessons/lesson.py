@@ -13,8 +13,8 @@ from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
-from txcls.lessons.address import SLIDE, params_from_view, view_from_params
-from txcls.lessons.format import Step
+from txcls.lessons.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
+from txcls.lessons.format import LessonStep
 
 _ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
 _ANSWERS, _ASIDE, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
@@ -35,7 +35,7 @@ class Place:
         return find_lesson(self.name, self.language)
 
     @property
-    def step(self) -> Step:
+    def step(self) -> LessonStep:
         """The step."""
         return self.lesson.steps[self.at]
 
@@ -158,7 +158,7 @@ def _begin(place: Place) -> None:
 
 def _anchor(place: Place, away: dict[str, str]) -> None:
     view, _ = view_from_params(place.step.params, checkpoints=checkpoints.names())
-    state.anchor_to(state.Anchor({**place.params, **away}, params_from_view(view)))
+    state.anchor_to(Anchor({**place.params, **away}, params_from_view(view)))
 
 
 def end() -> None:
@@ -203,7 +203,7 @@ def changes() -> dict[str, str]:
     place = now()
     if place is None:
         return {}
-    changed = state.changes_of(state.link_params(state.shown_view()))
+    changed = changes_from_step(state.link_params(state.shown_view()))
     here = st.session_state.get("_slides_of")
     return changed | ({"page": here.name} if here is not None and here is not place.page else {})
 

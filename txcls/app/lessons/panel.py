@@ -201,7 +201,7 @@ def _explanation(given: lesson.Given | None, solved: Solved, words: Mapping[str,
     right = None if given is None else given.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
     text = _with_formulas(
-        f"**{lead}** {solved.why}" if solved.is_said else f"**{lead}** {solved.answer}\n\n{solved.why}"
+        f"**{lead}** {solved.why}" if solved.why_has_answer else f"**{lead}** {solved.answer}\n\n{solved.why}"
     )
     if right is None:
         st.info(text)

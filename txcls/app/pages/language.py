@@ -20,7 +20,7 @@ from txcls.errors import TxclsError
 from txcls.figures import attention_map, mask_map, surprisal_bars, token_bars, visible
 from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal, continue_ids
 from txcls.language.generation import Sampling, TextModel
-from txcls.lessons.address import LARGEST_SEED, Part, View
+from txcls.lessons.address import LARGEST_SEED, LanguagePart, View
 from txcls.text.encoder import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
 
@@ -55,7 +55,7 @@ def main() -> None:
     there = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
     dataset = checkpoints.summary(there[0]).dataset if there else ""
     opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
-    parts: dict[Part, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
+    parts: dict[LanguagePart, Callable[[layout.Opened], None]] = {"fill": _fill, "continue": _continue, "masks": _masks}
     if lecture.is_on():
         for draw in parts.values():
             draw(opened)
@@ -63,7 +63,7 @@ def main() -> None:
         choice(
             st,
             "Part of this page",
-            get_args(Part),
+            get_args(LanguagePart),
             opened.view,
             "part",
             key="part_box",

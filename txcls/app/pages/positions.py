@@ -27,7 +27,7 @@ from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
 from txcls.inspection.positions import arrange_words, fit_shift, position_products, shift_map
-from txcls.lessons.address import Encoding, View
+from txcls.lessons.address import PositionVectors, View
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -113,7 +113,7 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
     with controls:
         learned = kind == "learned" and opened.view.encoding == "learned"
         if kind == "learned":
-            choice(st, "Encoding", get_args(Encoding), opened.view, "encoding", key="pe_kind")
+            choice(st, "Encoding", get_args(PositionVectors), opened.view, "encoding", key="pe_kind")
         length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
         width = st.slider(
             "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=learned

@@ -14,8 +14,8 @@ from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
-from txcls.inspection.ablation import AccuracyEffects, Change, Means
-from txcls.lessons.address import HeadChange, Substitute, View
+from txcls.inspection.ablation import AccuracyEffects, Change, Means, Off
+from txcls.lessons.address import HeadChange, View
 from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
@@ -85,7 +85,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
         _accuracy(classifier, off, is_own=checkpoints.is_own(opened.source))
 
 
-def _choices(place: Any, view: View, means: Means | None) -> tuple[Substitute, HeadChange]:
+def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChange]:
     """Controls: what replaces a part that is off, and what is done to a head."""
     choice(place, "A changed head is …", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:

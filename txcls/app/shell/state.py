@@ -5,17 +5,18 @@ Each browser session has one `View` (`txcls.lessons.address`). Widgets change it
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from txcls.app.shell.limits import limits
 from txcls.lessons.address import (
-    OF_TOKENS,
+    RESET_WITH_TEXT,
     SLIDE,
+    Anchor,
     View,
-    cut,
+    cut_text,
     params_from_view,
     training_step,
     view_from_params,
@@ -25,25 +26,6 @@ JOB = "job"
 """The URL parameter with the token of a visitor's files (`own.py`); only the address bar has it, links omit it."""
 JOB_TOKEN = "_job_token"
 """The same token in the session state."""
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """What URLs are relative to during a lesson.
-
-    Attributes:
-        place: the parameters that name the lesson and its step.
-        base: the parameters of the step; within the lesson, a URL holds only what differs from them.
-    """
-
-    place: Mapping[str, str]
-    base: Mapping[str, str]
-
-
-PLACE = ("lesson", "step", "lang", "page")
-"""Parameters that name a lesson, its step and language, and another page that the visitor has opened from there."""
-_INNER_STEP = "at"
-"""The parameter for the step of the page Step by step within a lesson, where `step` is the lesson's own."""
 
 
 def anchor_to(anchor: Anchor | None) -> None:
@@ -58,13 +40,7 @@ def link_params(view: View) -> dict[str, str]:
     """URL parameters of a view, relative to the lesson if one is open."""
     params = params_from_view(view)
     anchor: Anchor | None = st.session_state.get("_anchor")
-    if anchor is None:
-        return params
-    changes = {name: value for name, value in params.items() if anchor.base.get(name) != value}
-    changes |= {name: "" for name in anchor.base if name not in params and name != "text"}
-    if "step" in changes:
-        changes[_INNER_STEP] = changes.pop("step")
-    return {**anchor.place, **changes}
+    return params if anchor is None else anchor.relative(params)
 
 
 def default_training_step() -> int:
@@ -73,20 +49,10 @@ def default_training_step() -> int:
     return 0 if anchor is None else training_step(anchor.base, [])
 
 
-def changes_of(params: Mapping[str, str]) -> dict[str, str]:
-    """Parameters of a URL within a lesson that differ from the lesson's step, without the mode and the slide."""
-    return {name: value for name, value in params.items() if name not in (*PLACE, SLIDE, "mode")}
-
-
 def _absolute(params: Mapping[str, str]) -> dict[str, str]:
     """A URL's parameters; within a lesson, completed by those of the step."""
     anchor: Anchor | None = st.session_state.get("_anchor")
-    if anchor is None or "lesson" not in params:
-        return dict(params)
-    changes = {name: value for name, value in params.items() if name not in PLACE}
-    if _INNER_STEP in changes:
-        changes["step"] = changes.pop(_INNER_STEP)
-    return {name: value for name, value in {**anchor.base, **changes}.items() if value or name == "text"}
+    return dict(params) if anchor is None or "lesson" not in params else anchor.absolute(params)
 
 
 def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Callable[[str], str]) -> View:
@@ -134,7 +100,7 @@ def change_view(**changes: Any) -> None:
     notes: list[str] = []
     for field in ("text", "changed"):
         if field in changes:
-            changes[field] = cut(changes[field], notes, most=limits().characters)
+            changes[field] = cut_text(changes[field], notes, most=limits().characters)
     if notes:
         st.session_state["_notes"] = notes
     if "text" in changes or "causal" in changes:
@@ -142,9 +108,9 @@ def change_view(**changes: Any) -> None:
     view = shown_view()
     if "text" in changes and changes["text"] != view.text:
         switched = tuple(part for part in view.switched if not part.startswith("t"))
-        changes = {**OF_TOKENS, "order": (), "switched": switched, **changes}
+        changes = {**RESET_WITH_TEXT, "order": (), "switched": switched, **changes}
     if "checkpoint" in changes and changes["checkpoint"] != view.checkpoint:
-        changes = {**OF_TOKENS, "word": 0, **changes}
+        changes = {**RESET_WITH_TEXT, "word": 0, **changes}
     st.session_state["_view"] = replace(view, **changes)
     st.session_state["_touched"] = True
 

@@ -1,0 +1,491 @@
+"""What a lesson can measure: each kind names a quantity, and is computed by the package's own inspection functions.
+
+A measurement is of the step's checkpoint and text unless it names others. Layers, heads and words count from 1, as on
+screen. Probabilities and effects are in per cent and percentage points.
+"""
+
+from collections.abc import Callable
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
+
+from txcls.checkpoint.snapshots import SnapshotRow
+from txcls.errors import TxclsError
+from txcls.inspection.ablation import AccuracyEffects, Change, How, Means, ablate, ablate_each
+from txcls.inspection.attribution import explain
+from txcls.inspection.lens import class_lens
+from txcls.inspection.positions import shuffle_words
+from txcls.inspection.tracing import trace_text
+from txcls.inspection.training_film import flips, training_film
+from txcls.lessons.address import SWITCH
+from txcls.predictor import Predictor
+from txcls.text.encoder import Token
+
+Load = Callable[[str], "Predictor"]
+"""Gives the classifier of a name."""
+Result = str | float | list[str] | list[list[str]]
+"""A class or word, a number, words or heads in an order, words in groups."""
+FromOne = Annotated[int, Field(ge=1, le=10_000)]
+"""A layer, head or token, counted from 1."""
+
+
+class Measurement(BaseModel):
+    """A quantity that is measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    checkpoint: str | None = None
+    """Another checkpoint than the step's."""
+    text: str | None = None
+    """Another text than the step's."""
+
+    def result(self, load: Load, checkpoint: str, text: str) -> Result:
+        """Measure it.
+
+        Raises:
+            TxclsError: the checkpoint cannot be loaded, or does not have what is measured.
+        """
+        return self._value(load(self.checkpoint or checkpoint), self.text or text)
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        raise NotImplementedError
+
+
+class MeasureError(TxclsError):
+    """A measurement cannot be made on this model or text."""
+
+
+class _OfHead(Measurement):
+    """A quantity of one head."""
+
+    layer: FromOne
+    head: FromOne
+
+    def _place(self, classifier: Predictor) -> tuple[int, int]:
+        """Layer and head, from 0; MeasureError if the model has no such head."""
+        config = classifier.checkpoint.config.model
+        if self.layer > config.n_layers or self.head > config.n_heads:
+            raise MeasureError(
+                f"{classifier.name} has no head {self.layer}.{self.head}; it has {config.n_layers} layers of "
+                f"{config.n_heads} heads"
+            )
+        return self.layer - 1, self.head - 1
+
+
+def _within(number: int, most: int) -> int:
+    """The number, if the text has so many tokens; MeasureError if not."""
+    if number > most:
+        raise MeasureError(f"there is no token {number}; the text has {most}")
+    return number
+
+
+class _WithPartsOff(Measurement):
+    """A quantity of the answer with parts switched off, if any are named: "2.1", "1.ff", "t3", "positions"."""
+
+    switched: list[str] = Field(default_factory=list)
+    how: How = "zero"
+
+    def _probabilities(self, classifier: Predictor, text: str) -> dict[str, float]:
+        """Class to probability."""
+        if not self.switched:
+            ranked = classifier.predict([text])[0].ranked
+            if not ranked:
+                raise MeasureError(f"{classifier.name} reads no word in this text")
+            return {ranked_class.label: ranked_class.probability for ranked_class in ranked}
+        changes = [_change(part, self.how) for part in self.switched]
+        try:
+            ablation = ablate(classifier, text, [changes], means=Means.of(classifier))
+        except (ValueError, IndexError) as error:
+            raise MeasureError(str(error)) from None
+        return dict(zip(classifier.classes, map(float, ablation.changed[0]), strict=True))
+
+
+class PredictedClass(_WithPartsOff):
+    """The predicted class, with parts switched off if any are named: "2.1", "1.ff", "t3", "positions"."""
+
+    measure: Literal["predicted_class"]
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        probabilities = self._probabilities(classifier, text)
+        return max(probabilities, key=probabilities.__getitem__)
+
+
+class Probability(_WithPartsOff):
+    """The probability of a class in per cent (of the predicted one if none is named), with parts switched off if any
+    are named."""
+
+    measure: Literal["probability"]
+    of: str | None = None
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        probabilities = self._probabilities(classifier, text)
+        if self.of is not None and self.of not in probabilities:
+            raise MeasureError(f"{classifier.name} has no class {self.of!r}; it has {', '.join(probabilities)[:200]}")
+        return 100 * (max(probabilities.values()) if self.of is None else probabilities[self.of])
+
+
+class OrderKept(Measurement):
+    """The percentage of 20 random word orders in which the predicted class stays the same."""
+
+    measure: Literal["order_kept"]
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        return 100 * shuffle_words(classifier, text).label_kept
+
+
+class FormedIn(Measurement):
+    """The state from which on the class lens gives the final answer: 0 the embeddings, then two for each layer."""
+
+    measure: Literal["lens_settled"]
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        answers = class_lens(classifier, text).probabilities.argmax(axis=1)
+        differing = np.flatnonzero(answers != answers[-1])
+        return float(differing[-1] + 1 if len(differing) else 0)
+
+
+class Accuracy(Measurement):
+    """Accuracy in per cent on test rows as recorded with the checkpoint: of the model, without its heads, or with the
+    words of every text shuffled (without order)."""
+
+    measure: Literal["accuracy"]
+    without: Literal["nothing", "heads", "order"] = "nothing"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        recorded = classifier.checkpoint.metrics.get("test", {})
+        if self.without == "nothing":
+            accuracy = recorded.get("accuracy")
+        elif self.without == "order":
+            accuracy = recorded.get("order", {}).get("words_shuffled")
+        else:
+            effects = AccuracyEffects.of(classifier)
+            accuracy = None if effects is None else effects.all_heads
+        if accuracy is None:
+            raise MeasureError(f"{classifier.name} records no such accuracy; `txcls evaluate --heads --write` does")
+        return 100 * float(accuracy)
+
+
+class OutOfScope(Measurement):
+    """Whether the model says that the text belongs to none of its classes: "yes" or "no"."""
+
+    measure: Literal["out_of_scope"]
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        outside = classifier.predict([text])[0].out_of_scope
+        if outside is None:
+            raise MeasureError(f"{classifier.name} has no rule for texts out of scope")
+        return "yes" if outside else "no"
+
+
+def _change(part: str, how: How) -> Change:
+    """A part as in an address: "2.1", "1.ff", "t3" or "positions"."""
+    if not SWITCH.fullmatch(part):
+        raise MeasureError(f"{part!r} is no part of a model; wanted such as 2.1, 1.ff, t3 or positions")
+    off: Any = how if how in ("zero", "mean") else "zero"
+    if part == "positions":
+        return Change("positions", off)
+    if part.startswith("t"):
+        return Change("token", off, index=int(part[1:]) - 1)
+    layer, _, index = part.partition(".")
+    if index == "ff":
+        return Change("feed_forward", off, int(layer) - 1)
+    return Change("head", how, int(layer) - 1, int(index) - 1)
+
+
+class NumberOfTokens(Measurement):
+    """How many tokens the model reads, without those that it adds itself."""
+
+    measure: Literal["tokens"]
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        return float(len(_words(classifier, text)))
+
+
+class TokenText(Measurement):
+    """One of the tokens as the model reads it."""
+
+    measure: Literal["token"]
+    number: FromOne
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        words = _words(classifier, text)
+        return words[_within(self.number, len(words)) - 1].text
+
+
+class UnknownWords(Measurement):
+    """How many tokens are outside of the vocabulary."""
+
+    measure: Literal["unknown"]
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        return float(sum(token.is_unknown for token in classifier.encoder.encode(text).tokens))
+
+
+class MostAttended(_OfHead):
+    """The token that a head reads most from one token, or on average over all tokens.
+
+    With `words_only` a token that the model adds itself does not count.
+    """
+
+    measure: Literal["most_attended"]
+    query: FromOne | None = None
+    words_only: bool = False
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        traced, (layer, head) = trace_text(classifier, text), self._place(classifier)
+        pattern = traced.attention[layer, head].astype(np.float64)  # T T
+        row = pattern.mean(axis=0) if self.query is None else pattern[_within(self.query, len(pattern)) - 1]
+        if self.words_only:
+            row = np.where([token.is_special for token in traced.tokens], -1.0, row)
+        return traced.tokens[int(row.argmax())].label
+
+
+class AttentionWeight(_OfHead):
+    """The weight in per cent that a head gives one token (the key) for another (the query)."""
+
+    measure: Literal["attention_weight"]
+    query: FromOne
+    key: FromOne
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        traced, (layer, head) = trace_text(classifier, text), self._place(classifier)
+        n = len(traced.tokens)
+        return 100 * float(traced.attention[layer, head, _within(self.query, n) - 1, _within(self.key, n) - 1])
+
+
+class HeadEffect(_OfHead):
+    """By how many percentage points the winner's probability changes without a head."""
+
+    measure: Literal["head_effect"]
+    how: How = "zero"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        layer, head = self._place(classifier)
+        return 100 * float(_effects(classifier, text, self.how)[layer, head])
+
+
+class StrongestHead(Measurement):
+    """The head without which the winner's probability falls most."""
+
+    measure: Literal["strongest_head"]
+    how: How = "zero"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        effects = _effects(classifier, text, self.how)
+        layer, head = np.unravel_index(int(effects.argmin()), effects.shape)
+        return [f"{layer + 1}.{head + 1}"]
+
+
+class HeadsThatFlip(Measurement):
+    """All heads that, changed alone, change the predicted class."""
+
+    measure: Literal["heads_that_flip"]
+    how: How = "zero"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        config = classifier.checkpoint.config.model
+        places = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
+        settings = [[Change("head", self.how, layer, head)] for layer, head in places]
+        try:
+            ablation = ablate(classifier, text, settings, means=Means.of(classifier))
+        except ValueError as error:
+            raise MeasureError(str(error)) from None
+        flips = ablation.changed.argmax(axis=1) != ablation.winner
+        return [f"{layer + 1}.{head + 1}" for (layer, head), flip in zip(places, flips, strict=True) if flip]
+
+
+def _effects(classifier: Predictor, text: str, how: How) -> NDArray[np.float64]:
+    """By how much the winner's probability changes without each head, (L, H)."""
+    try:
+        effects = ablate_each(classifier, text, heads=how, means=Means.of(classifier))
+    except ValueError as error:
+        raise MeasureError(str(error)) from None
+    return effects.heads
+
+
+Method = Literal["attention", "rollout", "pooling", "gradient", "integrated", "leave_one_out"]
+
+
+class LargestAttribution(Measurement):
+    """The word with the largest score of an attribution method."""
+
+    measure: Literal["largest_attribution"]
+    method: Method = "leave_one_out"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        words, scores = _scores(classifier, text, self.method)
+        return words[max(range(len(words)), key=scores.__getitem__)]
+
+
+class Attribution(Measurement):
+    """The score that a method gives one word: by how much the winner's logit falls without it, for leave_one_out."""
+
+    measure: Literal["attribution"]
+    word: FromOne
+    method: Method = "leave_one_out"
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        _, scores = _scores(classifier, text, self.method)
+        return scores[_within(self.word, len(scores)) - 1]
+
+
+class Ranking(Measurement):
+    """Words of the text in the order of an attribution method's scores, largest first."""
+
+    measure: Literal["ranking"]
+    method: Method = "leave_one_out"
+    words: list[str] = Field(min_length=2, max_length=12)
+    """Which words, each as the model reads it."""
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        words, scores = _scores(classifier, text, self.method)
+        for word in self.words:
+            if words.count(word) != 1:
+                raise MeasureError(f"the word {word!r} stands {words.count(word)} times among {', '.join(words)[:200]}")
+        return sorted(self.words, key=lambda word: -scores[words.index(word)])
+
+
+class Grouping(Measurement):
+    """Words in two groups: in the vocabulary or not, speaking for the answer or against it, one token or several."""
+
+    measure: Literal["grouping"]
+    by: Literal["known", "sign", "pieces"]
+    words: list[str] = Field(min_length=2, max_length=12)
+    """Which words; for `sign` each as the model reads it."""
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        if self.by == "sign":
+            words, scores = _scores(classifier, text, "leave_one_out")
+            if missing := [word for word in self.words if word not in words]:
+                raise MeasureError(f"the word {missing[0]!r} is not among {', '.join(words)[:200]}")
+            in_first = [scores[words.index(word)] > 0 for word in self.words]
+        else:
+            tokens = [_words(classifier, word) for word in self.words]
+            if self.by == "known":
+                in_first = [not any(token.is_unknown for token in of_word) for of_word in tokens]
+            else:
+                in_first = [len(of_word) == 1 for of_word in tokens]
+        pairs = list(zip(self.words, in_first, strict=True))
+        return [[word for word, first in pairs if first], [word for word, first in pairs if not first]]
+
+
+def _words(classifier: Predictor, text: str) -> list[Token]:
+    """The tokens of a text, without those that the model adds."""
+    return [token for token in classifier.encoder.encode(text).tokens if not token.is_special]
+
+
+def _scores(classifier: Predictor, text: str, method: str) -> tuple[list[str], list[float]]:
+    try:
+        explanation = explain(classifier, text, methods=(method,))
+    except ValueError as error:
+        raise MeasureError(str(error)) from None
+    return [word.text for word in explanation.words], explanation.scores[method].tolist()
+
+
+class FilmStep(Measurement):
+    """The first saved training step at which validation accuracy reaches a number of per cent."""
+
+    measure: Literal["film_step"]
+    accuracy: float = Field(ge=0, le=100)
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        for row in _snapshots(classifier):
+            if 100 * row.validation_accuracy >= self.accuracy:
+                return float(row.step)
+        raise MeasureError(f"{classifier.name} never reaches {self.accuracy} % in its saved states")
+
+
+class FilmAccuracy(Measurement):
+    """Validation accuracy in per cent of a saved training step."""
+
+    measure: Literal["film_accuracy"]
+    step: int = Field(ge=0)
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        rows = _snapshots(classifier)
+        return 100 * float(rows[_place_of(self.step, rows)].validation_accuracy)
+
+
+class FilmClass(Measurement):
+    """The class that a saved training step predicts for the text."""
+
+    measure: Literal["film_class"]
+    step: int = Field(ge=0)
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        place = _place_of(self.step, _snapshots(classifier))
+        return classifier.classes[int(training_film(classifier, text, shown=slice(0, 1)).answers[place])]
+
+
+class Settled(Measurement):
+    """The saved training step from which on the answer to the text is that of the trained model."""
+
+    measure: Literal["film_settled"]
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        film = training_film(classifier, text, shown=slice(0, 1))
+        last_flip = max(flips(film.answers), default=0)
+        return float(film.rows[last_flip].step)
+
+
+def _snapshots(classifier: Predictor) -> tuple[SnapshotRow, ...]:
+    if classifier.checkpoint.snapshots is None:
+        raise MeasureError(f"{classifier.name} was trained without snapshots, so it has no training film")
+    return classifier.checkpoint.snapshots.rows
+
+
+def _place_of(step: int, rows: tuple[SnapshotRow, ...]) -> int:
+    """The index of the state saved at this step."""
+    steps = [row.step for row in rows]
+    if step not in steps:
+        raise MeasureError(f"no state of step {step} was saved; there are {', '.join(map(str, steps))}")
+    return steps.index(step)
+
+
+Measure = Annotated[
+    PredictedClass | Probability | NumberOfTokens | TokenText | UnknownWords | MostAttended | AttentionWeight
+    | HeadEffect | StrongestHead | HeadsThatFlip | LargestAttribution | Attribution | Ranking | Grouping | OrderKept
+    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | OutOfScope,
+    Field(discriminator="measure"),
+]  # fmt: skip
+
+
+def measures() -> list[tuple[str, str, str]]:
+    """Each kind of measurement: its name, its fields with their possible values, and a description.
+
+    A field in brackets may be left out. All kinds also take `checkpoint` and `text`, which are not listed.
+    """
+    rows = []
+    for kind in get_args(get_args(Measure)[0]):
+        fields = [
+            _field(name, field)
+            for name, field in kind.model_fields.items()
+            if name not in ("measure", "checkpoint", "text")
+        ]
+        (name,) = get_args(kind.model_fields["measure"].annotation)
+        rows.append((name, ", ".join(fields), " ".join((kind.__doc__ or "").split())))
+    return sorted(rows)
+
+
+def _field(name: str, field: FieldInfo) -> str:
+    """A field as `[how: zero, mean, uniform or shuffled]`."""
+    values = f"{name}: {_kind(field.annotation)}"
+    return values if field.is_required() else f"[{values}]"
+
+
+def _kind(annotation: Any) -> str:
+    """What a field may be, in words."""
+    if get_origin(annotation) is Literal:
+        *others, last = map(str, get_args(annotation))
+        return f"{', '.join(others)} or {last}"
+    if get_origin(annotation) in (Union, UnionType):
+        return _kind(get_args(annotation)[0])
+    if get_origin(annotation) is Annotated:
+        return _kind(get_args(annotation)[0])
+    if get_origin(annotation) is list:
+        return "a list of words"
+    return {int: "a number", float: "a number", bool: "true or false"}.get(annotation, "a word")
