@@ -1,34 +1,8 @@
-"""The app: `streamlit run streamlit_app.py`."""
+"""The app: `streamlit run streamlit_app.py`. What a visitor sees is drawn by txcls/app/shell/main.py."""
 
-# Imported before any page is drawn: plotly looks for pandas in sys.modules, and could find it half imported by another
-# session's thread.
-import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app.components.page_keys import keep_page_keys
-from txcls.app.components.phone_menu import close_menu_on_phones
-from txcls.app.components.scrollers import scroll_by_keyboard
-from txcls.app.lessons import lesson
-from txcls.app.pages import LESSONS, PAGES
-from txcls.app.shell import layout
-from txcls.app.shell.limits import BusyError
-from txcls.app.shell.memory import return_freed_memory
-from txcls.app.shell.uploads import bound_uploads
+from txcls.app.shell.server import MIDDLEWARE, ROUTES, check_settings, lifespan
 
-MENU = (PAGES[0], LESSONS, *PAGES[1:])  # what does not fit a window's width is under "more" at its end
-
-return_freed_memory()
-bound_uploads()
-page = st.navigation(
-    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in MENU],
-    position="hidden" if st.context.is_embedded else "top",  # a frame has no room for a menu
-)
-st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
-scroll_by_keyboard()
-close_menu_on_phones(page.title)
-keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
-try:
-    lesson.arrive(next(one for one in MENU if one.title == page.title))
-    page.run()
-except BusyError as busy:
-    layout.show_busy(busy)
+check_settings()
+app = st.App("txcls/app/shell/main.py", lifespan=lifespan, middleware=MIDDLEWARE, routes=ROUTES)

@@ -24,7 +24,7 @@ print(int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1]) /
 SERVED = """
 import sys
 from streamlit.testing.v1 import AppTest
-app = AppTest.from_file("streamlit_app.py", default_timeout=120).run()
+app = AppTest.from_file("txcls/app/shell/main.py", default_timeout=120).run()
 assert not app.exception and "torch" in sys.modules
 print(*(name for name in sys.modules if name.partition(".")[0] not in ("torch", "__main__")))
 """

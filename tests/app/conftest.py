@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.media_file_manager import MediaFileManager
 
 from tests.app.tiny import save_tiny_checkpoints
@@ -71,8 +72,9 @@ def jobs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     """An empty folder for what visitors bring, with the host's limits read anew; jobs in it end with the test."""
     folder = tmp_path / "jobs"
     monkeypatch.setenv("TXCLS_JOBS", os.fspath(folder))
+    monkeypatch.setattr(ContextProxy, "ip_address", None)  # AppTest's is no address
     limits.limits.cache_clear()
     yield folder
-    for job in folder.glob("desks/*/jobs/*"):
+    for job in folder.glob("sessions/*/jobs/*"):
         (job / "cancel").touch()
     limits.limits.cache_clear()

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from txcls.app.pages import LESSONS, PAGES
 
-ENTRY = str(Path(__file__).parents[2] / "streamlit_app.py")
+ENTRY = str(Path(__file__).parents[2] / "txcls/app/shell/main.py")
 
 BAD_TEXTS = {
     "empty": "",

@@ -16,6 +16,7 @@ import itertools
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -42,6 +43,8 @@ PART_ROWS = 8192
 """Rows per part: the most that is repeated after an interruption."""
 CHUNK_ROWS = 2048
 """Rows classified in one call; between calls, stop requests are checked."""
+FIRST_ROWS = 64
+"""Rows of the first call where `should_stop` is asked; calls grow as long as one takes less than a second."""
 LABEL, PROBABILITY = "predicted_label", "probability"
 """The columns added to the output; input columns of the same name are replaced."""
 
@@ -88,6 +91,7 @@ def score_file(
     spreadsheet_safe: bool = False,
     resume: bool = False,
     on_progress: Callable[[Scored], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> Scored:
     """Write the rows of `source` with label and calibrated probability to `target`; suffixes determine both formats.
 
@@ -105,6 +109,7 @@ def score_file(
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
         resume: continue an interrupted run with the same input, checkpoint and precision.
         on_progress: called at the start and after each `CHUNK_ROWS` rows.
+        should_stop: asked every second or so; once it is true, the output has the rows that are done.
 
     Raises:
         DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row is none
@@ -147,32 +152,46 @@ def score_file(
     def progress() -> Scored:
         return Scored(min(sum(file.exists() for file in files) * PART_ROWS, n_rows), n_rows)
 
+    done = progress().done
     with stop_requests() as stop_requested:
         if on_progress is not None:
             on_progress(progress())
-        for file, piece in zip(files, table.pieces(PART_ROWS, flat=suffix not in JSON), strict=False):
+        for number, (file, piece) in enumerate(
+            zip(files, table.pieces(PART_ROWS, flat=suffix not in JSON), strict=False)
+        ):
             if file.exists():
                 continue
             rows = [dict(row.values) for row in piece]
-            for start in range(0, len(rows), CHUNK_ROWS):
+            start, step = 0, CHUNK_ROWS if should_stop is None else FIRST_ROWS
+            while start < len(rows):
                 if stop_requested():
                     state = progress()
                     raise StoppedError(
                         f"stopped after {state.done:,} of {state.rows:,} rows, which are kept in {folder}; "
                         "continue with --resume"
                     )
-                chunk = rows[start : start + CHUNK_ROWS]
+                if should_stop is not None and should_stop():
+                    break
+                began = time.monotonic()
+                chunk = rows[start : start + step]
                 _add_labels(classifier, chunk, column, precision, top_k)
-                if on_progress is not None and start + CHUNK_ROWS < len(rows):
-                    on_progress(Scored(progress().done + start + len(chunk), n_rows))
-            with _written(file) as written:
-                form.write(rows, written)
+                start += len(chunk)
+                step = min(2 * step, CHUNK_ROWS) if time.monotonic() - began < 1 else step
+                if on_progress is not None and start < len(rows):
+                    on_progress(Scored(progress().done + start, n_rows))
+            done += start
+            if start:
+                with _written(file) as written:
+                    form.write(rows[:start], written)
+            if start < len(rows):
+                files = files[: number + bool(start)]
+                break
             if on_progress is not None:
                 on_progress(progress())
     with _written(target, via=folder / "joined") as written:
         form.join(files, written)
     shutil.rmtree(folder)
-    return Scored(n_rows, n_rows)
+    return Scored(done, n_rows)
 
 
 def checked_texts(table: Table, *, text_column: str | None, usual: str | None = None) -> tuple[int, str]:

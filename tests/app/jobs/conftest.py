@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from txcls.app.jobs import running
-from txcls.app.jobs.desks import Desk
-from txcls.app.jobs.running import JobState, Kind
-
-Finish = Callable[[Desk, Kind, Mapping[str, Any]], JobState]
+from txcls.app.jobs import queue
+from txcls.app.jobs.queue import JobState, Kind
+from txcls.app.jobs.sessions import Session
 
 
 @pytest.fixture(autouse=True)
@@ -20,32 +18,33 @@ def _own_folder(jobs_folder: Path) -> None:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    made = Desk.new()
+def session() -> Iterator[Session]:
+    made = Session.new()
     yield made
     made.remove()
 
 
-def wait_for(desk: Desk, kind: Kind, *, until: Callable[[JobState], bool], seconds: float = 90) -> JobState:
-    """The state of a job once it is as wanted."""
+def wait_until(is_so: Callable[[], bool], *, seconds: float = 30) -> None:
+    """Return once it is so; AssertionError where it does not come to be."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        now = running.state(desk, kind)
-        if until(now):
-            return now
+    while not is_so():
+        assert time.monotonic() < end
         time.sleep(0.05)
-    raise AssertionError(f"{kind} is {running.state(desk, kind)}")
 
 
-def finish(desk: Desk, kind: Kind, spec: Mapping[str, Any]) -> JobState:
+def end_of(session: Session, kind: Kind, *, seconds: float = 90) -> JobState:
+    """The state of a job once it has ended."""
+    wait_until(lambda: not queue.state(session, kind).is_active, seconds=seconds)
+    return queue.state(session, kind)
+
+
+def finish(session: Session, kind: Kind, spec: Mapping[str, Any]) -> JobState:
     """Start a job and wait for its end."""
-    running.start(desk, kind, spec)
-    return wait_for(desk, kind, until=lambda now: not now.is_active)
+    queue.start(session, kind, spec)
+    return end_of(session, kind)
 
 
-def put(desk: Desk, name: str, text: str | bytes) -> dict[str, Any]:
-    """A file on a desk, and the start of a job's spec that names it."""
-    (desk.folder / "files").mkdir(exist_ok=True)
-    file = desk.folder / "files" / name
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+def put(session: Session, name: str, content: str | bytes) -> dict[str, Any]:
+    """A file in a session, and the start of a job's spec that names it."""
+    session.save_upload(name, content if isinstance(content, bytes) else content.encode())
     return {"file": f"files/{name}", "names": {f"files/{name}": f"my {name}"}}

@@ -15,8 +15,8 @@ from tests.app.pages.test_train import has_button, limited, until
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
-from txcls.app.jobs import desks, running
-from txcls.app.jobs.desks import Desk
+from txcls.app.jobs import queue
+from txcls.app.jobs.sessions import Session
 from txcls.predictor import Predictor
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
@@ -30,25 +30,25 @@ def table() -> str:
     return out.getvalue()
 
 
-def with_file(name: str = "in.csv", content: str | bytes = "") -> tuple[Desk, AppTest]:
-    desk = Desk.new()
-    running.start(desk, "peek", {**put(desk, name, content or table()), "only_columns": True})
-    app = open_page("batch", job=desk.token)
-    return desk, until(app, lambda app: has_button("start_batch")(app) or bool(app.error))
+def with_file(name: str = "in.csv", content: str | bytes = "") -> tuple[Session, AppTest]:
+    session = Session.new()
+    queue.start(session, "peek", {**put(session, name, content or table()), "only_columns": True})
+    app = open_page("batch", job=session.token)
+    return session, until(app, lambda app: has_button("start_batch")(app) or bool(app.error))
 
 
-def rows_of(desk: Desk) -> list[dict[str, str]]:
-    with (desk.job("batch") / "scored.csv").open(newline="", encoding="utf-8-sig") as file:
+def rows_of(session: Session) -> list[dict[str, str]]:
+    with (session.job("batch") / "scored.csv").open(newline="", encoding="utf-8-sig") as file:
         return list(csv.DictReader(file))
 
 
 def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> None:
-    desk, app = with_file()
+    session, app = with_file()
     assert app.selectbox(key="batch_column").value == "body"
     app.button(key="start_batch").click().run()
     until(app, lambda app: any(one.key == "chart_classified" for one in charts_of(app)))
     described(chart(app, "chart_classified"))
-    rows = rows_of(desk)
+    rows = rows_of(session)
     predictions = Predictor.load(PLAIN).predict(ROWS, top_k=3)
     assert len(rows) == len(ROWS) and list(rows[0])[:4] == ["id", "body", "predicted_label", "probability"]
     for row, prediction in zip(rows[:-2], predictions[:-2], strict=True):
@@ -63,11 +63,11 @@ def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> Non
 
 @pytest.mark.slow
 def test_formulas_may_be_kept_on_purpose() -> None:
-    desk, app = with_file()
+    session, app = with_file()
     app.checkbox(key="batch_safe").uncheck().run()
     app.button(key="start_batch").click().run()
     until(app, lambda app: any(one.key == "chart_classified" for one in charts_of(app)))
-    assert rows_of(desk)[-2]["body"].startswith("=HYPERLINK")
+    assert rows_of(session)[-2]["body"].startswith("=HYPERLINK")
 
 
 def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Path) -> None:
@@ -77,12 +77,12 @@ def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Pa
         book.active.append(row)
     book.active["B3"].value, book.active["B3"].data_type = "=1+1 a probe", "s"
     book.save(tmp_path / "in.xlsx")
-    desk = Desk.new()
-    spec = put(desk, "in.xlsx", (tmp_path / "in.xlsx").read_bytes())
+    session = Session.new()
+    spec = put(session, "in.xlsx", (tmp_path / "in.xlsx").read_bytes())
     asked = {"text_column": "body", "top_k": 2, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
-    now = finish(desk, "batch", {**spec, **asked})
+    now = finish(session, "batch", {**spec, **asked})
     assert now.status == "done", now.message
-    sheet = openpyxl.load_workbook(desk.job("batch") / str(now.result["file"])).active
+    sheet = openpyxl.load_workbook(session.job("batch") / str(now.result["file"])).active
     assert sheet is not None
     cells = [[cell.value for cell in row] for row in sheet.iter_rows()]
     assert cells[0][:4] == ["id", "body", "predicted_label", "probability"] and cells[1][1].startswith("the bank")
@@ -92,11 +92,11 @@ def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Pa
 
 @pytest.mark.slow
 def test_another_encoding_is_read_too() -> None:
-    desk = Desk.new()
-    spec = put(desk, "in.csv", "body\ncafé müde\nbank\n".encode("cp1252"))
+    session = Session.new()
+    spec = put(session, "in.csv", "body\ncafé müde\nbank\n".encode("cp1252"))
     asked = {"text_column": "body", "top_k": 1, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
-    now = finish(desk, "batch", {**spec, **asked})
-    assert now.status == "done" and rows_of(desk)[0]["body"] == "café müde"
+    now = finish(session, "batch", {**spec, **asked})
+    assert now.status == "done" and rows_of(session)[0]["body"] == "café müde"
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_another_encoding_is_read_too() -> None:
     ],
 )
 def test_a_spreadsheets_csv_comes_back_as_that_spreadsheet_reads_it(content: bytes, begins: bytes) -> None:
-    desk = Desk.new()
-    spec = put(desk, "in.csv", content)
+    session = Session.new()
+    spec = put(session, "in.csv", content)
     asked = {"text_column": "body", "top_k": 1, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
-    now = finish(desk, "batch", {**spec, **asked})
-    written = (desk.job("batch") / str(now.result["file"])).read_bytes()
+    now = finish(session, "batch", {**spec, **asked})
+    written = (session.job("batch") / str(now.result["file"])).read_bytes()
     assert written.startswith(begins) and written.count(b"\n") == 3
     delimiter = begins.decode("utf-8-sig")[4]
     found = list(csv.DictReader(io.StringIO(written.decode("utf-8-sig")), delimiter=delimiter))
@@ -134,14 +134,15 @@ def test_a_damaged_file_is_answered_with_a_sentence(tmp_path: Path) -> None:
 
 
 def test_it_is_cancelled_and_leaves_nothing() -> None:
-    _, handle = desks.lane("batch").take(most_waiting=5)
-    desk, app = with_file()
+    name, lock = queue.enter("batch", "somebody")
+    assert queue.take_turn(name)
+    session, app = with_file()
     app.button(key="start_batch").click().run()
     assert any("1 other is ahead of yours" in one.value for one in app.info)
     app.button(key="cancel_batch").click().run()
     until(app, lambda app: has_button("start_batch")(app))
-    assert not (desk.job("batch") / "scored.csv").exists()
-    os.close(handle)
+    assert not (session.job("batch") / "scored.csv").exists()
+    os.close(lock)
 
 
 def test_uploads_may_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

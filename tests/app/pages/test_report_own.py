@@ -5,20 +5,25 @@ import io
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+import streamlit as st
 
 from tests.app.drawn import open_page, words_of
-from tests.app.jobs.conftest import put
+from tests.app.jobs.conftest import finish, put
+from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from txcls.app.jobs import running
-from txcls.app.jobs.desks import Desk
+from txcls.app.jobs import queue
 from txcls.app.jobs.own_files import KeptRows, write_kept
+from txcls.app.jobs.sessions import Session
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.errors import DataError
+from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.report import answer_rows
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -26,13 +31,12 @@ NAME = f"{own.PREFIX}letters"
 ROWS = [(f"{text} {n}", CLASSES[k % 4]) for n in range(6) for k, text in enumerate(TEXTS)]
 HELD_OUT = list(range(0, len(ROWS), 5))
 FILE = "id,body,kind\n" + "".join(f'{n},"{text}",{label}\n' for n, (text, label) in enumerate(ROWS, start=100))
-QUIET = {"on_rows": lambda done, total: None}
 
 
 @pytest.fixture
-def desk() -> Desk:
-    """A desk with a classifier, its rows, and the table that they are from."""
-    made = Desk.new()
+def session() -> Session:
+    """A session with a classifier, its rows, and the table that they are from."""
+    made = Session.new()
     plain = make_checkpoint(made.own / "letters")
     data = DataConfig(dataset="table", text_column="body", label_column="kind")
     save_checkpoint(replace(plain, config=plain.config.model_copy(update={"data": data})))
@@ -43,40 +47,38 @@ def desk() -> Desk:
     return made
 
 
-@pytest.fixture(name="session")
-def _session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Source:
-    """The classifier, as this visitor's session finds it."""
-    monkeypatch.setattr(own, "desk", lambda: desk)
+@pytest.fixture
+def source(session: Session, monkeypatch: pytest.MonkeyPatch) -> Source:
+    """The classifier, as this visitor's pages find it."""
+    monkeypatch.setattr(own, "session", lambda: session)
     return checkpoints.source(NAME)
 
 
-def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(desk: Desk) -> None:
-    app = open_page("report", job=desk.token, checkpoint=NAME)
+def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(session: Session) -> None:
+    app = open_page("report", job=session.token, checkpoint=NAME)
     (table,) = (one.value for one in app.dataframe if "label's probability" in one.value)
     assert len(table)
     for row, text in zip(table["row"], table["text"], strict=True):
         assert ROWS[row - 2][0] == text and row - 2 in HELD_OUT
 
 
-def test_the_linear_model_learns_from_the_other_rows(desk: Desk, session: Source) -> None:
-    app = open_page("report", job=desk.token, checkpoint=NAME)
+def test_the_linear_model_learns_from_the_other_rows(session: Session, source: Source) -> None:
+    app = open_page("report", job=session.token, checkpoint=NAME)
     app.button(key="report_baseline").click().run()
     assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in words_of(app)
     assert not any("--data" in one.value for one in app.info)
 
 
-def test_training_rows_leave_out_those_held_out(session: Source) -> None:
-    rows = compute_report.training_rows(session)
+def test_training_rows_leave_out_those_held_out(source: Source) -> None:
+    rows = compute_report.training_rows(source)
     assert list(rows.texts) == [text for n, (text, _) in enumerate(ROWS) if n not in HELD_OUT]
     assert [rows.classes[label] for label in rows.labels] == [b for n, (_, b) in enumerate(ROWS) if n not in HELD_OUT]
 
 
 def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
-    desk: Desk, session: Source, monkeypatch: pytest.MonkeyPatch
+    session: Session, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import streamlit as st
-
-    app = open_page("report", job=desk.token, checkpoint=NAME)
+    app = open_page("report", job=session.token, checkpoint=NAME)
     assert "All rows of your table" in words_of(app)
 
     def edit(frame: Any, **_: Any) -> Any:
@@ -90,51 +92,69 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     )
     app.button(key="report_suspects").click().run()
     assert not app.exception, app.exception
-    said = words_of(app)
-    assert f"**2** of {len(ROWS)} labels look wrong" in said
-    assert "1 label corrected, 1 row dropped" in said
+    assert f"**2** of {len(ROWS)} labels look wrong" in words_of(app)
+    assert "1 label corrected, 1 row dropped" in words_of(app)
+    app.button(key="report_correct_table").click().run()
+    until(app, has_button("report_train_corrected"))
+    download = session.job("correct") / str(queue.state(session, "correct").result["download"])
     app.button(key="report_train_corrected").click().run()
     assert not app.exception, app.exception
-    found = running.state(desk, "read").spec
-    assert found["label_column"] == "kind" and list(found["names"].values()) == ["my table-corrected.csv"]
-    corrected = list(csv.DictReader(io.StringIO((desk.folder / found["file"]).read_text("utf-8-sig"))))
-    assert len(corrected) == len(ROWS) - 1 and list(corrected[0]) == ["id", "body", "kind"]
-    by_id = {row["id"]: row["kind"] for row in corrected}
-    assert by_id["102"] == "Sports" and "107" not in by_id and by_id["103"] == ROWS[3][1]
+    spec = queue.state(session, "read").spec
+    assert spec["label_column"] == "kind" and list(spec["names"].values()) == ["my table-corrected.csv"]
+    for file in (session.folder / spec["file"], download):
+        corrected = list(csv.DictReader(io.StringIO(file.read_text("utf-8-sig"))))
+        assert len(corrected) == len(ROWS) - 1 and list(corrected[0]) == ["id", "body", "kind"]
+        by_id = {row["id"]: row["kind"] for row in corrected}
+        assert by_id["102"] == "Sports" and "107" not in by_id and by_id["103"] == ROWS[3][1]
 
 
-def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(desk: Desk) -> None:
-    spec = put(desk, "sums.csv", "body,kind\n=1+1,a\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(9)))
-    spec |= {"text_column": "body", "label_column": "kind"}
-    safe = compute_report.corrected_table(desk.folder, spec, {3: "b", 4: ""}).decode("utf-8-sig").splitlines()
-    same = compute_report.corrected_table(desk.folder, spec, {3: "b", 4: ""}, spreadsheet_safe=False)
+def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(session: Session) -> None:
+    spec = put(session, "sums.csv", "body,kind\n=1+1,a\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(9)))
+    spec |= {"text_column": "body", "label_column": "kind", "corrections": {"3": "b", "4": ""}}
+    job = finish(session, "correct", spec)
+    safe = (session.job("correct") / job.result["download"]).read_text("utf-8-sig").splitlines()
+    same = (session.folder / job.result["file"]).read_text("utf-8-sig").splitlines()
     assert safe[:3] == ['"body","kind"', '"\'=1+1","a"', '"text 0","b"'] and len(safe) == 10
-    assert same.decode("utf-8-sig").splitlines() == [safe[0], '"=1+1","a"', *safe[2:]]
+    assert same == [safe[0], '"=1+1","a"', *safe[2:]]
 
 
 def _suspect(row: int, text: str, label: str) -> Any:
-    from txcls.evaluation.label_errors import SuspectRow
-
     return SuspectRow(row, text, label, "World", 0.1, 0.9)
 
 
-def test_a_table_of_rows_that_it_learned_is_told_apart(session: Source) -> None:
-    found = compute_report.on_own_table(session, "again.csv", FILE.encode(), **QUIET)
-    assert found.n_learned == len(ROWS) - len(HELD_OUT)
+def test_a_table_of_rows_that_it_learned_is_told_apart(session: Session, source: Source) -> None:
+    spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
     held_out = "body,kind\n" + "".join(f'"{ROWS[n][0]}",{ROWS[n][1]}\n' for n in HELD_OUT)
-    assert compute_report.on_own_table(session, "other.csv", held_out.encode(), **QUIET).n_learned == 0
+    for table, n_learned in ((FILE, len(ROWS) - len(HELD_OUT)), (held_out, 0)):
+        job = finish(session, "report", {**put(session, "again.csv", table), **spec})
+        assert job.status == "done" and job.result["n_learned"] == n_learned, job.message
+        assert not (session.folder / "files/again.csv").exists()
 
 
-def test_without_its_rows_a_sentence_says_so(desk: Desk, session: Source) -> None:
-    for file in (desk.folder / "kept").iterdir():
+def test_a_report_on_a_table_is_what_the_classifier_answers(session: Session, source: Source) -> None:
+    spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
+    job = finish(session, "report", {**put(session, "again.csv", FILE), **spec})
+    app = open_page("report", job=session.token, checkpoint=NAME)
+    assert "letters was trained on" in words_of(app)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(st, "session_state", {})
+        found = compute_report.on_own_table(source, job)
+    assert found is not None and found.report.answers is not None
+    expected = answer_rows(checkpoints.classifier(source), found.report.answers.rows)
+    np.testing.assert_allclose(found.report.answers.probabilities, expected.probabilities, atol=1e-6)
+    assert found.report.figures["n"] == len(ROWS)
+
+
+def test_without_its_rows_a_sentence_says_so(session: Session, source: Source) -> None:
+    for file in (session.folder / "kept").iterdir():
         file.unlink()
-    assert "not on this machine" in compute_report.why_no_rows(session)
+    assert "not on this machine" in compute_report.why_no_rows(source)
     with pytest.raises(DataError, match="comes without its rows"):
-        compute_report.training_rows(session)
+        compute_report.training_rows(source)
 
 
-def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(desk: Desk, session: Source) -> None:
-    app = open_page("neighbourhood", job=desk.token, checkpoint=NAME, text=ROWS[HELD_OUT[0]][0])
+def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(session: Session, source: Source) -> None:
+    app = open_page("neighbourhood", job=session.token, checkpoint=NAME, text=ROWS[HELD_OUT[0]][0])
     shown = words_of(app)
     assert "of your test texts" in shown and "example texts of this app" not in shown
     app.toggle(key="with_test_texts").set_value(True).run()
@@ -142,13 +162,13 @@ def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(desk: Des
     assert not app.exception and f"1 of your test texts and {n} drawn at random" in words_of(app)
 
 
-def test_what_was_not_measured_is_said_without_commands_that_need_a_data_set(desk: Desk) -> None:
-    app = open_page("explanation", job=desk.token, checkpoint=NAME, text=TEXTS[0])
+def test_what_was_not_measured_is_said_without_commands_that_need_a_data_set(session: Session) -> None:
+    app = open_page("explanation", job=session.token, checkpoint=NAME, text=TEXTS[0])
     assert "Not measured yet." in [one.value for one in app.info]
     assert any(one.key == "run_averages" for one in app.button), "the test rows are here"
-    (desk.folder / "kept" / "letters.json").unlink()  # as for one that was opened from a zip
-    app = open_page("explanation", job=desk.token, checkpoint=NAME, text=TEXTS[0])
+    (session.folder / "kept" / "letters.json").unlink()  # as for one that was opened from a zip
+    app = open_page("explanation", job=session.token, checkpoint=NAME, text=TEXTS[0])
     assert not any(one.key == "run_averages" for one in app.button)
     assert "It came without the test rows" in words_of(app)
-    app = open_page("switchboard", job=desk.token, checkpoint=NAME, text=TEXTS[0])
+    app = open_page("switchboard", job=session.token, checkpoint=NAME, text=TEXTS[0])
     assert any("training in the app skips it" in one.value for one in app.info)

@@ -13,9 +13,9 @@ from tests.app.jobs.conftest import finish, put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app.jobs import desks, running, train_model
-from txcls.app.jobs.desks import Desk
-from txcls.app.jobs.worker import Job
+from txcls.app.jobs import queue, train_model
+from txcls.app.jobs.queue import Job
+from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits
 from txcls.checkpoint.archive import pack
 
@@ -48,17 +48,17 @@ def has_button(key: str) -> Callable[[AppTest], bool]:
     return lambda app: any(one.key == key for one in app.button)
 
 
-def table_on_a_desk(text: str = TABLE) -> Desk:
-    """A desk with a table that is being read."""
-    desk = Desk.new()
-    running.start(desk, "read", put(desk, "table.csv", text))
-    return desk
+def being_read(text: str = TABLE) -> Session:
+    """A session with a table that is being read."""
+    session = Session.new()
+    queue.start(session, "read", put(session, "table.csv", text))
+    return session
 
 
-def read(text: str = TABLE) -> tuple[Desk, AppTest]:
-    desk = table_on_a_desk(text)
-    app = open_page("train", job=desk.token)
-    return desk, until(app, lambda app: has_button("another_table")(app))
+def read(text: str = TABLE) -> tuple[Session, AppTest]:
+    session = being_read(text)
+    app = open_page("train", job=session.token)
+    return session, until(app, lambda app: has_button("another_table")(app))
 
 
 def test_without_a_table_it_offers_samples_and_no_token_is_made() -> None:
@@ -82,16 +82,16 @@ def test_a_table_is_looked_through_before_training() -> None:
 
 @pytest.mark.slow
 def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_once() -> None:
-    desk, app = read()
-    until(app, lambda app: running.state(desk, "plan").status == "done")
+    session, app = read()
+    until(app, lambda app: queue.state(session, "plan").status == "done")
     app.run()
-    first = running.state(desk, "plan")
+    first = queue.state(session, "plan")
     said = [one.value for one in app.markdown if one.value.startswith("Forecast: **")]
     assert len(said) == 1 and "others fit the calibration" in said[0]
     app.slider(key="minutes").set_value(1).run()
     assert len([one for one in app.markdown if one.value.startswith("Forecast: **")]) == 1, "no worker is waited for"
-    assert running.state(desk, "plan").since == first.since, "measured once"
-    assert open_page("train", job=desk.token).slider(key="minutes").value == 1
+    assert queue.state(session, "plan").since == first.since, "measured once"
+    assert open_page("train", job=session.token).slider(key="minutes").value == 1
 
 
 def test_texts_to_try_are_short_ones_of_all_classes_and_of_long_ones_the_shortest() -> None:
@@ -106,18 +106,20 @@ def test_texts_to_try_are_short_ones_of_all_classes_and_of_long_ones_the_shortes
 
 @pytest.mark.slow
 def test_what_was_forecast_is_what_is_trained_unless_it_was_measured_long_ago() -> None:
-    desk = Desk.new()
-    spec = put(desk, "table.csv", TABLE)
-    rows = train_model.labelled_rows(desk.folder, spec)
-    found = finish(desk, "plan", {**spec, "only_plan": True}).result
+    session = Session.new()
+    spec = put(session, "table.csv", TABLE)
+    rows = train_model.labelled_rows(session.folder, spec)
+    found = finish(session, "plan", {**spec, "only_plan": True}).result
     for minutes in (1, 5):
         told = train_model.forecast(found, minutes)
-        plan = train_model._planned(Job(desk.folder, {**spec, "minutes": minutes, "speed": told["speed"]}), rows)
+        plan = train_model._planned(
+            Job(session.folder, "train", {**spec, "minutes": minutes, "speed": told["speed"]}), rows
+        )
         assert plan.tokens_per_second == found["measured"]["tokens_per_second"]
         assert (plan.forecast, plan.epochs, plan.n_training) == (told["forecast"], told["epochs"], told["training"])
         assert (plan.n_validation, plan.n_test) == (told["validation"], told["test"])
-    old = {"threads": 1, "tokens_per_second": 12345.0, "at": time.time() - train_model.SPEED_HOLDS - 1}
-    plan = train_model._planned(Job(desk.folder, {**spec, "minutes": 1, "speed": old}), rows)
+    old = {"threads": 1, "tokens_per_second": 12345.0, "at": time.monotonic() - train_model.SPEED_HOLDS - 1}
+    plan = train_model._planned(Job(session.folder, "train", {**spec, "minutes": 1, "speed": old}), rows)
     assert plan.tokens_per_second != old["tokens_per_second"]
 
 
@@ -131,12 +133,12 @@ def test_columns_can_be_corrected() -> None:
 
 @pytest.mark.slow
 def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone() -> None:
-    desk, app = read()
+    session, app = read()
     app.button(key="start_training").click().run()
     until(app, lambda app: any(one.key.startswith("chart_live") for one in charts_of(app)))
     until(app, lambda app: len([t for t in chart(app, "chart_live").figure["data"] if len(t["x"]) > 1]) > 0)
     described(chart(app, "chart_live"))
-    again = open_page("train", job=desk.token)  # a reload, or another tab
+    again = open_page("train", job=session.token)  # a reload, or another tab
     assert any(one.key.startswith("chart_live") for one in charts_of(again)) or has_button("another_table")(again)
     if has_button("stop_training")(app):
         app.button(key="stop_training").click().run()
@@ -144,29 +146,29 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     described(chart(app, "chart_comparison"))
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
     own = "yours · my_table"
-    mine = open_page("classify", job=desk.token, checkpoint=own)
+    mine = open_page("classify", job=session.token, checkpoint=own)
     assert mine.query_params["checkpoint"] == own and "my_table" in html_of(mine)
     assert str(mine.text_area[0].value) in TABLE, "a held-out row of its own to try"
     others = open_page("classify", checkpoint=own)
     assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in words_of(others)
     assert own not in str(others.selectbox(key="checkpoint_box").options)
-    mine = open_page("train", job=desk.token)
+    mine = open_page("train", job=session.token)
     mine.button(key="forget").click().run()
-    assert not desk.folder.exists() and "job" not in mine.query_params
+    assert not session.folder.exists() and "job" not in mine.query_params
 
 
 def test_a_token_that_opens_nothing_any_more_is_told_in_a_sentence() -> None:
-    desk = Desk.new()
-    desk.remove()
-    for token in (desk.token, "x", "../../etc", "<b>" * 20):
+    session = Session.new()
+    session.remove()
+    for token in (session.token, "x", "../../etc", "<b>" * 20):
         app = open_page("train", job=token)
         assert any("no longer here" in one.value for one in app.warning)
         assert has_button("try_sample")(app) and not app.error
 
 
-def test_a_desk_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
-    desk, app = read()
-    desk.remove()
+def test_a_session_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
+    session, app = read()
+    session.remove()
     app.run()
     assert has_button("try_sample")(app) and not app.exception
 
@@ -182,7 +184,7 @@ def test_a_desk_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
     ],
 )
 def test_a_table_that_cannot_be_trained_on_is_answered_with_a_sentence(text: str, message: str, tmp_path: Path) -> None:
-    app = open_page("train", job=table_on_a_desk(text).token)
+    app = open_page("train", job=being_read(text).token)
     until(app, lambda app: any(message in one.value.replace("\\", "") for one in app.error))
     said = " ".join(one.value for one in app.error)
     assert str(tmp_path) not in said.replace("\\", "") and "Traceback" not in said
@@ -191,7 +193,7 @@ def test_a_table_that_cannot_be_trained_on_is_answered_with_a_sentence(text: str
 
 def test_a_table_with_too_many_rows_is_refused_by_the_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_MAX_ROWS="30")
-    app = open_page("train", job=table_on_a_desk().token)
+    app = open_page("train", job=being_read().token)
     until(app, lambda app: bool(app.error))
     said = app.error[0].value.replace("\\", "")
     assert "50 rows, and this server takes 30 at most (TXCLS_MAX_ROWS)" in said and "my table.csv" in said
@@ -208,10 +210,10 @@ def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatc
 
 def test_markup_in_a_table_reaches_the_page_as_text() -> None:
     bad = "<script>alert(1)</script> <img src=x onerror=alert(2)>"
-    desk = Desk.new()
+    session = Session.new()
     rows = "".join(f'"{bad} {n}",{bad}\n"{bad} {n}","[x](http://example.com)"\n' for n in range(8))
-    running.start(desk, "read", put(desk, "table.csv", f"text,{bad}\n{rows}"))
-    app = open_page("train", job=desk.token)
+    queue.start(session, "read", put(session, "table.csv", f"text,{bad}\n{rows}"))
+    app = open_page("train", job=session.token)
     until(app, lambda app: bool(charts_of(app)))
     assert "<script>" not in html_of(app) and "<img" not in html_of(app)
     assert not [one for one in app.markdown if "<script>" in one.value]
@@ -220,33 +222,32 @@ def test_markup_in_a_table_reaches_the_page_as_text() -> None:
 def test_a_downloaded_classifier_opens_again_and_a_bad_one_is_refused(tmp_path: Path) -> None:
     made = make_checkpoint(tmp_path / "spam").path
     assert made is not None
-    desk = Desk.new()
-    running.start(desk, "open", {**put(desk, "model.zip", pack(made)), "as": "spam"})
-    app = open_page("train", job=desk.token)
+    session = Session.new()
+    queue.start(session, "open", {**put(session, "model.zip", pack(made)), "as": "spam"})
+    app = open_page("train", job=session.token)
     until(app, lambda app: any("Opened as yours · spam" in one.value for one in app.success))
-    running.start(desk, "open", {**put(desk, "bad.zip", b"PK no"), "as": "bad"})
+    queue.start(session, "open", {**put(session, "bad.zip", b"PK no"), "as": "bad"})
     until(app.run(), lambda app: any("not a readable zip archive" in one.value for one in app.error))
-    assert "my bad" in app.error[0].value.replace("\\", "") and (desk.own / "spam").is_dir()
-    assert [one.proto.label for one in app.get("download_button")] == [
-        "Download the classifier · spam.zip",
-        "Download a page without a server · spam.html",
-    ]
-    assert not (desk.own / "bad").exists()
+    assert "my bad" in app.error[0].value.replace("\\", "") and (session.own / "spam").is_dir()
+    for file in ("spam.zip", "spam.html"):
+        assert file in html_of(app) and (session.folder / "downloads" / file).is_file()
+    assert not (session.own / "bad").exists()
 
 
 def test_a_place_in_the_queue_is_shown_and_can_be_given_up() -> None:
-    _, handle = desks.lane("train").take(most_waiting=5)
+    name, lock = queue.enter("train", "somebody")
+    assert queue.take_turn(name)
     _, app = read()
     app.button(key="start_training").click().run()
     assert any("1 other is ahead of yours" in one.value for one in app.info)
     app.button(key="leave_queue").click().run()
     until(app, lambda app: has_button("start_training")(app))
     assert any("Cancelled" in one.value for one in app.info)
-    os.close(handle)
+    os.close(lock)
 
 
 def test_lecture_mode_shows_each_part_as_a_slide() -> None:
-    desk = table_on_a_desk()
-    app = open_page("train", job=desk.token, mode="lecture")
+    session = being_read()
+    app = open_page("train", job=session.token, mode="lecture")
     until(app, lambda app: len(app.session_state["_slides"]) >= 3)
     assert [one.value[:1] for one in app.subheader if one.value[1:3] == " ·"] == ["1", "2", "3"]

@@ -31,7 +31,7 @@ def test_a_file_comes_back_with_the_class_of_each_row(
     page.locator(".st-key-start_batch button:visible").first.click()
     expect(page.locator(".st-key-chart_classified .js-plotly-plot")).to_be_visible()
     with page.expect_download() as downloading:
-        page.locator(".st-key-download_batch button:visible").first.click()
+        page.locator("#download_batch:visible").first.click()
     assert downloading.value.suggested_filename == "Our texts-classified.csv"
     with Path(downloading.value.path()).open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -228,6 +228,17 @@ def interrupt_after(steps: int) -> Callable[[OwnProgress], None]:
     return on_progress
 
 
+@pytest.mark.attack
+def test_a_comparison_that_fails_loses_nothing_of_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("txcls.training.auto.run.fit_linear_baseline", fail)
+    with pytest.raises(MemoryError):
+        train_own(planned(), out=tmp_path / "mine")
+    assert load_checkpoint(tmp_path / "mine").metrics["training"]
+
+
 def test_an_interrupted_run_is_refused_unasked_and_resumed_with_its_plan(tmp_path: Path) -> None:
     out = tmp_path / "mine"
     with pytest.raises(TrainingInterruptedError, match="--resume"):

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs.worker import Job
+from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table, open_table
 from txcls.errors import DataError
@@ -18,32 +18,35 @@ _SHORT = 200
 
 def run(job: Job) -> dict[str, Any]:
     """Where the classified file lies, how many rows it has, how many of each label, and its first rows."""
-    job.tell("reading the file", share=0.0)
-    table = open_table(job.desk / job.spec["file"])
+    job.progress("reading the file", share=0.0)
+    table = open_table(job.session / job.spec["file"])
     rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
     if rows > limits().rows:
         raise DataError(
             f"{rows:,} rows, and this server classifies {limits().rows:,} at most (TXCLS_MAX_ROWS); upload a part of "
             "them, or use `python -m txcls predict` on a machine of your own"
         )
-    job.tell("loading the model", share=0.0, rows=rows)
+    job.progress("loading the model", share=0.0, rows=rows)
     classifier = Predictor.load(Path(job.spec["checkpoint"]))
     target = job.folder / f"scored{'.csv' if table.suffix in ('.txt', *EXCEL) else table.suffix}"
 
-    def show(state: Scored) -> None:
-        job.tell("classifying", now=False, share=state.done / max(state.rows, 1), done=state.done, rows=state.rows)
+    def on_progress(state: Scored) -> None:
+        job.progress("classifying", now=False, share=state.done / max(state.rows, 1), done=state.done, rows=state.rows)
 
-    score_file(
+    done = score_file(
         classifier,
         table.path,
         target,
         text_column=text_column,
         top_k=int(job.spec["top_k"]),
         spreadsheet_safe=bool(job.spec["safe"]) and target.suffix in (".csv", ".tsv", ".tab"),
-        on_progress=show,
-    )
-    job.tell("preparing the download", share=1.0)
-    result = {"rows": rows, **_summary(target, text_column)}
+        on_progress=on_progress,
+        should_stop=lambda: job.is_stopped,
+    ).done
+    if not done:
+        raise DataError(f"no row was classified in {limits().minutes} minutes (TXCLS_MAX_MINUTES); use a smaller model")
+    job.progress("preparing the download", share=1.0)
+    result = {"rows": rows, "done": done, **_summary(target, text_column)}
     if table.suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
     elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):

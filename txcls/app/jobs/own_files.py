@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs import files
+from txcls.app.jobs.sessions import read_json
 from txcls.app.shell.limits import limits
 from txcls.config import DataConfig
 from txcls.data.columns import Guess, guess_columns
@@ -82,15 +82,14 @@ class KeptRows:
         return [row for row in range(len(self.texts)) if row not in held_out]
 
 
-def read_table(desk: Path, spec: Mapping[str, Any]) -> Table:
+def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
     """The table that a job names, if it is not too long.
 
     Raises:
         DataError: it cannot be read, or has more rows than the host allows.
     """
-    path = desk / spec["file"]
-    name = str(spec["names"][spec["file"]])
-    table = open_table(path, name=name)
+    name = file_name(spec)
+    table = open_table(session / spec["file"], name=name)
     if table.sample and (table.n_rows or 0) > limits().rows:
         raise DataError(
             f"{name}: {table.n_rows:,} rows, and this server takes {limits().rows:,} at most (TXCLS_MAX_ROWS); upload "
@@ -99,7 +98,12 @@ def read_table(desk: Path, spec: Mapping[str, Any]) -> Table:
     return table
 
 
-def labelled_rows(desk: Path, spec: Mapping[str, Any]) -> Rows:
+def file_name(spec: Mapping[str, Any]) -> str:
+    """What the visitor calls the file that a job reads; "" where it reads none."""
+    return str(spec.get("names", {}).get(spec.get("file"), ""))
+
+
+def labelled_rows(session: Path, spec: Mapping[str, Any]) -> Rows:
     """The rows to train on: of a data set of the package, or of the two columns of a table.
 
     Raises:
@@ -107,7 +111,7 @@ def labelled_rows(desk: Path, spec: Mapping[str, Any]) -> Rows:
     """
     if "sample" in spec:
         return _sample(spec["sample"])
-    table = read_table(desk, spec)
+    table = read_table(session, spec)
     guess = guessed(table, spec)
     rows = rows_of_table(table, text_column=guess.text_column, label_column=guess.label_column)
     columns = (guess.text_column, guess.label_column)
@@ -136,12 +140,11 @@ def write_kept(folder: Path, name: str, kept: KeptRows, examples: Sequence[str])
     """Keep the rows of a model and some texts to try, for the pages that show it: test rows apart, since these are
     read again and again."""
     test = {"texts": kept.test_texts, "labels": kept.test_labels, "places": kept.test_places, "examples": examples}
-    folder.mkdir(mode=0o700, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")
     (folder / f"{name}.rows.json").write_text(json.dumps(asdict(kept)), "utf-8")
 
 
 def read_kept(folder: Path, name: str) -> KeptRows | None:
     """The rows that were kept with a model; None for one that was not trained here."""
-    found = files.read(folder / f"{name}.rows.json")
-    return None if found is None else KeptRows(**found)
+    stored = read_json(folder / f"{name}.rows.json")
+    return None if stored is None else KeptRows(**stored)

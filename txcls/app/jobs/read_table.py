@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
-from txcls.app.jobs.worker import Job
+from txcls.app.jobs.queue import Job
 from txcls.data.classes import label_name
 from txcls.data.columns import column_facts, guess_text_column
 from txcls.data.survey import DataSurvey, Group, survey
@@ -25,10 +25,10 @@ _SHORT = 300
 
 def run(job: Job) -> dict[str, Any]:
     """What the page shows of the table; with `only_columns`, its columns alone."""
-    job.tell("reading the table")
+    job.progress("reading the table")
     if "sample" in job.spec:
         return {"name": job.spec["sample"], "columns": [], "notes": [], "preview": [], **_sample(job)}
-    table = read_table(job.desk, job.spec)
+    table = read_table(job.session, job.spec)
     about: dict[str, Any] = {
         "name": table.name,
         "rows": table.n_rows,
@@ -43,7 +43,7 @@ def run(job: Job) -> dict[str, Any]:
         guess = guessed(table, job.spec)
     except DataError as error:
         return {**about, "problem": str(error)}
-    job.tell("looking for empty and repeated rows")
+    job.progress("looking for empty and repeated rows")
     about |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
     return about | _surveyed(job, table, guess.text_column, guess.label_column)
 
@@ -82,8 +82,8 @@ def _surveyed(job: Job, table: Table, text_column: str, label_column: str) -> di
 
 
 def _sample(job: Job) -> dict[str, Any]:
-    rows = labelled_rows(job.desk, job.spec)
-    job.tell("looking for empty and repeated rows")
+    rows = labelled_rows(job.session, job.spec)
+    job.progress("looking for empty and repeated rows")
     texts, labels = list(rows.train.texts), [rows.train.classes[label] for label in rows.train.labels]
     places = range(1, len(texts) + 1)
     found = _of_survey(job, survey(texts, labels), texts, labels, places)

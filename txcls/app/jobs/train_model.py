@@ -1,13 +1,14 @@
 """Plan a training on a visitor's rows, and train: the classifier lands among the visitor's own."""
 
-import shutil
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs import files
+from txcls.app.jobs.open_model import write_downloads
 from txcls.app.jobs.own_files import KeptRows, Rows, labelled_rows, write_kept
-from txcls.app.jobs.worker import Job
+from txcls.app.jobs.queue import Job
+from txcls.app.jobs.sessions import append_line, write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
 from txcls.training.auto import OwnPlan, OwnProgress, plan_own, train_own
@@ -25,15 +26,15 @@ after a wait in the queue, the server may be more or less busy, and it is measur
 
 def run(job: Job) -> dict[str, Any]:
     """Train, and say how the classifier does on the test rows; with `only_plan`, what `forecast` needs."""
-    job.tell("reading the rows", share=0.0)
-    rows = labelled_rows(job.desk, job.spec)
-    job.tell("planning: counting tokens and measuring this server's speed", share=0.0)
+    job.progress("reading the rows", share=0.0)
+    rows = labelled_rows(job.session, job.spec)
+    job.progress("planning: counting tokens and measuring this server's speed", share=0.0)
     plan = _planned(job, rows)
     if job.spec.get("only_plan"):
         return {
             "measured": plan.measured.to_dict(),
             "threads": plan.threads,
-            "at": time.time(),
+            "at": time.monotonic(),
             "validation": plan.n_validation,
             "test": plan.n_test,
         }
@@ -51,7 +52,7 @@ def run(job: Job) -> dict[str, Any]:
         "test": plan.n_test,
         "classes": len(plan.classes),
     }
-    files.write(job.folder / "plan.json", about)
+    write_json(job.folder / "plan.json", about)
     return about | _trained(job, plan, _kept_rows(rows, plan, job.spec))
 
 
@@ -59,7 +60,7 @@ def _planned(job: Job, rows: Rows) -> OwnPlan:
     minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
     speed = None
-    if (known := job.spec.get("speed")) and time.time() - known["at"] < SPEED_HOLDS:
+    if (known := job.spec.get("speed")) and 0 <= time.monotonic() - known["at"] < SPEED_HOLDS:
         threads, rate = int(known["threads"]), float(known["tokens_per_second"])
         speed = Speed(threads, rate, ((threads, rate),))
     return plan_own(
@@ -95,36 +96,27 @@ def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
 
 
 def _trained(job: Job, plan: OwnPlan, kept: KeptRows) -> dict[str, Any]:
-    out = job.desk / "own" / str(job.spec["as"])
-    teller = _Teller(job)
-    end = time.monotonic() + 60 * plan.minutes  # a busy server is slower than it was when measured
-
-    def is_over() -> bool:
-        return job.is_stopped or time.monotonic() > end
-
-    try:
-        result = train_own(
-            plan,
-            out=out,
-            on_progress=teller.progress,
-            on_epoch=teller.epoch,
-            should_stop=is_over,
-            overwrite=True,
-            command="the page Train of the app",
-        )
-        job.check()
-    except BaseException:
-        shutil.rmtree(out, ignore_errors=True)
-        shutil.rmtree(out.with_name(f"{out.name}.training"), ignore_errors=True)
-        raise
-    write_kept(job.desk / "kept", out.name, kept, _examples(plan.test.texts, plan.test.labels))
+    out = job.session / "own" / str(job.spec["as"])
+    write_kept(job.session / "kept", out.name, kept, _examples(plan.test.texts, plan.test.labels))
+    curves = _Curves(job, out)
+    job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server is slower than it was when measured
+    result = train_own(
+        plan,
+        out=out,
+        on_progress=curves.progress,
+        on_epoch=curves.validation,
+        should_stop=lambda: job.is_stopped,
+        overwrite=True,
+        command="the page Train of the app",
+    )
+    write_downloads(job.session, out.name)
     return {
         "name": out.name,
         "comparison": result.comparison.to_dict(),
         "verdict": result.comparison.verdict,
         "seconds": result.seconds,
         "stopped_early": result.stopped_early,
-        "asked_to_stop": job.is_stopped,
+        "asked_to_stop": (job.folder / "stop").exists(),
     }
 
 
@@ -142,30 +134,32 @@ def _kept_rows(rows: Rows, plan: OwnPlan, spec: Mapping[str, Any]) -> KeptRows:
     )
 
 
-class _Teller:
-    """Writes the progress, and the points of the curves."""
+class _Curves:
+    """Writes the progress and the points of the curves, and packs the classifier once it is saved."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.points, self.every = job, 0, 1
+    def __init__(self, job: Job, out: Path) -> None:
+        self.job, self.out, self.points, self.every = job, out, 0, 1
 
     def progress(self, now: OwnProgress) -> None:
         """Called after each step and at each stage."""
+        if now.stage == "compare":  # which may take more memory than there is
+            write_downloads(self.job.session, self.out.name)
         known = {
             name: getattr(now, name)
             for name in ("share", "seconds_left", "epoch", "epochs", "step", "steps", "loss", "accuracy")
         }
-        self.job.tell(now.message or now.stage, now=not now.step, tokens_per_second=now.tokens_per_second, **known)
+        self.job.progress(now.message or now.stage, now=not now.step, tokens_per_second=now.tokens_per_second, **known)
         if now.step and now.loss is not None and now.step % self.every == 0:
             row = {"step": now.step, "loss": now.loss, "accuracy": now.accuracy}
-            files.append(self.job.folder / "curve.jsonl", row)
+            append_line(self.job.folder / "curve.jsonl", row)
             self.points += 1
             if self.points >= MOST_POINTS:
                 self.points, self.every = self.points // 2, 2 * self.every
 
-    def epoch(self, row: HistoryRow) -> None:
+    def validation(self, row: HistoryRow) -> None:
         """Called after each validation."""
         values = {"step": row.step, "loss": row.validation_loss, "accuracy": row.validation_accuracy, "best": row.best}
-        files.append(self.job.folder / "validations.jsonl", values)
+        append_line(self.job.folder / "validations.jsonl", values)
 
 
 def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:

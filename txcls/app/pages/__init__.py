@@ -20,9 +20,10 @@ class PageInfo:
 
     @property
     def path(self) -> str:
-        """Its file, relative to `streamlit_app.py`."""
-        is_folder = (Path(__file__).parent / self.name / f"{self.name}.py").is_file()
-        return f"txcls/app/pages/{self.name}/{self.name}.py" if is_folder else f"txcls/app/pages/{self.name}.py"
+        """Its file."""
+        folder = Path(__file__).parent
+        page = folder / self.name / f"{self.name}.py"
+        return str(page if page.is_file() else folder / f"{self.name}.py")
 
 
 PAGES = (

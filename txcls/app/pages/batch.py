@@ -1,16 +1,17 @@
 """Classify each row of an uploaded file."""
 
-import secrets
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.jobs import running
+from txcls.app.jobs.own_files import file_name
+from txcls.app.jobs.queue import JobState
 from txcls.app.shell import checkpoints, layout, lecture, own, table_html, uploads, waiting
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
+from txcls.app.shell.downloads import download_link
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
@@ -18,16 +19,7 @@ from txcls.figures import class_counts
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.NEIGHBOURHOOD, pages.TRAIN)
-TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
 MOST_K = 10
-MIME = {
-    ".csv": "text/csv",
-    ".tsv": "text/tab-separated-values",
-    ".json": "application/json",
-    ".jsonl": "application/x-ndjson",
-    ".parquet": "application/vnd.apache.parquet",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
 COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE --output FILE`."
 
 
@@ -55,7 +47,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _file(peek: running.JobState) -> None:
+def _file(peek: JobState) -> None:
     """An uploader, or the uploaded file and a choice of its text column."""
     if peek.is_active:
         waiting.watch("peek", lambda now: waiting.line(now, "Reading the file"), key="watch_peek")
@@ -78,22 +70,8 @@ def _file(peek: running.JobState) -> None:
         "Upload a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts. You get it back with "
         f"new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
     )
-    if why := uploads.refusal():
-        st.info(f"{why} {COMMAND}")
-        return
-    given = uploads.take(
-        "Your file",
-        key="batch_file",
-        types=TYPES,
-        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.",
-    )
-    if given is not None:
-        name, data = given
-        ending = Path(name.lower()).suffix
-        file = f"batch-{secrets.token_hex(4)}{ending if ending.lstrip('.') in TYPES else '.csv'}"
-        own.save_upload(file, data)
-        spec = {"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}, "only_columns": True}
-        if waiting.start("peek", spec):
+    if (spec := uploads.take("Your file", key="batch_file")) is not None:
+        if waiting.start("peek", {**spec, "only_columns": True}):
             _forget_result()
         st.rerun()
 
@@ -109,7 +87,7 @@ def _forget_result() -> None:
     waiting.forget("batch")
 
 
-def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobState) -> None:
+def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
     """Options and the button that starts the job; or its progress."""
     if batch.is_active:
         waiting.watch("batch", _progress, key="watch_batch")
@@ -123,7 +101,7 @@ def _classify(opened: layout.Page, peek: running.JobState, batch: running.JobSta
         k = st.number_input(
             "Classes per row", 1, most, key="batch_k", width=160, help="Each with its probability, most probable first."
         )
-    is_delimited = str(peek.spec["file"]).endswith((".csv", ".tsv"))
+    is_delimited = str(peek.spec["file"]).removesuffix(".gz").endswith((".csv", ".tsv"))
     safe = True
     if is_delimited:
         safe = st.checkbox(
@@ -157,7 +135,7 @@ def _start(source: Source, spec: dict[str, Any], k: int, safe: bool) -> None:
     )
 
 
-def _progress(now: running.JobState) -> None:
+def _progress(now: JobState) -> None:
     """The bar, and a button to cancel."""
     if now.status == "waiting" and now.ahead:
         st.info(waiting.in_queue(now.ahead))
@@ -173,25 +151,23 @@ def _progress(now: running.JobState) -> None:
     st.button("Cancel", key="cancel_batch", on_click=waiting.cancel, args=("batch",))
 
 
-def _result(batch: running.JobState) -> None:
+def _result(batch: JobState) -> None:
     """The download, the number of rows by class, and the first rows."""
-    desk = own.desk()
-    result, name = batch.result, str(batch.spec["names"][batch.spec["file"]])
-    if desk is None:
+    session = own.session()
+    if session is None:
         return
-    file = desk.job("batch") / str(result["file"])
+    result, name = batch.result, file_name(batch.spec)
+    file = session.job("batch") / str(result["file"])
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.markdown(f"**{result['rows']:,} rows** classified by {plain(str(batch.spec['model']))}.")
-        st.download_button(
-            f"Download {plain(_renamed(name, file.suffix))}",
-            file.read_bytes(),
-            file_name=_renamed(name, file.suffix),
-            mime=MIME.get(file.suffix, "application/octet-stream"),
-            key="download_batch",
-            type="primary",
-            on_click="ignore",
-        )
+        st.markdown(f"**{result['done']:,} rows** classified by {plain(str(batch.spec['model']))}.")
+        if result["done"] < result["rows"]:
+            st.warning(
+                f"The other {result['rows'] - result['done']:,} rows did not fit into the {limits().minutes} minutes "
+                "that a file may take here (TXCLS_MAX_MINUTES). The file ends with the last row that was classified."
+            )
+        renamed = _renamed(name, file.suffix)
+        download_link(f"Download {renamed}", file, name=renamed, key="download_batch", is_primary=True)
         counts = {label or "(no words)": n for label, n in result["labels"].items()}
         first = next(iter(counts.items()))
         chart(

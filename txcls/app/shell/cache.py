@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from cachetools import TTLCache
 
-from txcls.app.jobs.desks import on_removal
+from txcls.app.jobs.sessions import on_removal
 from txcls.app.shell.compute_queue import end_if_left, my_turn
 from txcls.app.shell.limits import limits
 from txcls.runtime.pause import may_pause

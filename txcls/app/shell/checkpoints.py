@@ -11,7 +11,6 @@ import torch
 
 from txcls.app.shell import own
 from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
-from txcls.checkpoint.archive import pack
 from txcls.checkpoint.checkpoint import find_checkpoint
 from txcls.checkpoint.files import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
@@ -108,12 +107,6 @@ def classifier(source: Source) -> Predictor:
 def exported_page(source: Source) -> bytes:
     """The classifier as a page that needs no server; CheckpointError if a page does not support its settings."""
     return single_page(source.folder)
-
-
-@cached(heavy=True)
-def archive(source: Source) -> bytes:
-    """The classifier as a zip file; CheckpointError if one of its files is missing."""
-    return pack(source.folder)
 
 
 @cached(heavy=True)

@@ -26,9 +26,12 @@ class Limits:
         training: whether visitors may train.
         upload_megabytes: size of the largest file that is accepted.
         rows: most rows of a table that is trained on or classified.
-        minutes: longest time that one training run may take.
-        queued: how many jobs of one kind may wait for their turn; further ones are refused.
+        minutes: longest time that one training run, or one file to classify, may take.
+        queued: how many jobs of one kind may wait for their turn, half as many from one address; further ones are
+            refused.
         keep_seconds: how long a visitor's files are kept after the last visit.
+        session_megabytes: disk of one visitor's files.
+        disk_megabytes: disk of all visitors' files together.
         job_megabytes: memory of a job's process; a job that needs more ends.
     """
 
@@ -43,6 +46,8 @@ class Limits:
     minutes: int = 15
     queued: int = 8
     keep_seconds: int = 3600
+    session_megabytes: int = 500
+    disk_megabytes: int = 5000
     job_megabytes: int = 2000
 
 
@@ -58,6 +63,8 @@ NAMES = {
     "minutes": "TXCLS_MAX_MINUTES",
     "queued": "TXCLS_MAX_QUEUED",
     "keep_seconds": "TXCLS_KEEP_SECONDS",
+    "session_megabytes": "TXCLS_SESSION_MB",
+    "disk_megabytes": "TXCLS_DISK_MB",
     "job_megabytes": "TXCLS_JOB_MB",
 }
 """The environment variable of each limit: on or off for `uploads` and `training`, else a whole number."""

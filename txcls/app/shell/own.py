@@ -1,7 +1,7 @@
-"""The visitor's own desk in this session, and the classifiers on it, which no other session sees.
+"""The visitor's own session folder, and the classifiers in it, which no other session sees.
 
-The token of the desk is in the session's state and in the address (`job=…`), so that a reload and a closed tab find it
-again. Whoever has the address has the desk, as with any secret link; nobody else's is ever listed.
+The folder's token is in the state of Streamlit's session and in the address (`job=…`), so that a reload and a closed
+tab find it again. Whoever has the address has the folder, as with any secret link; nobody else's is ever listed.
 """
 
 import re
@@ -13,11 +13,10 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from txcls.app.jobs import files
-from txcls.app.jobs.desks import Desk
+from txcls.app.jobs import queue
 from txcls.app.jobs.own_files import KeptRows, read_kept
-from txcls.app.jobs.running import JobState
-from txcls.app.jobs.running import state as state_of
+from txcls.app.jobs.queue import JobState, Kind
+from txcls.app.jobs.sessions import Session, read_json, write_json
 from txcls.app.shell import state
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.files import is_hidden, names_in
@@ -26,52 +25,56 @@ from txcls.data.examples import Example
 PREFIX = "yours · "
 """What the names of a visitor's own classifiers begin with in pickers and addresses."""
 GONE = "What this address led to is no longer here: a visitor's files are kept for {} after the last visit."
-_DESK, _CHECKED = "_desk", "_desk_checked"
+_SESSION, _CHECKED = "_own_session", "_own_session_checked"
 _MINUTES = "minutes.json"
 
 
-def desk() -> Desk | None:
-    """This session's desk; None if it has none, or no longer."""
+def session() -> Session | None:
+    """This visitor's session; None if there is none, or no longer."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return None
-    asked = st.query_params.get(state.JOB, "")
-    if asked and asked != st.session_state.get(_CHECKED):
-        st.session_state[_CHECKED] = asked
-        if (found := Desk.find(asked)) is not None:
-            st.session_state[_DESK] = found
-            st.session_state[state.JOB_TOKEN] = found.token
-        elif st.session_state.get(_DESK) is None:
+    token = st.query_params.get(state.JOB, "")
+    if token and token != st.session_state.get(_CHECKED):
+        st.session_state[_CHECKED] = token
+        if (opened := Session.find(token)) is not None:
+            st.session_state[_SESSION] = opened
+            st.session_state[state.JOB_TOKEN] = opened.token
+        elif st.session_state.get(_SESSION) is None:
             state.add_note(GONE.format(_span(limits().keep_seconds)))
-    mine: Desk | None = st.session_state.get(_DESK)
+    mine: Session | None = st.session_state.get(_SESSION)
     if mine is not None and not mine.exists:
         _leave()
         state.add_note(GONE.format(_span(limits().keep_seconds)))
         return None
     if mine is not None:
-        mine.seen()
+        mine.visit()
     return mine
 
 
-def open_desk() -> Desk:
-    """This session's desk, a new one if it has none."""
-    mine = desk()
+def open_session() -> Session:
+    """This visitor's session, a new one if there is none.
+
+    Raises:
+        DataError: this server cannot keep files.
+    """
+    mine = session()
     if mine is None:
-        mine = Desk.new()
-        st.session_state[_DESK] = mine
+        mine = Session.new()
+        st.session_state[_SESSION] = mine
         st.session_state[state.JOB_TOKEN] = st.session_state[_CHECKED] = mine.token
     return mine
 
 
-def forget_desk() -> None:
+def forget_session() -> None:
     """Remove everything of this visitor's, now."""
-    mine = desk()
+    mine = session()
     if mine is not None:
         mine.remove()
     _leave()
 
 
 def _leave() -> None:
-    st.session_state.pop(_DESK, None)
+    st.session_state.pop(_SESSION, None)
     st.session_state.pop(state.JOB_TOKEN, None)
 
 
@@ -91,7 +94,7 @@ def kept_for() -> str:
 
 def folder_of(name: str) -> Path | None:
     """The folder of this visitor's own classifier of this name; None if there is none."""
-    mine = desk()
+    mine = session()
     if mine is None or not name.startswith(PREFIX):
         return None
     plain = name.removeprefix(PREFIX)
@@ -99,8 +102,8 @@ def folder_of(name: str) -> Path | None:
 
 
 def root() -> Path | None:
-    """The folder of this visitor's own classifiers; None without any desk."""
-    mine = desk()
+    """The folder of this visitor's own classifiers; None without a session."""
+    mine = session()
     return None if mine is None else mine.own
 
 
@@ -110,21 +113,21 @@ def free_name(wanted: str) -> str:
     stem = re.sub(r"\.gz$", "", stem)
     stem = re.sub(r"\.[a-z]{2,8}$", "", stem)
     stem = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:30] or "mine"
-    taken = names_in(open_desk().own)
+    taken = names_in(open_session().own)
     return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name not in taken)
 
 
 def kept(name: str) -> dict[str, Any]:
     """Test rows, their numbers and examples that were kept with a classifier trained here; empty for others."""
-    mine = desk()
+    mine = session()
     if mine is None or folder_of(name) is None:
         return {}
-    return files.read(mine.folder / "kept" / f"{name.removeprefix(PREFIX)}.json") or {}
+    return read_json(mine.folder / "kept" / f"{name.removeprefix(PREFIX)}.json") or {}
 
 
 def kept_rows(name: str) -> KeptRows | None:
     """All rows of a classifier trained here; None for others. The file can be large: read it when asked for rows."""
-    mine = desk()
+    mine = session()
     if mine is None or folder_of(name) is None:
         return None
     return read_kept(mine.folder / "kept", name.removeprefix(PREFIX))
@@ -143,30 +146,30 @@ def examples(name: str) -> tuple[Example, ...]:
 # Jobs
 
 
-def job(kind: Any) -> JobState:
+def job(kind: Kind) -> JobState:
     """How this visitor's job of a kind is doing."""
-    mine = desk()
-    return JobState("none") if mine is None else state_of(mine, kind)
+    mine = session()
+    return JobState("none") if mine is None else queue.state(mine, kind)
 
 
 def keep_minutes(minutes: int) -> None:
     """Note the time budget that this visitor has chosen, for a reload."""
-    if (mine := desk()) is not None:
-        files.write(mine.folder / _MINUTES, {"minutes": minutes})
+    if (mine := session()) is not None:
+        write_json(mine.folder / _MINUTES, {"minutes": minutes})
 
 
 def last_minutes() -> int | None:
     """The time budget that this visitor chose last; None before that."""
-    mine = desk()
-    found = None if mine is None else files.read(mine.folder / _MINUTES)
-    return None if found is None else int(found["minutes"])
+    mine = session()
+    stored = None if mine is None else read_json(mine.folder / _MINUTES)
+    return None if stored is None else int(stored["minutes"])
 
 
-def save_upload(name: str, data: bytes) -> None:
-    """Put an uploaded file on the desk, under a plain name of ours; the visitor's name for it goes nowhere."""
-    place = open_desk().folder / "files"
-    place.mkdir(mode=0o700, exist_ok=True)
-    (place / name).write_bytes(data)
+def download(name: str, suffix: str) -> Path | None:
+    """The file in which a worker packed this visitor's classifier, `.zip` or `.html`; None if there is none."""
+    mine = session()
+    file = None if mine is None else mine.folder / "downloads" / f"{name.removeprefix(PREFIX)}{suffix}"
+    return file if file is not None and file.is_file() else None
 
 
 def clock(seconds: float) -> str:
@@ -176,5 +179,5 @@ def clock(seconds: float) -> str:
 
 
 def ago(since: float) -> float:
-    """Seconds since a time in seconds since the epoch."""
-    return max(time.time() - since, 0.0)
+    """Seconds since a time of `time.monotonic`."""
+    return max(time.monotonic() - since, 0.0)

@@ -1,14 +1,13 @@
-"""Show how a job is doing while it does, without drawing the whole page anew, and start and stop it."""
+"""Start and stop a visitor's jobs, and show how one is doing without drawing the whole page anew."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
-from txcls.app.jobs import running
-from txcls.app.jobs.running import JobError, JobState, Kind
+from txcls.app.jobs import queue
+from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.shell import own, state
-from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 
@@ -19,8 +18,8 @@ EVERY = 1.0
 def start(kind: Kind, spec: Mapping[str, Any]) -> bool:
     """Start a job; a note says why if it cannot be started."""
     try:
-        running.start(own.open_desk(), kind, spec)
-    except (BusyError, JobError, TxclsError) as error:
+        queue.start(own.open_session(), kind, spec, address=st.context.ip_address)
+    except TxclsError as error:
         state.add_note(str(error))
         return False
     return True
@@ -31,30 +30,30 @@ def watch(
     draw: Callable[[JobState], None],
     *,
     key: str,
-    on_done: Callable[[JobState], None] = lambda now: None,
+    on_done: Callable[[JobState], None] = lambda job: None,
 ) -> None:
-    """Draw an active job again and again, and the whole page once it has ended; before that, where it has come to its
-    end, call `on_done`."""
+    """Draw an active job again and again, and the whole page once it has ended; before that, call `on_done` if it is
+    done."""
 
     @st.fragment(run_every=EVERY, key=key)
     def look() -> None:
-        now = own.job(kind)
-        if now.is_active:
-            draw(now)
+        job = own.job(kind)
+        if job.is_active:
+            draw(job)
         else:
-            if now.status == "done":
-                on_done(now)
+            if job.status == "done":
+                on_done(job)
             st.rerun(scope="app")
 
     look()
 
 
-def line(now: JobState, what: str) -> None:
+def line(job: JobState, task: str) -> None:
     """A line that says where a short job is: in the queue, or at which stage."""
-    if now.status == "waiting" and now.ahead:
-        st.info(in_queue(now.ahead))
+    if job.status == "waiting" and job.ahead:
+        st.info(in_queue(job.ahead))
     else:
-        st.info(f"{what} … {plain(str(now.progress.get('stage', 'starting')))}")
+        st.info(f"{task} … {plain(str(job.progress.get('stage', 'starting')))}")
 
 
 def in_queue(ahead: int) -> str:
@@ -65,28 +64,25 @@ def in_queue(ahead: int) -> str:
 
 def cancel(kind: Kind) -> None:
     """Have a job end and leave nothing; for callbacks."""
-    desk = own.desk()
-    if desk is not None:
-        running.cancel(desk, kind)
+    if (session := own.session()) is not None:
+        queue.cancel(session, kind)
 
 
 def stop(kind: Kind) -> None:
     """Have a job end soon with what it has; for callbacks."""
-    desk = own.desk()
-    if desk is not None:
-        running.stop(desk, kind)
+    if (session := own.session()) is not None:
+        queue.stop(session, kind)
 
 
 def forget(kind: Kind) -> None:
     """Forget a job that has ended; for callbacks."""
-    desk = own.desk()
-    if desk is not None:
-        running.forget(desk, kind)
+    if (session := own.session()) is not None:
+        queue.forget(session, kind)
 
 
-def failure(now: JobState) -> None:
+def failure(job: JobState) -> None:
     """Why a job did not come to its end, if it did not."""
-    if now.status in ("failed", "lost"):
-        st.error(plain(now.message))
-    elif now.status == "cancelled":
+    if job.status in ("failed", "lost"):
+        st.error(plain(job.message))
+    elif job.status == "cancelled":
         st.info("Cancelled; nothing of it was kept.")

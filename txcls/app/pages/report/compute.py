@@ -1,29 +1,27 @@
 """The computations of the Report page: on test rows, cached for all sessions; on a visitor's own rows, not cached."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
-from txcls.app.jobs.own_files import KeptRows, guessed, read_table
+import numpy as np
+import streamlit as st
+
+from txcls.app.jobs.own_files import KeptRows, file_name
+from txcls.app.jobs.queue import JobState
+from txcls.app.jobs.report_table import MOST_ROWS, REPORT
+from txcls.app.jobs.sessions import read_json
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
-from txcls.app.shell.limits import limits
 from txcls.data.datasets import dataset_names, is_available, open_dataset
-from txcls.data.hashes import normalised
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
-from txcls.evaluation.label_errors import SuspectRow, corrected_table_csv, held_out_probabilities, suspect_rows
-from txcls.evaluation.on_file import rows_of_file
+from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, some_rows, stored_report
-from txcls.evaluation.scoring import as_plain_text
 
-MOST_ROWS = 1_000
-"""Most rows that are classified, a random choice if there are more."""
 MOST_OWN_ROWS = 2_000
 """The same for test rows of a visitor's own classifier."""
 MOST_LABELS = 10_000
@@ -88,38 +86,25 @@ class TableReport:
     n_learned: int
 
 
-def on_own_table(source: Source, name: str, data: bytes, *, on_rows: OnRows) -> TableReport:
-    """Predictions for the rows of an uploaded table, which is not stored.
-
-    Raises:
-        DataError: it cannot be read, has too many rows, or none whose label the classifier knows.
-    """
-    with my_turn():
-        classifier = checkpoints.classifier(source)
-        ending = (
-            "".join(Path(name.lower()).suffixes[-2:]) if name.lower().endswith(".gz") else Path(name.lower()).suffix
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / f"table{ending}"
-            file.write_bytes(data)
-            table = rows_of_file(classifier.checkpoint, file, name=name[-60:])
-        if len(table.rows) > limits().rows:
-            raise DataError(
-                f"{len(table.rows):,} rows; this server accepts at most {limits().rows:,}: upload a part of them"
-            )
-        sample = some_rows(table.rows, most=MOST_ROWS)
-        description = f"{len(sample):,} rows of {name[-60:]}"
-        if len(sample) < len(table.rows):
-            description = f"{len(sample):,} of the {len(table.rows):,} rows of {name[-60:]}, drawn at random"
-        report = report_on(classifier, sample, rows_are=description, on_rows=on_rows)
-        return TableReport(report, table.notes, _n_learned(source, sample))
-
-
-def _n_learned(source: Source, rows: LabelledTexts) -> int:
-    """Number of rows whose text a visitor's own classifier was trained on."""
-    stored_rows = own.kept_rows(source.name)
-    known = set() if stored_rows is None else {normalised(stored_rows.texts[row]) for row in stored_rows.learned}
-    return sum(normalised(text) in known for text in rows.texts)
+def on_own_table(source: Source, job: JobState) -> TableReport | None:
+    """What a job found on the visitor's table, read once a session; None without one, or for another classifier."""
+    session = own.session()
+    if session is None or job.status != "done" or job.spec["state"] != source.state:
+        return None
+    key = "_report_on_own_table"
+    known: tuple[float, TableReport] | None = st.session_state.get(key)
+    if known is None or known[0] != job.since:
+        stored = stored_report(checkpoints.classifier(source).checkpoint)
+        found = read_json(session.job("report") / REPORT)
+        if found is None:
+            return None
+        rows = LabelledTexts(found["texts"], found["labels"], stored.classes)
+        arrays = [np.array(found[name]) for name in ("probabilities", "lengths", "unknown")]
+        answers = Answers(rows, *arrays)
+        report = replace(stored, rows_are=found["rows_are"], figures=found["figures"], comparison=None, answers=answers)
+        known = job.since, TableReport(report, tuple(job.result["notes"]), int(job.result["n_learned"]))
+        st.session_state[key] = known
+    return known[1]
 
 
 def why_no_rows(source: Source) -> str:
@@ -194,8 +179,8 @@ class LabelCheck:
 
     @property
     def file_name(self) -> str:
-        """The table's name in the visitor's words; "" for a data set of the package."""
-        return str(self.spec.get("names", {}).get(self.spec.get("file", ""), ""))
+        """What the visitor calls the table; "" for a data set of the package."""
+        return file_name(self.spec)
 
 
 def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
@@ -217,24 +202,3 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
         suspect_list = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
     places = [stored_rows.places[row] for row in checked] if stored_rows.places else []
     return LabelCheck(suspect_list, rows, places, len(stored_rows.texts), stored_rows.spec)
-
-
-def corrected_table(
-    desk: Path, spec: Mapping[str, Any], corrections: Mapping[int, str], *, spreadsheet_safe: bool = True
-) -> bytes:
-    """The visitor's whole table, all its columns, with some labels replaced by the row's number in the file, as CSV.
-
-    Args:
-        desk: the visitor's folder.
-        spec: names the table and its columns, as `LabelCheck.spec` does.
-        corrections: the new label of some rows; "" drops the row.
-        spreadsheet_safe: put an apostrophe before cells that a spreadsheet would run as formulas.
-
-    Raises:
-        DataError: the table is no longer here, or cannot be read any more.
-    """
-    table = read_table(desk, spec)
-    column = guessed(table, spec).label_column
-    plain = as_plain_text if spreadsheet_safe else str
-    text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
-    return text.encode("utf-8-sig", "backslashreplace")

@@ -1,6 +1,5 @@
 """The part of the Report page that lists rows whose label looks wrong, to correct them and train again."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import LabelCheck, TableReport
 from txcls.app.pages.train import forecast
 from txcls.app.shell import checkpoints, layout, own, state, waiting
+from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import plain
 from txcls.data.types import LabelledTexts
 from txcls.errors import TxclsError
@@ -81,31 +81,30 @@ def _of_own_rows(opened: layout.Page) -> None:
 
 def _corrected_table(check: LabelCheck, changed: Mapping[int, str]) -> None:
     """The whole table with the corrections, to download or to train on."""
-    desk = own.desk()
-    if not changed or desk is None:
+    session, job = own.session(), own.job("correct")
+    if not changed or session is None:
         st.caption("After you change a label, you can download your whole corrected table, or train on it.")
         return
-    try:
-        corrected = compute_report.corrected_table(desk.folder, check.spec, changed)
-    except TxclsError as error:
-        st.error(plain(str(error)))
-        return
+    spec = {**check.spec, "corrections": {str(place): label for place, label in changed.items()}}
+    if job.is_active:
+        waiting.watch("correct", lambda job: waiting.line(job, "The corrected table"), key="watch_correct")
+    elif job.status == "done" and job.spec == spec:
+        name = f"{Path(check.file_name).stem}-corrected.csv"
+        with st.container(horizontal=True):
+            file = session.job("correct") / str(job.result["download"])
+            download_link(f"Download {name[:60]}", file, name=name, key="report_corrected_csv")
+            st.button(
+                "Train again on the corrected table",
+                key="report_train_corrected",
+                on_click=lambda: st.session_state.update({_TRAIN: (check.spec, str(job.result["file"]), name)}),
+            )
+    else:
+        if job.spec == spec:
+            waiting.failure(job)
+        if st.button("Write the corrected table", key="report_correct_table"):
+            waiting.start("correct", spec)
+            st.rerun()
     dropped = sum(not name for name in changed.values())
-    name = f"{Path(check.file_name).stem}-corrected.csv"
-    with st.container(horizontal=True):
-        st.download_button(
-            f"Download {plain(name[:60])}",
-            corrected,
-            file_name=name,
-            mime="text/csv",
-            key="report_corrected_csv",
-            on_click="ignore",
-        )
-        st.button(
-            "Train again on the corrected table",
-            key="report_train_corrected",
-            on_click=lambda: st.session_state.update({_TRAIN: (check.spec, name, dict(changed))}),
-        )
     st.caption(
         f"Your whole table with all its columns: {_counted(len(changed) - dropped, 'label')} corrected, "
         f"{_counted(dropped, 'row')} dropped. In the download, cells that a spreadsheet would run as formulas begin "
@@ -119,21 +118,13 @@ def _counted(n: int, what: str) -> str:
 
 def train_chosen() -> None:
     """Open the page Train with the corrected table, if that button was clicked."""
-    request, desk = st.session_state.pop(_TRAIN, None), own.desk()
-    if request is None or desk is None:
+    if (chosen := st.session_state.pop(_TRAIN, None)) is None:
         return
-    spec, name, changed = request
-    try:
-        data = compute_report.corrected_table(desk.folder, spec, changed, spreadsheet_safe=False)
-    except TxclsError as error:
-        st.error(plain(str(error)))
-        return
-    file = f"files/table-{secrets.token_hex(4)}.csv"
-    own.save_upload(Path(file).name, data)
+    spec, file, name = chosen
     columns = {key: spec[key] for key in ("text_column", "label_column") if key in spec}
-    job = {"file": file, "names": {file: name}, **columns}
-    if waiting.start("read", job):
-        forecast.measure_early(job)
+    corrected = {"file": file, "names": {file: name}, **columns}
+    if waiting.start("read", corrected):
+        forecast.measure_early(corrected)
         st.switch_page(pages.TRAIN.path, query_params=state.link_params(state.shown_view()))
 
 

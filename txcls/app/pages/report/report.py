@@ -6,26 +6,27 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import pages
+from txcls.app.jobs.report_table import MOST_ROWS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import labels as report_labels
 from txcls.app.pages.report import nearest_rows
 from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import TableReport
-from txcls.app.shell import layout, lecture, uploads
+from txcls.app.shell import checkpoints, layout, lecture, own, uploads, waiting
+from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import group_name
 from txcls.checkpoint.comparison import Comparison
-from txcls.errors import DataError, TxclsError
+from txcls.errors import DataError
 from txcls.evaluation.report import Report, cluster_order, worst_pairs
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
 from txcls.figures.lines import of_runs
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
-TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
 ZOOM = 12
 """Number of classes shown when zoomed in."""
 WIDE = 14
@@ -73,49 +74,37 @@ def main() -> None:
 # The rows
 
 
-def _table_key(opened: layout.Page) -> str:
-    return f"report_table_{opened.source.name}_{opened.source.state}"
-
-
 def _own_table(opened: layout.Page) -> TableReport | None:
     """Draw the uploader; returns the report on the visitor's table, None without one."""
-    key = _table_key(opened)
-    report: TableReport | None = st.session_state.get(key)
+    job = own.job("report")
+    report = compute_report.on_own_table(opened.source, job)
     if lecture.is_on():
         return report
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if report is not None:
             for note in report.notes:
                 st.caption(plain(note))
-            st.button("Back to the test rows", key="report_back", on_click=lambda: st.session_state.pop(key, None))
-        elif why := uploads.refusal():
-            st.info(why)
+            st.button("Back to the test rows", key="report_back", on_click=waiting.forget, args=("report",))
+        elif job.is_active:
+            waiting.watch("report", lambda job: waiting.line(job, "Your table"), key="watch_report")
         else:
-            _upload(opened, key)
+            waiting.failure(job)
+            _upload(opened.source)
     return report
 
 
-def _upload(opened: layout.Page, key: str) -> None:
-    given = uploads.take(
+def _upload(source: Source) -> None:
+    spec = uploads.take(
         "A table with a column of texts and one of labels",
         key="report_file",
-        types=TYPES,
-        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
-        f"{compute_report.MOST_ROWS:,} are classified. Labels must be names of the classifier's classes. "
-        "Nobody else sees the file, and it is not stored.",
+        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MOST_ROWS:,} are "
+        "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is removed "
+        f"after it is read, and what is shown of it {own.kept_for()} after your last visit.",
     )
-    if given is None:
-        return
-    bar = st.progress(0.0, "reading …")
-    try:
-        st.session_state[key] = compute_report.on_own_table(
-            opened.source, *given, on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} rows")
-        )
-    except TxclsError as error:
-        bar.empty()
-        st.error(plain(str(error)))
-        return
-    st.rerun()
+    if spec is not None:
+        own_name = source.name.removeprefix(own.PREFIX) if checkpoints.is_own(source) else ""
+        waiting.start("report", {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name})
+        st.rerun()
 
 
 def _warn_of_training_rows(opened: layout.Page, table: TableReport) -> None:

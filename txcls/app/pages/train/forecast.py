@@ -10,8 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app.jobs import running
-from txcls.app.jobs.running import BusyError, JobError
+from txcls.app.jobs import queue
+from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.train_model import forecast
 from txcls.app.shell import own, waiting
 from txcls.app.shell.limits import limits
@@ -20,9 +20,9 @@ from txcls.errors import TxclsError
 
 def measure_early(read_spec: Mapping[str, Any]) -> None:
     """Start measuring for a table that is being read; where that cannot be done now, `draw` starts it later."""
-    with suppress(BusyError, JobError, TxclsError):
+    with suppress(TxclsError):
         if limits().training and not _replaced(read_spec):
-            running.start(own.open_desk(), "plan", _spec(read_spec))
+            queue.start(own.open_session(), "plan", _spec(read_spec), address=st.context.ip_address)
 
 
 def _spec(read_spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _in_words(found: Mapping[str, Any]) -> str:
     )
 
 
-def _measuring(now: running.JobState) -> None:
+def _measuring(now: JobState) -> None:
     if now.status == "waiting" and now.ahead:
         st.caption(waiting.in_queue(now.ahead))
     else:

@@ -8,19 +8,19 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.jobs import files
-from txcls.app.jobs.running import JobState
+from txcls.app.jobs.queue import JobState
+from txcls.app.jobs.sessions import read_json, read_lines
 from txcls.app.shell import checkpoints, layout, own, state, table_html, waiting
 from txcls.app.shell.charts import chart
+from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.comparison import Comparison
-from txcls.errors import TxclsError
 from txcls.figures import comparison_intervals, live_curves
 from txcls.lessons.address import View
-from txcls.web.export import unsupported
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)
+DOWNLOADS = {".zip": "Download the classifier", ".html": "Download a page without a server"}
 NAMES = {
     "majority": "Majority guess",
     "linear": "Linear baseline",
@@ -42,8 +42,8 @@ def live(now: JobState) -> None:
         f"{plain(str(progress['stage']))}" + (f" · {own.clock(left)} left" if left is not None and share else ""),
     )
     folder = _folder()
-    points, validations = (files.read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
-    plan = files.read(folder / "plan.json") or {}
+    points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
+    plan = read_json(folder / "plan.json") or {}
     steps, runs = int(plan.get("steps", 0)) or int(progress.get("steps") or 1), int(plan.get("runs", 1))
     _figures(progress, points, runs)
     chart(
@@ -75,8 +75,8 @@ def show_from_now_on(done: JobState) -> None:
 
 
 def _folder() -> Path:
-    desk = own.desk()
-    return Path() if desk is None else desk.job("train")
+    session = own.session()
+    return Path() if session is None else session.job("train")
 
 
 def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -114,6 +114,11 @@ def _about_curves(points: list[dict[str, Any]], validations: list[dict[str, Any]
 
 def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
     """How the classifier does beside the baselines, and where to look into it."""
+    if "problem" in found:
+        st.warning(
+            f"The classifier was saved, and then the comparison with the baselines failed. {plain(found['problem'])}"
+        )
+        return
     comparison = Comparison.from_dict(found["comparison"])
     if found["stopped_early"]:
         why = "as you asked" if found["asked_to_stop"] else "since its time was used up on this busy server"
@@ -167,31 +172,8 @@ def mine(opened: layout.Opened) -> None:
         with st.container(horizontal=True, gap="small"):
             for page in LINKS:
                 st.page_link(page.path, label=f"{page.title} →", query_params=params)
-        try:
-            source = checkpoints.source(name)
-            classifier = checkpoints.classifier(source)
-            archive = checkpoints.archive(source)
-            web_page = None if unsupported(classifier.checkpoint) else checkpoints.exported_page(source)
-        except TxclsError as error:
-            st.error(plain(str(error)))
-            continue
         with st.container(horizontal=True):
-            st.download_button(
-                f"Download the classifier · {bare}.zip",
-                archive,
-                file_name=f"{bare}.zip",
-                mime="application/zip",
-                key=f"zip_{bare}",
-                on_click="ignore",
-                help="The classifier. It opens here again, and with `txcls.load` where you unpack it.",
-            )
-            if web_page is not None:
-                st.download_button(
-                    f"Download a page without a server · {bare}.html",
-                    web_page,
-                    file_name=f"{bare}.html",
-                    mime="text/html",
-                    key=f"page_{bare}",
-                    on_click="ignore",
-                    help="A page that needs no server: it classifies in the browser.",
-                )
+            for suffix, label in DOWNLOADS.items():
+                if (file := own.download(name, suffix)) is not None:
+                    download_link(f"{label} · {bare}{suffix}", file, name=f"{bare}{suffix}", key=f"{suffix[1:]}_{bare}")
+        st.caption("The zip opens here again, and with `txcls.load` where you unpack it. The page needs no server.")

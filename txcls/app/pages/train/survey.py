@@ -5,8 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app.shell import table_html
+from txcls.app.shell import own, table_html
 from txcls.app.shell.charts import chart
+from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import plain
 from txcls.figures import class_counts, length_histogram
 from txcls.wording import percentage
@@ -71,7 +72,7 @@ def _about_lengths(lengths: Sequence[tuple[int, int]]) -> str:
     )
 
 
-def problems(found: Mapping[str, Any], *, unit: str, rows_file: bytes) -> None:
+def problems(found: Mapping[str, Any], *, unit: str) -> None:
     """The rows to look at, one kind at a time, and all of them as a file."""
     counts = {kind: int(found[f"n_{kind}"]) for kind in KINDS}
     st.subheader("Rows that need a look", anchor=False)
@@ -96,14 +97,9 @@ def problems(found: Mapping[str, Any], *, unit: str, rows_file: bytes) -> None:
     )
     with st.container(height=320 if len(listed) > 5 else "content", border=False):
         st.html(_groups(kind, unit, listed))
-    st.download_button(
-        "Download all of them as CSV",
-        rows_file,
-        file_name="rows-to-look-at.csv",
-        mime="text/csv",
-        key="rows_file",
-        on_click="ignore",
-    )
+    if (session := own.session()) is not None:
+        file = session.job("read") / "rows.csv"
+        download_link("Download all of them as CSV", file, name="rows-to-look-at.csv", key="rows_file")
 
 
 def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:

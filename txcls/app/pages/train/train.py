@@ -1,14 +1,13 @@
 """From a labelled table to a classifier of the visitor's own: look through the rows, train, compare, take it away."""
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.jobs import running
-from txcls.app.jobs.own_files import SAMPLES
+from txcls.app.jobs.own_files import SAMPLES, file_name
+from txcls.app.jobs.queue import JobState
 from txcls.app.pages.train import forecast
 from txcls.app.pages.train import progress as training_view
 from txcls.app.pages.train import survey as survey_view
@@ -17,7 +16,6 @@ from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.BATCH)
-TYPES = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx", "gz"]
 SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
 FIRST_MINUTES = 5
 
@@ -35,7 +33,7 @@ def main() -> None:
         with lecture.slide():
             st.subheader(f"2 · What is in {plain(str(read.result['name'])[:60])}", anchor=False)
             survey_view.charts(read.result)
-        survey_view.problems(read.result, unit=str(read.result["unit"]), rows_file=_rows_file())
+        survey_view.problems(read.result, unit=str(read.result["unit"]))
         with lecture.slide():
             st.subheader("3 · Train", anchor="training")
             _training(read)
@@ -53,7 +51,7 @@ def main() -> None:
     layout.close_page(opened, LINKS)
 
 
-def _where_it_is(read: running.JobState) -> None:
+def _where_it_is(read: JobState) -> None:
     """A line at the top for who comes back to a training that runs, or to its result, far below."""
     trained = own.job("train")
     if trained.is_active and read.status == "done":
@@ -65,7 +63,7 @@ def _where_it_is(read: running.JobState) -> None:
 # The table
 
 
-def _table(read: running.JobState) -> None:
+def _table(read: JobState) -> None:
     """An uploader and samples, or the table that was read with its columns."""
     if read.is_active:
         waiting.watch("read", lambda now: waiting.line(now, "Looking through the table"), key="watch_read")
@@ -89,29 +87,9 @@ def _table(read: running.JobState) -> None:
 
 
 def _upload() -> None:
-    if why := uploads.refusal():
-        st.info(why)
-        return
-    given = uploads.take(
-        "Your table",
-        key="table_file",
-        types=TYPES,
-        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.",
-    )
-    if given is not None:
-        name, data = given
-        file = f"table-{secrets.token_hex(4)}{_suffix(name)}"
-        own.save_upload(file, data)
-        _read({"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}})
+    if (spec := uploads.take("Your table", key="table_file")) is not None:
+        _read(spec)
         st.rerun()
-
-
-def _suffix(name: str) -> str:
-    """The ending of a name that says its format, if it is one that is read."""
-    lower = name.lower()
-    gz = ".gz" if lower.endswith(".gz") else ""
-    ending = lower.removesuffix(".gz").rpartition(".")[2]
-    return f".{ending}{gz}" if ending in TYPES else ".csv"
 
 
 def _read(spec: dict[str, Any]) -> None:
@@ -124,7 +102,7 @@ def _read_sample(name: str) -> None:
     _read({"sample": name, "names": {}})
 
 
-def _chosen(read: running.JobState) -> None:
+def _chosen(read: JobState) -> None:
     """The table that was read: its columns, which can be corrected, and its first rows."""
     found = read.result
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -139,7 +117,7 @@ def _chosen(read: running.JobState) -> None:
         survey_view.preview(found)
 
 
-def _columns(read: running.JobState) -> None:
+def _columns(read: JobState) -> None:
     """Two boxes for the columns, and the reasons for the guess."""
     found = read.result
     names = [one["name"] for one in found["columns"]]
@@ -173,16 +151,10 @@ def _another() -> None:
         waiting.forget(kind)
 
 
-def _rows_file() -> bytes:
-    desk = own.desk()
-    file = None if desk is None else desk.job("read") / "rows.csv"
-    return file.read_bytes() if file is not None and file.is_file() else b""
-
-
 # Training
 
 
-def _training(read: running.JobState) -> None:
+def _training(read: JobState) -> None:
     """The time budget with its forecast and the button; or the training that runs."""
     if not limits().training:
         st.info(
@@ -212,7 +184,7 @@ def _training(read: running.JobState) -> None:
 
 
 def _last_minutes() -> int:
-    """The budget that this visitor chose last, which a reload finds on the desk."""
+    """The budget that this visitor chose last, which a reload finds again."""
     return own.last_minutes() or FIRST_MINUTES
 
 
@@ -220,7 +192,7 @@ def _keep_minutes() -> None:
     own.keep_minutes(st.session_state["minutes"])
 
 
-def _spec(read: running.JobState, minutes: int) -> dict[str, Any]:
+def _spec(read: JobState, minutes: int) -> dict[str, Any]:
     """What to train on, for how long."""
     source = {name: read.spec[name] for name in ("sample", "file", "names") if name in read.spec}
     columns = {name: read.result[name] for name in ("text_column", "label_column") if name in read.result}
@@ -229,7 +201,7 @@ def _spec(read: running.JobState, minutes: int) -> dict[str, Any]:
 
 def _train(spec: dict[str, Any]) -> None:
     waiting.cancel("plan")
-    name = str(spec["sample"]) if "sample" in spec else str(spec["names"][spec["file"]])
+    name = str(spec["sample"]) if "sample" in spec else file_name(spec)
     waiting.start("train", {**spec, "as": own.free_name(name)})
 
 
@@ -240,13 +212,10 @@ def _open_model() -> None:
     """An uploader for a classifier that was downloaded before."""
     job = own.job("open")
     with st.expander("Open a model that you downloaded here", expanded=job.status != "none"):
-        if why := uploads.refusal():
-            st.info(why)
-            return
         if job.is_active:
             waiting.watch(
                 "open",
-                lambda now: waiting.line(now, "Opening"),
+                lambda job: waiting.line(job, "Opening"),
                 key="watch_open",
                 on_done=training_view.show_from_now_on,
             )
@@ -254,18 +223,14 @@ def _open_model() -> None:
         if job.status == "done":
             st.success(f"Opened as {own.PREFIX}{job.result['name']}: {job.result['classes']:,} classes.")
         waiting.failure(job)
-        given = uploads.take(
+        spec = uploads.take(
             "A classifier as a zip",
             key="model_file",
             types=["zip"],
             help_line="Only weights (safetensors) and JSON are read; anything else in the file is refused.",
         )
-        if given is not None:
-            name, data = given
-            file = f"model-{secrets.token_hex(4)}.zip"
-            own.save_upload(file, data)
-            spec = {"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}, "as": own.free_name(name)}
-            waiting.start("open", spec)
+        if spec is not None:
+            waiting.start("open", {**spec, "as": own.free_name(file_name(spec))})
             st.rerun()
 
 
@@ -277,12 +242,12 @@ def _privacy() -> None:
             "visit. The address of this page leads to them: bookmark it to come back, and share it with nobody who "
             "should not see them. Links on the pages do not contain it."
         )
-        if own.desk() is not None:
+        if own.session() is not None:
             st.button("Remove everything now", key="forget", on_click=_forget)
 
 
 def _forget() -> None:
-    own.forget_desk()
+    own.forget_session()
     state.change_view(checkpoint="", versus="")
 
 

@@ -1,0 +1,200 @@
+"""Jobs: they take turns, keep within limits that are named, are stopped and cancelled, and outlive the server."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.app.jobs.conftest import end_of, finish, put, wait_until
+from tests.app.jobs.test_sessions import visited_before
+from tests.app.pages.test_train import limited
+from txcls.app.jobs import queue, sessions
+from txcls.app.jobs.queue import Job, Kind
+from txcls.app.jobs.sessions import Session, read_json
+from txcls.app.shell.limits import BusyError
+
+TABLE = "text,label\n" + "".join(f"pay me {n},money\nwhere is it {n},parcel\n" for n in range(20))
+
+
+@pytest.fixture
+def occupied() -> Iterator[int]:
+    """The queue of readers, in which somebody else's job runs until this lock is closed."""
+    name, lock = queue.enter("read", "somebody")
+    assert queue.take_turn(name)
+    yield lock
+    with suppress(OSError):
+        os.close(lock)
+
+
+def processes_of(session: Session, kind: Kind) -> list[int]:
+    """The processes of a job, the supervisor first."""
+    job = os.fsencode(session.job(kind))
+    return sorted(
+        int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if job in _content(path).split(b"\0")
+    )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_one_job_of_a_queue_runs_at_a_time_and_a_dead_one_loses_its_place() -> None:
+    names, locks = zip(*(queue.enter("train", f"visitor {n}") for n in range(3)), strict=True)
+    assert [queue.take_turn(name) for name in names] == [True, False, False]
+    assert [queue.ahead(name) for name in names] == [0, 1, 2]
+    os.close(locks[1])
+    assert [queue.ahead(name) for name in names] == [0, None, 1] and not queue.take_turn(names[2])
+    os.close(locks[0])
+    assert queue.take_turn(names[2])
+    os.close(locks[2])
+    assert queue.ahead(names[2]) is None
+
+
+@pytest.mark.attack
+def test_visitors_take_turns_however_many_sessions_one_of_them_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_MAX_QUEUED="10")
+    arrivals = [("a1", "10.0.0.1"), ("a2", "10.0.0.1"), ("a3", "10.0.0.1"), ("b", "10.0.0.2"), ("c", None)]
+    waiting = {session: queue.enter("batch", session, address) for session, address in arrivals}
+    served = []
+    while waiting:
+        session = next(session for session, (name, _) in waiting.items() if queue.take_turn(name))
+        served.append(session)
+        os.close(waiting.pop(session)[1])
+    assert served == ["a1", "b", "c", "a2", "a3"]
+
+
+@pytest.mark.attack
+def test_one_address_cannot_fill_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_MAX_QUEUED="4")
+    locks = [queue.enter("plan", f"s{n}", f"2001:db8::{n}")[1] for n in range(3)]
+    with pytest.raises(BusyError, match="2 jobs from your address wait already"):
+        queue.enter("plan", "another", "2001:db8::ffff")
+    locks += [queue.enter("plan", f"t{n}", f"2001:db8:0:{n}::1")[1] for n in range(1, 3)]
+    with pytest.raises(BusyError, match="4 others wait already"):
+        queue.enter("plan", "another", "192.0.2.1")
+    assert queue.enter("train", "another", "192.0.2.1"), "queues do not wait for each other"
+    for lock in locks:
+        os.close(lock)
+
+
+def test_a_job_waits_for_its_turn_says_so_and_can_leave_the_queue(session: Session, occupied: int) -> None:
+    queue.start(session, "read", put(session, "table.csv", TABLE))
+    job = queue.state(session, "read")
+    assert job.status == "waiting" and job.ahead == 1
+    with pytest.raises(queue.JobError, match="running already"):
+        queue.start(session, "read", {})
+    queue.cancel(session, "read")
+    assert end_of(session, "read").status == "cancelled"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the process in /proc")
+@pytest.mark.attack
+def test_a_killed_supervisor_is_told_in_a_sentence_and_the_next_job_runs(session: Session, occupied: int) -> None:
+    queue.start(session, "read", put(session, "table.csv", TABLE))
+    wait_until(lambda: bool(processes_of(session, "read")))
+    os.kill(processes_of(session, "read")[0], signal.SIGKILL)
+    job = end_of(session, "read")
+    assert job.status == "lost" and "ended from outside, or the server was started anew" in job.message
+    os.close(occupied)
+    assert finish(session, "read", put(session, "table.csv", TABLE)).status == "done"
+
+
+def test_a_job_outlives_the_server_that_started_it(session: Session) -> None:
+    put(session, "table.csv", TABLE)
+    code = (
+        "import sys; from txcls.app.jobs import queue; from txcls.app.jobs.sessions import Session;"
+        "queue.start(Session.find(sys.argv[1]), 'read', {'file': 'files/table.csv', 'names': {'files/table.csv': 'x'}})"
+    )
+    subprocess.run([sys.executable, "-c", code, session.token], check=True, timeout=60)
+    assert end_of(session, "read").status == "done"
+
+
+@pytest.mark.attack
+def test_a_session_is_swept_though_a_job_of_it_waits_and_the_job_ends(session: Session, occupied: int) -> None:
+    queue.start(session, "read", put(session, "table.csv", TABLE))
+    name = (read_json(session.job("read") / "job.json") or {})["id"]
+    visited_before(session, 3600 + queue.READ_SECONDS - 60)
+    assert sessions.sweep(queue.busy_seconds) == 0 and session.exists
+    visited_before(session, 3600 + queue.READ_SECONDS + 1)
+    assert sessions.sweep(queue.busy_seconds) == 1 and not session.exists
+    wait_until(lambda: queue.ahead(name) is None)
+
+
+# Limits: the process that works is this test's child
+
+
+def ended(session: Session, kind: Kind, code: str, *, most_bytes: int = 1 << 30) -> queue.JobState:
+    """How a job ends whose process runs this Python."""
+    folder = session.job(kind)
+    folder.mkdir()
+    sessions.write_json(folder / "job.json", {"kind": kind, "id": "x", "spec": {"as": "mine"}, "since": 0.0})
+    job = Job(folder, kind, {"as": "mine"})
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=folder)
+    queue.supervise(job, child.pid, most_bytes=most_bytes, disk="no more than that (TXCLS_SESSION_MB)")
+    child.wait()
+    return queue.state(session, kind)
+
+
+ALWAYS = "import time\nwhile True: time.sleep(0.1)"
+
+
+@pytest.mark.parametrize(
+    "code, limit",
+    [
+        ("import os; os.kill(os.getpid(), 11)", "more than the 2,000 MB of memory that one job may have"),
+        ("import os; os.kill(os.getpid(), 9)", r"ended from outside (SIGKILL)"),
+        (f"open('part', 'wb').write(bytes(5_000_000))\n{ALWAYS}", "no more than that (TXCLS_SESSION_MB)"),
+        (ALWAYS, "longer than the 0 minutes"),
+    ],
+)
+@pytest.mark.attack
+def test_a_job_that_a_limit_ended_says_which_and_leaves_nothing(
+    session: Session, code: str, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "DISK_SECONDS", 0.2)
+    monkeypatch.setattr(queue, "READ_SECONDS", 1.0 if "minutes" in limit else 30.0)
+    job = ended(session, "read", code, most_bytes=1_000_000)
+    assert job.status == "failed" and limit in job.message
+    assert sorted(path.name for path in session.job("read").iterdir()) == ["error.json", "job.json"]
+
+
+@pytest.mark.attack
+def test_a_classifier_that_was_saved_outlives_its_comparison(session: Session) -> None:
+    (session.own / "mine").mkdir()
+    job = ended(session, "train", "import os; os.kill(os.getpid(), 11)")
+    assert job.status == "done" and job.result["name"] == "mine" and "TXCLS_JOB_MB" in job.result["problem"]
+    assert (session.own / "mine").is_dir()
+
+
+def test_a_cancelled_training_leaves_nothing(session: Session) -> None:
+    (session.own / "mine").mkdir()
+    (session.own / "mine.training").mkdir()
+    code = f"open('cancel', 'w').close()\n{ALWAYS}"
+    assert ended(session, "train", code).status == "cancelled" and not list(session.own.iterdir())
+
+
+@pytest.mark.attack
+def test_more_memory_than_a_job_may_have_is_refused_by_the_name_of_the_limit(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(monkeypatch, TXCLS_JOB_MB="60")
+    job = finish(session, "read", put(session, "table.csv", TABLE))
+    assert job.status == "failed" and "60 MB of memory that one job may have here (TXCLS_JOB_MB)" in job.message
+
+
+def test_time_to_end_is_asked_for_by_the_visitor_or_the_clock(session: Session) -> None:
+    session.job("batch").mkdir()
+    job = Job(session.job("batch"), "batch", {}, end=time.monotonic() + 60)
+    assert not job.is_stopped
+    queue.stop(session, "batch")
+    assert job.is_stopped
+    assert Job(session.folder / "other", "batch", {}, end=time.monotonic() - 1).is_stopped

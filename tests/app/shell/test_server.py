@@ -1,0 +1,157 @@
+"""What the server does around the pages: check its settings, sweep sessions, bound uploads, hand out files."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from tests.app.pages.test_train import limited
+from tests.browser.server import ROOT, serve
+from txcls.app.jobs.sessions import Session
+from txcls.app.shell import downloads, limits, server
+from txcls.errors import ConfigError
+
+pytestmark = pytest.mark.usefixtures("jobs_folder")
+
+MB = 1 << 20
+MOST = MB + server.FORM_BYTES
+"""Of a request, where a file may have 1 MB."""
+
+
+@pytest.fixture
+def manager(monkeypatch: pytest.MonkeyPatch) -> MemoryUploadedFileManager:
+    """Streamlit's own, which holds uploads in memory."""
+    made = MemoryUploadedFileManager("/upload")
+    monkeypatch.setattr(server.runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=made))
+    return made
+
+
+def status_of(
+    app: server.BoundedUploads, *, session: str = "one", size: int | str | None = MB, method: str = "PUT"
+) -> int:
+    """The answer to an upload."""
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [] if size is None else [(b"content-length", str(size).encode())]
+    scope = {"type": "http", "method": method, "path": f"{server.UPLOADS}{session}/file", "headers": headers}
+    asyncio.run(app(scope, receive_nothing, send))
+    return int(sent[0]["status"])
+
+
+async def receive_nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def taking(manager: MemoryUploadedFileManager, *, seconds: float = 0.0) -> server.BoundedUploads:
+    """The middleware before a server that takes each file as Streamlit does."""
+
+    async def take(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(seconds)
+        if scope["method"] == "PUT":
+            data = bytes(int(dict(scope["headers"])[b"content-length"]))
+            manager.add_file(scope["path"].split("/")[-2], UploadedFileRec(f"{time.monotonic_ns()}", "a", "b", data))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+    return server.BoundedUploads(take)
+
+
+@pytest.mark.attack
+def test_a_sessions_new_file_replaces_its_last_one_and_all_share_a_budget(
+    manager: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(monkeypatch, TXCLS_MAX_UPLOAD_MB="1")
+    app = taking(manager)
+    for _ in range(50):
+        assert status_of(app) == 204
+    assert sum(len(files) for files in manager.file_storage.values()) == 1
+    answers = [status_of(app, session=f"s{n}") for n in range(10)]
+    assert answers == [204] * (server.MOST_UPLOADS - 1) + [503] * (11 - server.MOST_UPLOADS)
+    manager.remove_session_files("one")
+    assert status_of(app, session="another") == 204
+
+
+@pytest.mark.parametrize("size, status", [(MOST, 204), (MOST + 1, 413), (None, 411), ("-1", 411)])
+@pytest.mark.attack
+def test_a_file_beyond_the_hosts_limit_is_refused_before_it_is_read(
+    manager: MemoryUploadedFileManager, size: int | str | None, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(monkeypatch, TXCLS_MAX_UPLOAD_MB="1")
+    assert status_of(taking(manager), size=size) == status
+
+
+@pytest.mark.attack
+def test_no_file_is_taken_where_uploads_are_off(
+    manager: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(monkeypatch, TXCLS_UPLOADS="off")
+    assert status_of(taking(manager)) == 403 and status_of(taking(manager), method="DELETE") == 204
+
+
+@pytest.mark.attack
+def test_an_upload_that_never_ends_makes_room(
+    manager: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "UPLOAD_SECONDS", 0.1)
+    app = taking(manager, seconds=60)
+    assert status_of(app) == 408 and app.arriving == 0
+
+
+@pytest.mark.parametrize("setting, value", [("TXCLS_CACHE_MB", "lots"), ("TXCLS_JOBS", "/dev/null/x")])
+@pytest.mark.attack
+def test_a_wrong_setting_keeps_the_server_from_starting_and_is_named(setting: str, value: str) -> None:
+    command = [sys.executable, "-m", "streamlit", "run", "streamlit_app.py", "--server.headless=true"]
+    ran = subprocess.run(
+        ["env", f"{setting}={value}", *command], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 1 and f"The app does not start. {setting}=" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_TRAINING="perhaps")
+    with pytest.raises(ConfigError, match="TXCLS_TRAINING='perhaps': wanted on or off"):
+        limits.limits()
+
+
+def test_every_setting_is_documented() -> None:
+    for name in (*limits.NAMES.values(), "TXCLS_JOBS"):
+        for document in ("docs/hosting.md", "SECURITY.md"):
+            assert f"`{name}`" in (ROOT / document).read_text("utf-8"), f"{name} in {document}"
+
+
+@pytest.mark.attack
+def test_old_sessions_are_gone_once_the_server_answers_and_links_lead_nowhere_else(tmp_path: Path) -> None:
+    old, new = Session.new(), Session.new()
+    seen = old.folder.with_name(f"{old.folder.name}.seen")
+    seen.write_text(json.dumps({"at": time.monotonic() - 4000}))
+    with serve(tmp_path / "log") as address:
+        assert not old.folder.exists() and new.exists
+        for link in ("x", "..%2f..%2fetc%2fpasswd", new.token, new.folder.name):
+            with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
+                urllib.request.urlopen(f"{address}/{downloads.ADDRESS}/{link}", timeout=10)
+
+
+def test_a_link_leads_to_one_file_under_its_name_until_the_session_is_removed(tmp_path: Path) -> None:
+    session = Session.new()
+    file = session.folder / "downloads" / "a.zip"
+    file.write_bytes(b"PK")
+    downloads._links["key"] = (file, "täble.zip")
+    request: Any = SimpleNamespace(path_params={"link": "key"})
+    answer = asyncio.run(downloads.send(request))
+    assert answer.headers["content-disposition"] == "attachment; filename*=utf-8''t%C3%A4ble.zip"
+    assert answer.headers["cache-control"] == "no-store" and answer.path == file  # type: ignore[attr-defined]
+    session.remove()
+    assert asyncio.run(downloads.send(request)).status_code == 404 and "key" not in downloads._links

@@ -1,0 +1,514 @@
+"""Jobs on visitors' files: each runs in processes of its own, which take turns and keep within limits.
+
+A job is a folder in a visitor's session. `start` writes job.json there and starts a supervisor (`supervise`), which
+waits for its turn, forks the process that works, and ends it at the first limit: time, memory, disk, or the visitor's
+wish. What works leaves progress.json and result.json; the pages only read these. A supervisor does not depend on the
+app's process: training goes on while the app is restarted.
+
+Of each queue one job runs at a time on this host. A job holds a file locked (flock) for as long as its processes live,
+however they end, so the locks say who is there without anything that watches. Next is the visitor who was served least
+recently, by address and then by session.
+
+Why by hand: huey, RQ, Dramatiq and pools such as loky or pebble keep a list of tasks and hand them to long-lived
+workers. They have no limit of memory or disk for a task, do not say what killed one, end none that runs (huey, RQ on
+SQLite) or none after a restart (pools), and serve in order of arrival. Each would need the processes, limits and
+messages below all the same, and replace only the list of those who wait.
+"""
+
+import ctypes
+import errno
+import ipaddress
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from txcls.app.jobs import sessions
+from txcls.app.jobs.sessions import Session, read_json, write_json
+from txcls.app.shell.limits import BusyError, limits
+from txcls.errors import TxclsError
+
+if sys.platform != "win32":
+    import fcntl
+    import resource
+
+Kind = Literal["read", "peek", "open", "report", "correct", "plan", "train", "batch"]
+"""What a job does: look through a table to train on, read the columns of one to classify, open a model, measure one on
+a table, correct a table's labels, plan a training, train, or classify a file."""
+WORK: Mapping[Kind, tuple[str, str]] = {
+    "read": ("read_table", "read"),
+    "peek": ("read_table", "read"),
+    "open": ("open_model", "read"),
+    "report": ("report_table", "read"),
+    "correct": ("report_table", "read"),
+    "plan": ("train_model", "plan"),
+    "train": ("train_model", "train"),
+    "batch": ("batch_file", "batch"),
+}
+"""The module of this package whose `run(job)` does each kind of job, and the queue that it waits in."""
+READ_SECONDS = 300.0
+"""Most time of a job that reads or plans. Training and classifying have `limits().minutes`, keep what they have done by
+then, and as much time again to finish."""
+POLL = 0.2
+"""Seconds between two looks at the queue and at what the visitor wants."""
+DISK_SECONDS = 2.0
+"""Seconds between two looks at the disk that a job takes."""
+SERVED_SECONDS = 3600.0
+"""For how long it is remembered who was served."""
+
+Status = Literal["none", "waiting", "running", "done", "failed", "cancelled", "lost"]
+
+
+class JobError(TxclsError):
+    """A job cannot be started."""
+
+
+# The queues
+
+
+@dataclass
+class _Queues:
+    """Who waits and runs on this host, in the order of arrival, and when visitors were last served."""
+
+    jobs: list[dict[str, Any]]
+    served: dict[str, float]
+
+    def of(self, queue: str) -> list[dict[str, Any]]:
+        """The jobs of a queue, in the order in which they get their turn."""
+        jobs = [job for job in self.jobs if job["queue"] == queue]
+        return sorted(jobs, key=lambda job: (not job["runs"], *(self.served.get(who, 0.0) for who in _visitor(job))))
+
+
+def _visitor(job: Mapping[str, Any]) -> tuple[str, str]:
+    """Whom a queue remembers as served: the address, and the session."""
+    return f"{job['queue']} {job['address']}", f"{job['queue']} {job['session']}"
+
+
+@contextmanager
+def _queues() -> Iterator[_Queues]:
+    """The queues of this host, which no other process changes meanwhile; jobs whose processes have ended are gone."""
+    folder = _locks()
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        stored = read_json(folder / "jobs.json") or {"jobs": [], "served": {}}
+        now = time.monotonic()
+        served = {who: at for who, at in stored["served"].items() if now - SERVED_SECONDS < at <= now}
+        queues = _Queues([job for job in stored["jobs"] if _is_held(folder / job["id"])], served)
+        yield queues
+        changed = {"jobs": queues.jobs, "served": queues.served}
+        if changed != stored:
+            write_json(folder / "jobs.json", changed)
+    finally:
+        os.close(handle)
+
+
+def _locks() -> Path:
+    """The folder of the locks, one for each job, and of the list of jobs."""
+    folder = sessions.root() / "queue"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether a process holds the lock; a lock that none holds is removed."""
+    try:
+        handle = os.open(lock, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock.unlink(missing_ok=True)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def enter(queue: str, session: str, address: str | None = None) -> tuple[str, int]:
+    """Join a queue: the job's id, and the open lock that keeps its place, which its processes inherit.
+
+    Raises:
+        BusyError: as many jobs wait as may, of all visitors or of this address.
+    """
+    who = _group(address) if address else session
+    with _queues() as queues:
+        jobs = queues.of(queue)
+        if len(jobs) > limits().queued:
+            raise BusyError(
+                f"{len(jobs) - 1} others wait already, the most that may (TXCLS_MAX_QUEUED). Try again later."
+            )
+        if (n := sum(job["address"] == who for job in jobs)) > max(limits().queued // 2, 1):
+            raise BusyError(f"{n - 1} jobs from your address wait already. Try again when one of them has ended.")
+        name = secrets.token_hex(8)
+        handle = os.open(_locks() / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        queues.jobs.append({"id": name, "queue": queue, "session": session, "address": who, "runs": False})
+    return name, handle
+
+
+def _group(address: str) -> str:
+    """What of an address tells one household from another: all of IPv4, the network of IPv6."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return address if parsed.version == 4 else str(ipaddress.ip_network(f"{address}/64", strict=False))
+
+
+def ahead(name: str) -> int | None:
+    """How many jobs get their turn before this one; None if its processes have ended."""
+    with _queues() as queues:
+        job = next((job for job in queues.jobs if job["id"] == name), None)
+        return None if job is None else queues.of(job["queue"]).index(job)
+
+
+def take_turn(name: str) -> bool:
+    """Whether it is this job's turn, which it then keeps until its processes end."""
+    with _queues() as queues:
+        job = next((job for job in queues.jobs if job["id"] == name), None)
+        if job is None or queues.of(job["queue"])[0] is not job:
+            return False
+        job["runs"] = True
+        queues.served |= dict.fromkeys(_visitor(job), time.monotonic())
+        return True
+
+
+# What pages do
+
+
+@dataclass(frozen=True)
+class JobState:
+    """How a job is doing.
+
+    Attributes:
+        status: "lost" if its processes ended without a word: they were killed, or the machine was restarted.
+        ahead: how many jobs are ahead of it, while it waits.
+        spec: what it was asked to do.
+        progress: what the worker last reported.
+        result: what a finished worker returned.
+        message: why it failed or was lost, in a sentence.
+        since: when it was started, by `time.monotonic`.
+    """
+
+    status: Status
+    ahead: int = 0
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    since: float = 0.0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it waits or runs."""
+        return self.status in ("waiting", "running")
+
+
+_children: list["subprocess.Popen[bytes]"] = []
+_children_lock = threading.Lock()
+
+
+def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str | None = None) -> None:
+    """Start a job, which waits for its turn; an earlier job of its kind that has ended is forgotten.
+
+    Raises:
+        JobError: the visitor's job of this kind has not ended, the disk is full, or the system has no locks.
+        BusyError: too many wait.
+    """
+    if sys.platform == "win32":
+        raise JobError("Work on your own files needs file locks, which this server's system (Windows) does not have")
+    if state(session, kind).is_active:
+        raise JobError("This is running already; wait for it, or stop it")
+    folder = session.job(kind)
+    shutil.rmtree(folder, ignore_errors=True)
+    left, limit = sessions.room(session.folder)
+    if left <= 0:
+        raise JobError(
+            f"There is no room for what comes of it: {limit}. Remove some of your files, or try again later."
+        )
+    name, lock = enter(WORK[kind][1], session.folder.name, address)
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        write_json(folder / "job.json", {"kind": kind, "id": name, "spec": dict(spec), "since": time.monotonic()})
+        _launch(folder, lock)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise JobError(f"The server cannot start it ({error.strerror}); try again later") from None
+    finally:
+        os.close(lock)  # the job's processes hold it from now on
+
+
+def _launch(folder: Path, lock: int) -> None:
+    """Start the supervisor of a job folder, independent of this process."""
+    package = Path(__file__).resolve().parents[3]
+    paths = [str(package), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-c", "from txcls.app.jobs.queue import main; main()", str(folder)],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
+            "TXCLS_CACHE": str(folder / "cache"),  # token ids of the visitor's texts: they go with the session
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(lock,),
+        start_new_session=True,
+    )
+    with _children_lock:
+        _children[:] = [other for other in _children if other.poll() is None]  # collects those that have ended
+        _children.append(child)
+
+
+def state(session: Session, kind: Kind) -> JobState:
+    """How the visitor's job of a kind is doing."""
+    folder = session.job(kind)
+    job = read_json(folder / "job.json")
+    if job is None:
+        return JobState("none")
+    # Who is ahead is asked before the results are read: a worker writes these, and then gives up its lock.
+    before = ahead(job["id"])
+    known: dict[str, Any] = {
+        "spec": job["spec"],
+        "progress": read_json(folder / "progress.json") or {},
+        "since": job["since"],
+    }
+    if (result := read_json(folder / "result.json")) is not None:
+        return JobState("done", result=result, **known)
+    if (error := read_json(folder / "error.json")) is not None:
+        status: Status = "cancelled" if error.get("cancelled") else "failed"
+        return JobState(status, message=str(error.get("message", "")), **known)
+    if before is None:
+        return JobState("lost", message=LOST, **known)
+    return JobState("running" if known["progress"] else "waiting", ahead=before, **known)
+
+
+LOST = (
+    "The process that worked on this was ended from outside, or the server was started anew. Nothing of it is left; "
+    "start it again."
+)
+
+
+def stop(session: Session, kind: Kind) -> None:
+    """Ask a job to end soon and keep what it has: of a training, the weights that did best so far."""
+    _ask(session, kind, "stop")
+
+
+def cancel(session: Session, kind: Kind) -> None:
+    """Have a job end and leave nothing."""
+    _ask(session, kind, "cancel")
+
+
+def _ask(session: Session, kind: Kind, wish: str) -> None:
+    with suppress(OSError):
+        (session.job(kind) / wish).touch(mode=0o600)
+
+
+def forget(session: Session, kind: Kind) -> None:
+    """Forget a job that has ended."""
+    if not state(session, kind).is_active:
+        shutil.rmtree(session.job(kind), ignore_errors=True)
+
+
+def busy_seconds(folder: Path) -> float:
+    """For how much longer the jobs of a session may keep its folder from being swept: each for its own longest time."""
+    kinds = [kind for file in (folder / "jobs").glob("*/job.json") if (kind := _kind_if_alive(file)) is not None]
+    return max(map(most_seconds, kinds), default=0.0)
+
+
+def _kind_if_alive(file: Path) -> Kind | None:
+    job = read_json(file) or {}
+    return job["kind"] if job and ahead(job["id"]) is not None else None
+
+
+# What a worker does
+
+
+@dataclass
+class Job:
+    """What a worker is asked to do, and how it reports about it.
+
+    Attributes:
+        folder: of the job.
+        kind: of work.
+        spec: what the page asked for.
+        end: when it should come to its end with what it has, by `time.monotonic`.
+        every: least seconds between two writings of the progress.
+    """
+
+    folder: Path
+    kind: Kind
+    spec: Mapping[str, Any]
+    end: float = float("inf")
+    every: float = 0.4
+    _reported: float = field(default=0.0, repr=False)
+
+    @property
+    def session(self) -> Path:
+        """The visitor's folder."""
+        return self.folder.parent.parent
+
+    def progress(self, stage: str, *, now: bool = True, **values: Any) -> None:
+        """Write the progress; unless `now`, not more often than every `every` seconds."""
+        if now or time.monotonic() - self._reported >= self.every:
+            write_json(self.folder / "progress.json", {"stage": stage, **values})
+            self._reported = time.monotonic()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the job was cancelled, or its session removed."""
+        return (self.folder / "cancel").exists() or not (self.folder / "job.json").exists()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it should end soon with what it has, since the visitor says so or its time is over."""
+        return time.monotonic() > self.end or (self.folder / "stop").exists()
+
+
+def most_seconds(kind: Kind) -> float:
+    """The longest time of a job from its turn to its end."""
+    return 2 * 60.0 * limits().minutes + READ_SECONDS if kind in ("train", "batch") else READ_SECONDS
+
+
+def main() -> NoReturn:
+    """Wait for the turn of the job in the folder that is the only argument, and have it done within its limits."""
+    os.umask(0o077)
+    folder = Path(sys.argv[1])
+    stored = read_json(folder / "job.json")
+    if stored is None:
+        sys.exit(2)
+    job = Job(folder, stored["kind"], stored["spec"])
+    while not take_turn(stored["id"]):
+        if job.is_cancelled:
+            _leave_error(job, "", cancelled=True)
+            sys.exit(0)
+        time.sleep(POLL)
+    left, limit = sessions.room(job.session)
+    job.end = time.monotonic() + 60.0 * limits().minutes
+    with suppress(OSError):
+        job.progress("starting")
+    child = os.fork()
+    if child == 0:
+        _work(job, most_bytes=max(left, 1))
+        os._exit(0)
+    supervise(job, child, most_bytes=left + sessions.size_of(job.session), disk=limit)
+    sys.exit(0)
+
+
+def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
+    """Return when the process has ended, by itself or at a limit, with its result or the reason in the job's folder."""
+    end, looked = time.monotonic() + most_seconds(job.kind), time.monotonic()
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return _note_death(job, status)
+        if job.is_cancelled:
+            return _end(job, child, "", cancelled=True)
+        if time.monotonic() > end:
+            return _end(job, child, f"This took longer than the {most_seconds(job.kind) / 60:.0f} minutes it may here.")
+        if time.monotonic() - looked > DISK_SECONDS:
+            looked = time.monotonic()
+            if sessions.size_of(job.session) > most_bytes:
+                return _end(job, child, TOO_LARGE.format(disk))
+        time.sleep(POLL)
+
+
+def _end(job: Job, child: int, message: str, *, cancelled: bool = False) -> None:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    _leave_error(job, message, cancelled=cancelled)
+
+
+def _note_death(job: Job, status: int) -> None:
+    """Where the process was ended by a signal, say by which limit."""
+    if not os.WIFSIGNALED(status):
+        return
+    number = os.WTERMSIG(status)
+    if number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):  # libraries in C that go on without the memory
+        _leave_error(job, TOO_MUCH.format(limits().job_megabytes))
+    else:
+        _leave_error(job, KILLED.format(signal.Signals(number).name))
+
+
+TOO_MUCH = (
+    "This needed more than the {:,} MB of memory that one job may have here (TXCLS_JOB_MB). Try again with fewer or "
+    "shorter texts."
+)
+TOO_LARGE = "What comes of this takes too much of the disk: {}. Try again with fewer or shorter texts."
+KILLED = (
+    "The process that worked on this was ended from outside ({}); perhaps the server ran out of memory. Start it again."
+)
+
+
+def _leave_error(job: Job, message: str, *, cancelled: bool = False) -> None:
+    """Say why there is no result. A classifier that was saved before is one, unless the visitor cancelled."""
+    made = job.session / "own" / str(job.spec.get("as", ""))
+    with suppress(OSError):  # the session may have been removed
+        if job.kind == "train" and made.is_dir() and not cancelled:
+            known = read_json(job.folder / "plan.json") or {}
+            write_json(job.folder / "result.json", {**known, "name": made.name, "problem": message})
+            return
+        for file in job.folder.iterdir():
+            if file.name != "job.json":
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+        if job.kind in ("train", "open"):
+            for path in (*made.parent.glob(f"{made.name}.training"), *made.parent.glob(f".{made.name}.*"), made):
+                shutil.rmtree(path, ignore_errors=True)
+        write_json(job.folder / "error.json", {"cancelled": cancelled, "message": message})
+
+
+def _work(job: Job, *, most_bytes: int) -> None:
+    """In the process that works: keep within limits, do the job, and leave result.json or error.json."""
+    _limit_resources(job, most_bytes)
+    try:
+        result = import_module(f"txcls.app.jobs.{WORK[job.kind][0]}").run(job)
+        write_json(job.folder / "result.json", result)
+    except TxclsError as error:
+        _leave_error(job, _without_paths(str(error), job))
+    except Exception as error:  # noqa: BLE001  # the visitor learns that it ended; the text could hold their data
+        if isinstance(error, MemoryError | ImportError) or "memory" in str(error):  # a library that has no room to load
+            message = TOO_MUCH.format(limits().job_megabytes)
+        elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
+            message = TOO_LARGE.format(sessions.room(job.session)[1])
+        else:
+            message = (
+                f"An error inside the program ended this ({type(error).__name__}). Perhaps your file is the cause."
+            )
+        _leave_error(job, message)
+
+
+def _limit_resources(job: Job, most_bytes: int) -> None:
+    """Low priority, bounded memory and files, no dump of the memory, and the first to go if the machine runs out."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: not without its supervisor
+    os.nice(4)  # pages come first; on a busy machine it still gets its share
+    memory = limits().job_megabytes << 20
+    seconds = int(most_seconds(job.kind)) * (os.cpu_count() or 1)  # in case the supervisor is killed
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    with suppress(OSError, ValueError):  # some systems know no such limit
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("800", encoding="ascii")
+
+
+def _without_paths(message: str, job: Job) -> str:
+    """The message with the visitor's name of a file in place of where it lies here."""
+    for path, name in job.spec.get("names", {}).items():
+        message = message.replace(str(job.session / path), Path(path).name).replace(Path(path).name, str(name))
+    for path in (job.folder, job.session):
+        message = message.replace(f"{path}{os.sep}", "").replace(str(path), "this server")
+    return message

@@ -1,0 +1,279 @@
+"""A visitor's session: a private folder that a secret token finds, and that is removed some time after the last visit.
+
+    ROOT/sessions/NAME/       files/ uploads · jobs/KIND/ · own/CHECKPOINT/ · kept/ training rows · downloads/
+    ROOT/sessions/NAME.seen   when it was last visited; made before the folder, and removed before it
+
+NAME is a hash of the token: neither a listing of ROOT nor a path in a message gives the token away. Times are those of
+`time.monotonic`, which all processes of a machine share and which no change of the clock moves; after a restart of the
+machine it begins anew, and a later time counts as the start.
+"""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from txcls.app.shell.limits import limits
+from txcls.errors import ConfigError, DataError
+from txcls.runtime.files import replacing
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
+"""The form of a token: 24 random bytes."""
+SWEEP_SECONDS = 30.0
+"""Time between two searches for abandoned sessions."""
+SEEN_SECONDS = 5.0
+"""A visit is written at most this often."""
+MOST_JSON_BYTES = 64 << 20
+"""Largest JSON file that is read."""
+
+
+def root() -> Path:
+    """The folder of everything that visitors bring: $TXCLS_JOBS, or one for this user in the system's temporary folder.
+
+    Raises:
+        ConfigError: it cannot be made, or others can read it or own it.
+    """
+    given = os.environ.get("TXCLS_JOBS")
+    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
+    folder = Path(given) if given else Path(tempfile.gettempdir()) / f"txcls-{user}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = folder.lstat()
+    except OSError as error:
+        raise ConfigError(f"TXCLS_JOBS={folder}: cannot use it ({error.strerror}); name another folder") from None
+    if not stat.S_ISDIR(state.st_mode) or (hasattr(os, "getuid") and state.st_uid != os.getuid()):
+        raise ConfigError(f"TXCLS_JOBS={folder}: it is not a folder of this user's own; name another one")
+    if state.st_mode & 0o077:
+        raise ConfigError(f"TXCLS_JOBS={folder}: other users may read it; make it private with chmod 700")
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A visitor's folder; `token` opens it."""
+
+    token: str
+    folder: Path
+
+    @classmethod
+    def new(cls) -> "Session":
+        """An empty session with a new token.
+
+        Raises:
+            DataError: this server's disk is full, or its share of it is.
+        """
+        session = cls._of(secrets.token_urlsafe(24))
+        with _disk():
+            session.folder.parent.mkdir(mode=0o700, exist_ok=True)
+            session._note_visit()
+            for name in ("files", "jobs", "own", "kept", "downloads"):
+                (session.folder / name).mkdir(mode=0o700, parents=True)
+            session.folder.chmod(0o700)
+        return session
+
+    @classmethod
+    def find(cls, token: str) -> "Session | None":
+        """The session that a token opens; None if there is none, or no longer."""
+        if not TOKEN.fullmatch(token):
+            return None
+        session = cls._of(token)
+        if not session.exists:
+            return None
+        session.visit()
+        return session
+
+    @classmethod
+    def _of(cls, token: str) -> "Session":
+        name = hashlib.blake2b(token.encode(), digest_size=16).hexdigest()
+        return cls(token, root() / "sessions" / name)
+
+    @property
+    def own(self) -> Path:
+        """The folder of the visitor's checkpoints."""
+        return self.folder / "own"
+
+    @property
+    def exists(self) -> bool:
+        """Whether it has not been removed."""
+        return _seen_file(self.folder).is_file() and self.folder.is_dir()
+
+    def job(self, kind: str) -> Path:
+        """The folder of the visitor's job of a kind."""
+        return self.folder / "jobs" / kind
+
+    def visit(self) -> None:
+        """Note that the visitor is here."""
+        if self.exists and _seconds_since_visit(self.folder) > SEEN_SECONDS:
+            with suppress(OSError):
+                self._note_visit()
+
+    def _note_visit(self) -> None:
+        write_json(_seen_file(self.folder), {"at": time.monotonic()})
+
+    def save_upload(self, name: str, data: bytes | memoryview) -> None:
+        """Write an uploaded file to `files/name`.
+
+        Raises:
+            DataError: the session, or all of them together, would take more of the disk than they may, or it is full.
+        """
+        left, limit = room(self.folder)
+        if len(data) > left:
+            raise DataError(f"This file does not fit: {limit}. Remove some of your files, or try again later.")
+        file = self.folder / "files" / name
+        try:
+            with _disk():
+                file.write_bytes(data)
+        except DataError:
+            file.unlink(missing_ok=True)
+            raise
+
+    def remove(self) -> None:
+        """Delete everything; workers end when they find their job gone."""
+        _delete(self.folder)
+
+
+def _seen_file(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.seen")
+
+
+def _seconds_since_visit(folder: Path) -> float:
+    now, at = time.monotonic(), float((read_json(_seen_file(folder)) or {}).get("at", 0.0))
+    return now - at if at <= now else now
+
+
+@contextmanager
+def _disk() -> Iterator[None]:
+    """Say in a sentence that the disk cannot be written to."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"This server cannot keep files at the moment ({error.strerror}); try again later.") from None
+
+
+# The disk
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder, as far as they can be seen while others write there."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118  # a third of Path's time
+    return total
+
+
+def room(folder: Path) -> tuple[int, str]:
+    """Bytes that may still be written to a session's folder, and the limit that says so in words."""
+    of_session = (limits().session_megabytes << 20) - size_of(folder)
+    of_host = (limits().disk_megabytes << 20) - size_of(root() / "sessions")
+    if of_session <= of_host:
+        return of_session, f"one visitor's files may take {limits().session_megabytes:,} MB here (TXCLS_SESSION_MB)"
+    return of_host, f"all visitors' files together may take {limits().disk_megabytes:,} MB here (TXCLS_DISK_MB)"
+
+
+# Removal
+
+_listeners: list[Callable[[Path], None]] = []
+
+
+def on_removal(forget: Callable[[Path], None]) -> None:
+    """Have a function called with the folder of each session that is removed by this process."""
+    _listeners.append(forget)
+
+
+def _delete(folder: Path) -> None:
+    _seen_file(folder).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    for forget in _listeners:
+        forget(folder)
+
+
+def sweep(busy_seconds: Callable[[Path], float] = lambda folder: 0.0) -> int:
+    """Remove the sessions that nobody has visited for `keep_seconds`; returns how many.
+
+    Args:
+        busy_seconds: for how much longer a session may stay because of what works in it.
+    """
+    removed = 0
+    place = root() / "sessions"
+    for entry in sorted(place.glob("*")):
+        folder = place / entry.name.removesuffix(".seen")
+        if entry.suffix == ".seen" and _seconds_since_visit(folder) <= limits().keep_seconds + busy_seconds(folder):
+            continue
+        if entry.suffix == ".seen" or (entry.is_dir() and not _seen_file(entry).exists()):
+            with suppress(OSError):
+                _delete(folder)
+                removed += 1
+    return removed
+
+
+@cache
+def start_sweeping(busy_seconds: Callable[[Path], float]) -> threading.Thread:
+    """Sweep now, and from now on for as long as the process lives."""
+    sweep(busy_seconds)
+
+    def run() -> None:
+        while True:
+            time.sleep(SWEEP_SECONDS)
+            with suppress(OSError, ConfigError):
+                sweep(busy_seconds)
+
+    thread = threading.Thread(target=run, name="txcls-sweep", daemon=True)
+    thread.start()
+    return thread
+
+
+# Small files between pages and workers: written whole or not at all, and read without trust in their completeness
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Replace a JSON file; a reader finds the one before or the new one, never a part."""
+    with replacing(path, flush=False) as temporary:
+        temporary.write_text(json.dumps(values), encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file; None if there is no such file, or no whole one."""
+    try:
+        if path.stat().st_size > MOST_JSON_BYTES:
+            return None
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return values if isinstance(values, dict) else None
+
+
+def append_line(path: Path, values: Mapping[str, Any]) -> None:
+    """Add a line to a JSON Lines file."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(values) + "\n")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON Lines file, without a last line that is still being written."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1] if path.stat().st_size <= MOST_JSON_BYTES else []
+    except OSError:
+        return []
+    return [row for row in map(_object_of, lines) if row is not None]
+
+
+def _object_of(line: bytes) -> dict[str, Any] | None:
+    try:
+        values = json.loads(line)
+    except ValueError:
+        return None
+    return values if isinstance(values, dict) else None

@@ -1,0 +1,95 @@
+"""What the server does around the pages: check its settings, sweep old sessions, bound uploads, hand out files."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit import runtime
+from streamlit.runtime.stats import CacheStat
+
+from txcls.app.jobs import queue, sessions
+from txcls.app.shell import downloads
+from txcls.app.shell.limits import limits
+from txcls.app.shell.memory import return_freed_memory
+from txcls.errors import ConfigError
+
+UPLOADS = "/_stcore/upload_file/"
+"""Where browsers send files: the session and the file follow."""
+MOST_UPLOADS = 4
+"""Files of the largest size that fit into the memory of all uploads together."""
+UPLOAD_SECONDS = 120.0
+"""Time for a file to arrive."""
+FORM_BYTES = 64 << 10
+"""What a browser sends around a file."""
+
+
+def check_settings() -> None:
+    """End the process with a sentence where a setting of the host is wrong."""
+    try:
+        limits()
+        sessions.root()
+    except ConfigError as error:
+        sys.exit(f"The app does not start. {error}")
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """What is done before the server answers."""
+    return_freed_memory()
+    sessions.start_sweeping(queue.busy_seconds)
+    yield
+
+
+class BoundedUploads:
+    """Middleware that bounds the files which Streamlit holds in memory until a page moves them to disk.
+
+    A session's new file replaces its last one, and all sessions share `MOST_UPLOADS` files of the largest size.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.arriving = 0  # bytes of the uploads that are on their way
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse an upload, or pass the request on."""
+        session, is_upload, _ = scope.get("path", "").partition(UPLOADS)[2].partition("/")
+        if scope["type"] != "http" or scope["method"] != "PUT" or not is_upload:
+            return await self.app(scope, receive, send)
+        size = dict(scope["headers"]).get(b"content-length", b"")
+        most = limits().upload_megabytes << 20
+        if not limits().uploads:
+            return await _refuse(403, "Uploads are switched off here", scope, receive, send)
+        if not size.isdigit():
+            return await _refuse(411, "An upload must say how long it is", scope, receive, send)
+        if int(size) > most + FORM_BYTES:
+            return await _refuse(413, f"A file may have {limits().upload_megabytes} MB here", scope, receive, send)
+        files = runtime.get_instance().uploaded_file_mgr
+        files.remove_session_files(session)
+        held = sum(
+            stat.byte_length for stats in files.get_stats().values() for stat in stats if isinstance(stat, CacheStat)
+        )
+        if held + self.arriving + int(size) > MOST_UPLOADS * most:
+            message = "Too many files are being uploaded; try again in a minute"
+            return await _refuse(503, message, scope, receive, send)
+        self.arriving += int(size)
+        try:
+            async with asyncio.timeout(UPLOAD_SECONDS):
+                await self.app(scope, receive, send)
+        except TimeoutError:
+            await _refuse(408, "The upload took too long", scope, receive, send)
+        finally:
+            self.arriving -= int(size)
+
+
+async def _refuse(status: int, message: str, scope: Scope, receive: Receive, send: Send) -> None:
+    await PlainTextResponse(message, status_code=status)(scope, receive, send)
+
+
+MIDDLEWARE = [Middleware(BoundedUploads)]
+ROUTES = [Route(f"{st.get_option('server.baseUrlPath').rstrip('/')}/{downloads.ADDRESS}/{{link}}", downloads.send)]
