@@ -13,11 +13,10 @@ from txcls.text.cleaning import (
     _SURROGATES,
     SPACES,
     STEPS,
+    _is_single_spaced,
     _Replace,
-    _single_spaced,
     clean,
     clean_aligned,
-    clean_stepwise,
     explain_cleaning,
 )
 from txcls.text.markup import ELEMENTS
@@ -75,13 +74,13 @@ def test_a_pass_that_is_left_out_would_have_changed_nothing(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_whatever_a_pass_looks_for_it_is_not_spared() -> None:
+def test_a_text_that_is_skipped_has_nothing_to_replace() -> None:
     """Every single character there is, alone and beside a space."""
-    for spared, pattern in ((_SURROGATES.spares, _SURROGATES.pattern), (_single_spaced, SPACES)):
-        assert spared is not None
+    for is_clean, pattern in ((_SURROGATES.is_clean, _SURROGATES.pattern), (_is_single_spaced, SPACES)):
+        assert is_clean is not None
         for character in map(chr, range(sys.maxunicode + 1)):
             for text in (character, f"a{character} b"):
-                assert not (pattern.sub("!", text) != text and spared(text)), hex(ord(character))
+                assert not (pattern.sub("!", text) != text and is_clean(text)), hex(ord(character))
 
 
 @given(texts, some_steps)
@@ -164,14 +163,6 @@ def test_cleaned_text_can_always_be_written_as_utf_8(text: str, steps: list[str]
     assert not any("\ud800" <= character <= "\udfff" for character in cleaned)
 
 
-@given(texts, some_steps)
-def test_stepwise_cleaning_ends_where_cleaning_ends(text: str, steps: list[str]) -> None:
-    shown = clean_stepwise(text, steps)
-    assert [name for name, _ in shown] == steps
-    if steps:
-        assert shown[-1][1] == clean(text, steps)
-
-
 def test_mended_apostrophe_points_at_the_artefact_without_the_space_before_it() -> None:
     cleaned = clean_aligned("It #39;s", ["html_entities"])
     assert cleaned.text == "It's"
@@ -208,7 +199,8 @@ def test_time_to_clean_grows_in_proportion_to_the_text(unit: str) -> None:
 @given(texts, some_steps)
 def test_edits_say_exactly_what_each_step_changed(text: str, steps: list[str]) -> None:
     explained = explain_cleaning(text, steps)
-    assert [(step.name, step.after) for step in explained] == clean_stepwise(text, steps)
+    assert [step.name for step in explained] == steps
+    assert [step.after for step in explained] == [clean(text, steps[:n]) for n in range(1, len(steps) + 1)]
     for step in explained:
         rebuilt, old, new = "", 0, 0
         for start, end, first, last in step.edits:

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from types import MappingProxyType
 from typing import Protocol
 
@@ -41,17 +40,17 @@ class _Pass(Protocol):
 class _Replace:
     """Each match of `pattern` becomes `replacement`.
 
-    Texts without any of the strings in `hints`, or for which `spares` is true, cannot match and are skipped.
+    Texts without any of the strings in `hints`, or for which `is_clean` is true, cannot match and are skipped.
     """
 
     pattern: re.Pattern[str]
     replacement: str | Callable[[re.Match[str]], str]
     hints: tuple[str, ...] = ()
-    spares: Callable[[str], bool] | None = None
+    is_clean: Callable[[str], bool] | None = None
 
     def _cannot_match(self, text: str) -> bool:
-        if self.spares is not None:
-            return self.spares(text)
+        if self.is_clean is not None:
+            return self.is_clean(text)
         return bool(self.hints) and not any(hint in text for hint in self.hints)
 
     def apply(self, text: str) -> str:
@@ -131,7 +130,7 @@ def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> Clea
     )
 
 
-_SURROGATES = _Replace(re.compile("[\ud800-\udfff]"), "\ufffd", spares=str.isprintable)
+_SURROGATES = _Replace(re.compile("[\ud800-\udfff]"), "\ufffd", is_clean=str.isprintable)
 
 _NAMES_WITHOUT_AMPERSAND = (
     "quot|amp|lt|gt|nbsp|apos|hellip|[lr][sd]quo|[mn]dash|"
@@ -144,8 +143,8 @@ ENTITY = re.compile(
 
 
 def _unescape(match: re.Match[str]) -> str:
-    found = match[0]
-    return html.unescape(found if found.startswith("&") else "&" + found.lstrip(" "))
+    entity = match[0].lstrip(" ")
+    return html.unescape(entity if entity.startswith("&") else "&" + entity)
 
 
 TAG = markup.tag(LONGEST_MATCH)
@@ -156,7 +155,7 @@ _INVISIBLE = r"\s\x00-\x1f\x7f-\x9f\u200b\u2060\ufeff"
 SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
 
 
-def _single_spaced(text: str) -> bool:
+def _is_single_spaced(text: str) -> bool:
     """Whether a text has only single spaces as white space: no other character in `SPACES` is printable."""
     return text.isprintable() and "  " not in text
 
@@ -174,14 +173,14 @@ class Step:
 
     def apply(self, text: str) -> str:
         """The text after this step."""
-        for each in self.passes:
-            text = each.apply(text)
+        for cleaning_pass in self.passes:
+            text = cleaning_pass.apply(text)
         return text
 
     def align(self, cleaned: CleanedText) -> CleanedText:
         """The same with the alignment updated."""
-        for each in self.passes:
-            cleaned = each.align(cleaned)
+        for cleaning_pass in self.passes:
+            cleaned = cleaning_pass.align(cleaned)
         return cleaned
 
 
@@ -205,7 +204,7 @@ STEPS: Mapping[str, Step] = MappingProxyType(
         ),
         "whitespace": Step(
             "runs of white space and control characters become one space, none at either end",
-            (_Replace(SPACES, " ", spares=_single_spaced), _Strip()),
+            (_Replace(SPACES, " ", is_clean=_is_single_spaced), _Strip()),
         ),
     }
 )
@@ -243,17 +242,6 @@ def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
     return cleaned
 
 
-def clean_stepwise(text: str, steps: Sequence[str]) -> list[tuple[str, str]]:
-    """Each step's name with the text after it.
-
-    Raises:
-        ConfigError: a step has no such name.
-    """
-    after = accumulate(_resolve(steps), lambda done, step: step.apply(done), initial=_FIRST.apply(text))
-    next(after)
-    return list(zip(steps, after, strict=True))
-
-
 @dataclass(frozen=True, slots=True)
 class CleaningStep:
     """One step's effect: each edit (i, j, k, l) means that `before[i:j]` became `after[k:l]`; the rest is equal."""
@@ -266,7 +254,7 @@ class CleaningStep:
 
 
 def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
-    """`clean_stepwise`, with the edits of each step.
+    """What each step of `clean` changes, in their order.
 
     Raises:
         ConfigError: a step has no such name.

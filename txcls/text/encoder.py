@@ -86,7 +86,7 @@ class Encoding:
 
 
 SHORTEST_PIECES = 2.0
-"""Words whose pieces are shorter than this on average, in characters, are spelled out rather than known."""
+"""A word whose pieces are shorter than this on average, in characters, counts as unknown."""
 
 
 def unknown_share(text: str, tokens: Sequence[Token]) -> float:
@@ -113,16 +113,16 @@ def unknown_share(text: str, tokens: Sequence[Token]) -> float:
 
 def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
     """The tokens with letters or symbols outside ASCII, those that touch one another together."""
-    found: list[list[Token]] = []
+    grouped: list[list[Token]] = []
     for token in tokens:
         first = text[token.start : token.start + 1]
         if token.is_special or not (first.isalpha() or (first and not first.isascii())):
             continue
-        if found and token.start <= found[-1][-1].end:
-            found[-1].append(token)
+        if grouped and token.start <= grouped[-1][-1].end:
+            grouped[-1].append(token)
         else:
-            found.append([token])
-    return found
+            grouped.append([token])
+    return grouped
 
 
 def _parts(places: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[int, list[CharacterPart]]:

@@ -1,7 +1,7 @@
-"""Texts given from Python: one check for all functions that take texts, so that each refuses the same values.
+"""Texts passed from Python: one check for all functions that take texts, so that each refuses the same values.
 
-A string is a sequence of strings, a table iterates over its columns, and a gap is a float: none of these may pass for
-texts unnoticed.
+A string is a sequence of strings, a table iterates over its columns, and a missing value is a float: none of these may
+be read as texts by mistake.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,15 +18,15 @@ def given_text(text: object) -> str:
     """
     if isinstance(text, str):
         return str.__str__(text)  # a plain string of a subclass such as numpy's
-    raise TypeError(f"got {_what(text)}; wanted one text, a str")
+    raise TypeError(f"got {_described(text)}; wanted one text, a str")
 
 
 def given_texts(texts: object, *, name: str = "texts") -> list[str]:
     """Texts as a list: of any iterable of strings, such as a list, a tuple, a NumPy array (N,) or a pandas Series.
 
     Args:
-        texts: what was given.
-        name: what it is called in messages.
+        texts: the argument.
+        name: its name in messages.
 
     Raises:
         TypeError: it is one string, a table, a mapping or a set, or a value in it is no string; the message has its
@@ -38,7 +38,7 @@ def given_texts(texts: object, *, name: str = "texts") -> list[str]:
     for row, value in enumerate(values):
         if not isinstance(value, str):
             hint = "fill it in or leave the row out" if is_missing(value) else "convert it with str() if it is a text"
-            raise TypeError(f"{place(texts, row, name=name)} is {_what(value)}; wanted a str: {hint}")
+            raise TypeError(f"{place(texts, row, name=name)} is {_described(value)}; wanted a str: {hint}")
     return [str.__str__(value) for value in values]
 
 
@@ -51,7 +51,7 @@ def given_values(values: object, *, name: str) -> list[object]:
     if isinstance(values, str):
         raise TypeError(f"{name}: got one string; wanted a sequence, for example [{shown(values, limit=40)!r}]")
     if isinstance(values, bytes | bytearray | memoryview | Mapping):
-        raise TypeError(f"{name}: got {_what(values)}; wanted a list, with one value for each row")
+        raise TypeError(f"{name}: got {_described(values)}; wanted a list, with one value for each row")
     if isinstance(values, set | frozenset):
         raise TypeError(f"{name}: got a {type(values).__name__}, which has no order; wanted a list")
     columns = getattr(values, "columns", None)
@@ -66,7 +66,7 @@ def given_values(values: object, *, name: str) -> list[object]:
     if hasattr(values, "tolist"):  # of an array or a Series: plain Python values
         return list(values.tolist())
     if not isinstance(values, Iterable):
-        raise TypeError(f"{name}: got {_what(values)}; wanted a list, with one value for each row")
+        raise TypeError(f"{name}: got {_described(values)}; wanted a list, with one value for each row")
     return list(values)
 
 
@@ -77,11 +77,11 @@ def place(values: Any, row: int, *, name: str) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value stands for a gap: None, nan, or what pandas has for one."""
+    """Whether a value is None, nan or one of pandas' missing values."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
 
 
-def _what(value: object) -> str:
+def _described(value: object) -> str:
     return "None" if value is None else f"{shown(value, limit=40)} ({type(value).__name__})"

@@ -195,15 +195,15 @@ def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
 
     for n in range(len(pieces)):
         count(n, +1)
-    found = []
+    frequencies = []
     for pair in merges:
         may_pause()
-        found.append(frequency[pair])
+        frequencies.append(frequency[pair])
         for n in where.pop(pair, ()):
             count(n, -1)
             pieces[n] = _merged(pieces[n], pair)
             count(n, +1)
-    return found
+    return frequencies
 
 
 def _merged(pieces: Sequence[str], pair: Pair) -> list[str]:
