@@ -493,5 +493,5 @@ def test_axe_finds_nothing_serious_in_an_exported_lesson(exported: str, open_pag
     page.evaluate(Axe().axe_script)
     assert findings(page) == []
     page.keyboard.press("PageDown")
-    expect(page.locator(".lesson-told")).to_be_visible()
+    expect(page.locator(".lesson-verdict")).to_be_visible()
     assert findings(page) == []

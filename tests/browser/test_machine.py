@@ -180,7 +180,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
     )
     N, n = len(lanes), found["nTokens"]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
-    assert ("The 23 that weigh most have a lane each" in parts["words"]["text"]) == (n > MOST_LANES)
+    assert ("The 23 tokens with the most weight have a lane each" in parts["words"]["text"]) == (n > MOST_LANES)
     for number, layer in enumerate(found["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
         said_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
@@ -188,7 +188,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
         single = [i for i in range(N) if len(lanes[i]["places"]) == 1]
         most = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
-        assert f"“{lanes[most]['name']}” changes most, by {fed[most]:.2f} times" in sentence
+        assert f"“{lanes[most]['name']}” changes most, adding {fed[most]:.2f} of its norm" in sentence
         voted = max(set(best), key=best.count)
         assert (f"all {N} lanes" if best.count(voted) == N else f"{best.count(voted)} of {N} lanes") in sentence
         assert any(classifier.classes[one] in sentence for one in best if best.count(one) == best.count(voted))
@@ -321,10 +321,7 @@ def test_the_largest_weights_are_ribbons_and_the_text_says_which(scenes: "Page",
     write(page, LONG)
     page.locator(".machine-text summary").click()
     note = page.locator(".machine-text p").inner_text()
-    assert note == (
-        "Ribbons are weights of at least 0.05, in each layer the 160 largest of them. A lane has the colour of the "
-        "class that the class head reads in it."
-    )
+    assert "weights of at least 0.05; each layer shows at most the 160 largest" in note
 
 
 @pytest.mark.smoke

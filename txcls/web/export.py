@@ -40,14 +40,14 @@ REFUSED = {
 }
 """Settings of reference systems that a page does not support: the value, and what it does."""
 GENERATOR = '<meta name="generator" content="txcls '
-"""How a page of ours is known from others."""
+"""By which a page that may be replaced is recognised."""
 SHEETS = ("picture/buttons", "page/page", "picture/machine", "picture/saving", "page/bins", "page/lesson")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class _Model:
-    """A classifier for a page: what is written about it, and its model.safetensors."""
+    """A classifier for a page: its description and its model.safetensors."""
 
     description: dict[str, Any]
     weights: bytes
@@ -69,7 +69,7 @@ def export_page(
         out: the folder.
         single_file: write index.html alone, which opens from a disk; else index.html, the weights beside it and a
             README.md for a static Space on Hugging Face, to be served by any host of files.
-        lesson: one that is shown beside it (`txcls.web.lesson`).
+        lesson: shown beside the classifiers (`txcls.web.lesson`).
 
     Returns:
         index.html.
@@ -80,7 +80,7 @@ def export_page(
     """
     target = Path(out)
     refuse_other_files(target)
-    models = [_read(one) for one in checkpoints]
+    models = [_read(checkpoint) for checkpoint in checkpoints]
     _check(models)
     try:
         with new_folder(target) as temporary:
@@ -140,19 +140,19 @@ def unsupported(checkpoint: Checkpoint) -> str | None:
 
 
 def refuse_other_files(folder: Path) -> None:
-    """Refuse a folder that holds anything but a page of ours, which replacing it would delete.
+    """Refuse a folder that holds other files than an exported page: replacing it would delete them.
 
     Raises:
         CheckpointError: it is such a folder.
     """
     if not folder.is_dir():
         return
-    found = {one.name for one in folder.iterdir()}
+    files = {file.name for file in folder.iterdir()}
     page = folder / "index.html"
-    ours = page.is_file() and GENERATOR.encode() in page.read_bytes()[:4096]
-    pairs = {one[: -len(".safetensors")] for one in found if one.endswith(".safetensors")}
-    known = {"index.html", "README.md", *(f"{name}.{kind}" for name in pairs for kind in ("json", "safetensors"))}
-    others = sorted(found - known) if ours else sorted(found)
+    is_exported = page.is_file() and GENERATOR.encode() in page.read_bytes()[:4096]
+    models = {name.removesuffix(".safetensors") for name in files if name.endswith(".safetensors")}
+    exported = {"index.html", "README.md", *(f"{name}.{kind}" for name in models for kind in ("json", "safetensors"))}
+    others = sorted(files - exported if is_exported else files)
     if others:
         raise CheckpointError(
             f"{folder} holds other files ({', '.join(others)[:80]}), which would be deleted; choose another folder"
@@ -178,13 +178,13 @@ def _check(models: Sequence[_Model]) -> None:
 
 
 def describe(classifier: Predictor) -> dict[str, Any]:
-    """All that a page needs to know about a classifier beside its weights, as JSON values."""
+    """Everything that a page needs of a classifier except its weights, as JSON values."""
     checkpoint = classifier.checkpoint
     config = checkpoint.config
     settings = config.model.model_dump(mode="json")
     means, atlas = Means.of(classifier), HeadAtlas.of(classifier)
     examples = examples_for(config.data.dataset)
-    answers = classifier.predict([one.text for one in examples])
+    answers = classifier.predict([example.text for example in examples])
     return {
         "name": classifier.name,
         "title": config.title,
@@ -195,7 +195,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if atlas is None else head_chips(atlas),
-        "examples": [[one.title, one.text] for one in examples],
+        "examples": [[example.title, example.text] for example in examples],
         # A text that could go either way has the most to show.
         "start": min(range(len(examples)), key=lambda n: answers[n].probability or 1.0),
         "card": _card(classifier),
@@ -203,11 +203,11 @@ def describe(classifier: Predictor) -> dict[str, Any]:
 
 
 def _card(classifier: Predictor) -> dict[str, Any]:
-    """What a visitor should know: a line under the title, facts as pairs, figures per class, and limits."""
+    """The model card: the line under the title, facts as pairs, figures per class, and limits."""
     checkpoint = classifier.checkpoint
     config, metrics = checkpoint.config, checkpoint.metrics
     model, data = config.model, metrics.get("data", {})
-    split = next((one for one in ("test", "validation") if one in metrics), None)
+    split = next((name for name in ("test", "validation") if name in metrics), None)
     figures = metrics.get(split, {}) if split else {}
     language = "English" if config.data.dataset in dataset_names() else "that of its training texts"
     facts = [("Language", language)]
@@ -248,22 +248,22 @@ def _card(classifier: Predictor) -> dict[str, Any]:
         "parameters": f"{classifier.n_parameters:,}",
         "facts": facts,
         "classes": [
-            [one["label"], f"{one['precision']:.3f}", f"{one['recall']:.3f}", f"{one['f1']:.3f}", f"{one['support']:,}"]
-            for one in figures.get("per_class", ())
+            [row["label"], f"{row['precision']:.3f}", f"{row['recall']:.3f}", f"{row['f1']:.3f}", f"{row['support']:,}"]
+            for row in figures.get("per_class", ())
         ],
         "split": split,
         "limits": limits,
     }
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, Any] | None = None) -> bytes:
     """index.html, with the descriptions and weights in it or the names of the files that hold them."""
     descriptions = [model.description for model in models]
-    texts = [one["tokenizer"]["config"] for one in descriptions]
+    texts = [description["tokenizer"]["config"] for description in descriptions]
     tables = reading_tables(tokenizers={text["tokenizer"] for text in texts})
     entries = [
         {"name": model.description["name"], "title": model.description["title"]}
@@ -271,11 +271,11 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         for model in models
     ]
     code = script("page/page")
-    looks = style(*SHEETS)
+    styles = style(*SHEETS)
     sources = {
         "default-src": "'none'",
         "script-src": _hash(code),
-        "style-src": _hash(looks),
+        "style-src": _hash(styles),
         "connect-src": "'none'" if single_file else "'self'",
         "img-src": "data:",
         "base-uri": "'none'",
@@ -286,12 +286,16 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         for n, model in enumerate(models)
         if single_file
     ]
-    title = lesson["title"] if lesson else ", ".join(one["title"] or one["name"] for one in descriptions)
+    title = (
+        lesson["title"]
+        if lesson
+        else ", ".join(description["title"] or description["name"] for description in descriptions)
+    )
     filled = {
         "GENERATOR": f'{GENERATOR}{__version__}">',
         "POLICY": html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True),
         "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
-        "STYLE": looks,
+        "STYLE": styles,
         "DATA": _json({"version": __version__, "tables": tables, "models": entries, "lesson": lesson}).decode("utf-8"),
         "WEIGHTS": "\n".join(weights),
         "SCRIPT": code,
@@ -305,9 +309,9 @@ def _hash(inline: str) -> str:
 
 
 def _json(value: Any) -> bytes:
-    """JSON that may stand inside a <script>: no < can end it, and no lone surrogate breaks the encoding."""
+    """JSON for a <script>: no < that could end it, no lone surrogate that cannot be encoded."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode("utf-8")
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")
 
 
 def _readme(models: Sequence[_Model]) -> str:
@@ -316,12 +320,14 @@ def _readme(models: Sequence[_Model]) -> str:
     first = descriptions[0]
     title = (first["title"] or first["name"]) if len(models) == 1 else f"{len(models)} text classifiers"
     lines = []
-    for one in descriptions:
-        accuracy = one["card"]["accuracy"]
-        right = f"{accuracy[0]} right on {accuracy[1]} {accuracy[2]} texts" if accuracy else "not evaluated"
+    for description in descriptions:
+        card = description["card"]
+        accuracy = card["accuracy"]
+        right = f"{accuracy[0]} correct on {accuracy[1]} {accuracy[2]} texts" if accuracy else "not evaluated"
         lines.append(
-            f"- `{one['name']}`: {one['title'] or 'a text classifier'}; {len(one['classes'])} classes, {right}, "
-            f"{one['card']['parameters']} parameters; language: {one['card']['language']}"
+            f"- `{description['name']}`: {description['title'] or 'a text classifier'}; "
+            f"{len(description['classes'])} classes, {right}, {card['parameters']} parameters; "
+            f"language: {card['language']}"
         )
     return f"""---
 title: {json.dumps(title[:60], ensure_ascii=False)}
@@ -333,18 +339,18 @@ short_description: A Transformer text classifier that runs in the browser
 
 # A text classifier that runs in the browser
 
-`index.html` reads a text, classifies it and shows every attention head, all in the visitor's browser: no text leaves
-it, and no server computes anything. It was made by `python -m txcls export page` (txcls {__version__}).
+`index.html` classifies a text and shows every attention head, all in the visitor's browser: no text leaves it, and no
+server computes anything. It was made by `python -m txcls export page` (txcls {__version__}).
 
 {chr(10).join(lines)}
 
-These models know only their classes and the kind of text that they were trained on. The page shows each one's card.
+These models know only their classes and the kind of text that they were trained on. The page shows their cards.
 
 ## Host it
 
-Any host of files will do; nothing has to be installed or built there. To look at it here: `python -m http.server` in
-this folder, then http://localhost:8000. (Browsers do not let a page opened from a disk read files beside it; for that,
-export with `--single-file`.)
+Any static host will do; there is nothing to install or build. To try it here: `python -m http.server` in this folder,
+then http://localhost:8000. (Browsers do not let a page opened from disk read the files beside it; for that, export with
+`--single-file`.)
 
 - **Hugging Face**: make a Space of kind *Static* (free, and it never sleeps) and upload these files; the header of this
   README.md is the Space's configuration. Files over 10 MB need Git LFS; the web upload sees to that.

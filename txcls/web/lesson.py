@@ -17,16 +17,16 @@ from txcls.web.export import export_page
 from txcls.web.sources import HERE
 
 WORDS = HERE / "page" / "words"
-"""LANGUAGE.yaml: what page.html and the modules say, in that language."""
+"""LANGUAGE.yaml: the texts of page.html and of the modules in that language."""
 LIVE = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
-"""The app's pages whose view an exported page has too; of others a step carries a picture."""
+"""The app's pages whose view an exported page has too; for others, a step carries a picture."""
 
 
 def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False) -> Path:
     """Write a page for a lesson with the checkpoints of its steps, as `export_page`; every answer is checked first.
 
     Raises:
-        LessonError: the lesson says something that is not what a model does.
+        LessonError: a statement of the lesson does not hold for its model.
         CheckpointError: as `export_page`.
     """
     names = list(dict.fromkeys(step.checkpoint for step in lesson.steps))
@@ -39,26 +39,26 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False)
         "words": dict(words_in(lesson.language)),
         "page": page_words(lesson.language),
         "spoken": lesson.language if page_words(lesson.language) else "en",
-        "steps": [_step(one, load, lesson.language) for one in solved],
+        "steps": [_step(step, load, lesson.language) for step in solved],
     }
     return export_page(names, out, single_file=single_file, lesson=described)
 
 
 @cache
 def page_words(language: str) -> dict[str, str]:
-    """What the page around a lesson says: its English words to those of a language; none where it stays English."""
+    """The page's texts in a language, by the English text; empty if there is no translation."""
     file = WORDS / f"{language.partition('-')[0]}.yaml"
     if not file.is_file():
         return {}
-    found: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return found
+    words: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return words
 
 
 def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
-    """What the panel shows at a step, and what the page shows beside it."""
+    """A step for the page: its texts and question, and the view beside them."""
     step = solved.step
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
-    heads = [one for one in view.switched if one.replace(".", "").isdecimal()]
+    heads = [head for head in view.switched if head.replace(".", "").isdecimal()]
     picture = "" if step.page in LIVE else picture_of(step, load, language=language).svg
     return {
         "title": step.title,
@@ -84,7 +84,7 @@ def _question(solved: Solved) -> dict[str, Any] | None:
         "ask": inline(question.ask),
         "why": to_html(solved.why) if solved.why else "",
         "look": question.look,
-        "offered": [inline(one) for one in solved.offered] if shown else list(solved.offered),
+        "offered": [inline(option) for option in solved.offered] if shown else list(solved.offered),
         "answer": "" if solved.why_has_answer else inline(solved.answer),
         "right": solved.right,
         "groups": list(question.groups) if isinstance(question, Drag) else [],

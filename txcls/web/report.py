@@ -74,20 +74,20 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
 def _rows(rows: Sequence[RowAnswer]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(one.text[:600], one.label, one.predicted, f"{one.probability:.1%}") for one in rows]
+    lines = [(row.text[:600], row.label, row.predicted, f"{row.probability:.1%}") for row in rows]
     return _table(("text", "label", "predicted", "probability"), lines)
 
 
 def _suspects(rows: Sequence[SuspectRow]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(one.row + 1, one.text[:600], one.label, one.suggested, f"{one.label_probability:.1%}") for one in rows]
-    said = (
-        f"<p>{len(rows):,} rows, the likeliest first. A doubt is not a proof: read the text. By confident learning "
-        "(Northcutt et al. 2021).</p>"
+    lines = [(row.row + 1, row.text[:600], row.label, row.suggested, f"{row.label_probability:.1%}") for row in rows]
+    note = (
+        f"<p>{len(rows):,} rows, most likely wrong first. This is a suspicion, not a proof: read the text. Method: "
+        "confident learning (Northcutt et al. 2021).</p>"
     )
     head = ("row", "text", "label", "suggested", "label's probability")
-    return said + _table(head, lines[:MOST_LISTED])
+    return note + _table(head, lines[:MOST_LISTED])
 
 
 def _headline(report: Report) -> str:
@@ -101,16 +101,16 @@ def _headline(report: Report) -> str:
         ("log loss", f"{figures['log_loss']:.3f}"),
     )
     blocks = "".join(f"<div><b>{value}</b>{name}</div>" for name, value in values)
-    found = f'<p>On {_text(report.rows_are)}.</p><div class="figures">{blocks}</div>'
+    headline = f'<p>On {_text(report.rows_are)}.</p><div class="figures">{blocks}</div>'
     if report.comparison:
         compared = Comparison.from_dict(report.comparison)
-        found += _table(("on the test rows", "accuracy", "macro-F1"), compared.table)
-        found += f"<p>{_text(compared.verdict)}</p>"
-    return found
+        headline += _table(("on the test rows", "accuracy", "macro-F1"), compared.table)
+        headline += f"<p>{_text(compared.verdict)}</p>"
+    return headline
 
 
 class _Charts:
-    """Figures as HTML; the first one brings plotly's code along."""
+    """Figures as HTML; plotly's code comes with the first."""
 
     def __init__(self) -> None:
         self.drawn = 0
@@ -134,7 +134,7 @@ def _figures(report: Report) -> list[str]:
         figure = confusion_map([report.classes[c] for c in order], counts[order][:, order])
         figure.update_layout(dragmode="zoom")
         worst = worst_pairs(report.classes, counts)
-        lines = [(one.first, one.second, one.first_as_second, one.second_as_first, f"{one.share:.1%}") for one in worst]
+        lines = [(p.first, p.second, p.first_as_second, p.second_as_first, f"{p.share:.1%}") for p in worst]
         parts += [
             "<h2>What is confused with what?</h2>",
             charts.draw(figure, alt=f"Confusion matrix of {len(order)} classes"),
@@ -142,10 +142,10 @@ def _figures(report: Report) -> list[str]:
             _table(("class", "other class", "first taken for other", "other taken for first", "share of both"), lines),
         ]
     if figures.get("per_class"):
-        by_f1 = sorted(figures["per_class"], key=lambda one: float(one["f1"]))
+        by_f1 = sorted(figures["per_class"], key=lambda row: float(row["f1"]))
         lines_of = [
-            (one["label"], f"{one['support']:,}", *(f"{one[key]:.1%}" for key in ("precision", "recall", "f1")))
-            for one in by_f1
+            (row["label"], f"{row['support']:,}", *(f"{row[key]:.1%}" for key in ("precision", "recall", "f1")))
+            for row in by_f1
         ]
         parts += ["<h2>Class by class</h2>", _table(("class", "rows", "precision", "recall", "F1"), lines_of)]
     if figures.get("reliability"):
@@ -156,14 +156,15 @@ def _figures(report: Report) -> list[str]:
 
 def _groups(report: Report, charts: _Charts) -> list[str]:
     parts = []
-    for field, what, form in (
+    for field, quantity, form in (
         ("by_length", "tokens read", "{:g}"),
         ("by_unknown", "share of unknown tokens", "{:.0%}"),
     ):
         if slices := report.figures.get(field):
-            names = [group_name(one, form) for one in slices]
-            bars = group_bars(names, [one["accuracy"] for one in slices], [one["n"] for one in slices], axis_title=what)
-            parts += [f"<h2>Accuracy by {what}</h2>", charts.draw(bars, alt=f"Bars of accuracy by {what}")]
+            names = [group_name(part, form) for part in slices]
+            accuracies, counts = zip(*((part["accuracy"], part["n"]) for part in slices), strict=True)
+            bars = group_bars(names, accuracies, counts, axis_title=quantity)
+            parts += [f"<h2>Accuracy by {quantity}</h2>", charts.draw(bars, alt=f"Bars of accuracy by {quantity}")]
     if order := report.figures.get("order"):
         lines = [("as typed", f"{report.figures['accuracy']:.1%}")]
         lines += [(ORDER[name], f"{accuracy:.1%}") for name, accuracy in order.items()]

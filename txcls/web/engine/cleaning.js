@@ -65,14 +65,14 @@ function replacing(pattern, replacement, hints = []) {
     };
     for (const match of text.matchAll(pattern)) {
       let first = match.index;
-      const last = first + match[0].length, made = replacement(match[0]);
-      if (made === match[0]) continue;
+      const last = first + match[0].length, replaced = replacement(match[0]);
+      if (replaced === match[0]) continue;
       keep(first);
       done = last;
       // The space of the artefact " #39;" is not part of its apostrophe.
-      while (!made.startsWith(" ") && first < last - 1 && text[first] === " ") first++;
-      out.text += made;
-      for (let i = 0; i < made.length; i++) {
+      while (!replaced.startsWith(" ") && first < last - 1 && text[first] === " ") first++;
+      out.text += replaced;
+      for (let i = 0; i < replaced.length; i++) {
         out.starts.push(starts[first]);
         out.ends.push(ends[last - 1]);
       }

@@ -75,9 +75,9 @@ const doubles = new WeakMap();
 
 /** Weights in double precision, converted once. @param {Float32Array} weights */
 export function inDouble(weights) {
-  let found = doubles.get(weights);
-  if (!found) doubles.set(weights, found = new Float64Array(weights));
-  return found;
+  let converted = doubles.get(weights);
+  if (!converted) doubles.set(weights, converted = new Float64Array(weights));
+  return converted;
 }
 
 /** The transpose (N, M) of a matrix (M, N).

@@ -23,7 +23,7 @@ export class Words {
     if (kind === "word") {
       const {full_stop, splits, endings} = /** @type {NonNullable<Tables["words"]>} */ (tables.words);
       this.fullStop = compiled(full_stop);
-      const rules = (pairs) => pairs.map(([source, made]) => /** @type {const} */ ([compiled(source), made]));
+      const rules = (pairs) => pairs.map(([source, replacement]) => /** @type {const} */ ([compiled(source), replacement]));
       this.splits = rules(splits);
       this.endings = rules(endings);
     } else {
@@ -53,9 +53,9 @@ export class Words {
 
   /** The tokens of one sentence as NLTK returns them. @param {string} text @returns {string[]} */
   nltk(text) {
-    for (const [rule, made] of this.splits) text = text.replace(rule, made);
+    for (const [rule, replacement] of this.splits) text = text.replace(rule, replacement);
     text = ` ${text} `;
-    for (const [rule, made] of this.endings) text = text.replace(rule, made);
+    for (const [rule, replacement] of this.endings) text = text.replace(rule, replacement);
     return text.split(/[\p{White_Space}\x1c-\x1f]+/u).filter(Boolean);
   }
 }

@@ -9,8 +9,8 @@ import {button, element} from "../picture/elements.js";
  * @param {{rows: {name: string, words: string[]}[], label: string, onMove: (rows: string[][]) => void}} options
  */
 export function wordBins(root, {rows, label, onMove}) {
-  const said = element("div", {className: "bins-said"});
-  said.setAttribute("role", "status");
+  const announcement = element("div", {className: "bins-said"});
+  announcement.setAttribute("role", "status");
   const lists = rows.map(({name, words}) => {
     const list = element("div", {className: "bin-words"}, ...words.map((word) => button({text: word})));
     list.setAttribute("role", "group");
@@ -19,7 +19,7 @@ export function wordBins(root, {rows, label, onMove}) {
     return list;
   });
   root.replaceChildren(...lists.map((list) => element("div", {className: "bin"},
-    ...(list.dataset.name ? [element("b", {text: list.dataset.name})] : []), list)), said);
+    ...(list.dataset.name ? [element("b", {text: list.dataset.name})] : []), list)), announcement);
   const words = (list) => /** @type {HTMLElement[]} */ ([...list.children]);
   const all = () => lists.flatMap(words);
   const now = () => lists.map((list) => words(list).map((word) => word.textContent ?? ""));
@@ -30,7 +30,7 @@ export function wordBins(root, {rows, label, onMove}) {
   const moved = (word) => {
     const list = /** @type {HTMLElement} */ (word.parentElement);
     const where = list.dataset.name ? `${list.dataset.name}, ` : "";
-    said.textContent = `${word.textContent}: ${where}${words(list).indexOf(word) + 1} / ${words(list).length}`;
+    announcement.textContent = `${word.textContent}: ${where}${words(list).indexOf(word) + 1} / ${words(list).length}`;
     focusOn(word);
     onMove(now());
   };
@@ -39,8 +39,8 @@ export function wordBins(root, {rows, label, onMove}) {
 
   let drag = /** @type {any} */ (null);
   /** Rows keep their height while a word is dragged: one that lost a line would move those below from under the finger. */
-  const keepHeights = (kept) => {
-    for (const list of lists) list.style.minHeight = kept ? `${list.offsetHeight}px` : "";
+  const keepHeights = (isKept) => {
+    for (const list of lists) list.style.minHeight = isKept ? `${list.offsetHeight}px` : "";
   };
   const inside = (box, {clientX, clientY}) =>
     clientX >= box.left && clientX <= box.right && clientY >= box.top && clientY <= box.bottom;

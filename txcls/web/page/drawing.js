@@ -13,7 +13,7 @@ export function drawAnswer() {
   place.className = "";
   if (!pass.trace) {
     place.className = "quiet";
-    say(place, view.text.trim() ? tr("After cleaning, no tokens are left of this text. A few words are enough.")
+    say(place, view.text.trim() ? tr("Cleaning removed everything from this text. Type a few words.")
       : tr("Type a few words above, or pick one of the texts."));
     return;
   }
@@ -58,20 +58,20 @@ function drawTokens() {
   }
 
   const words = tokens.filter((token) => !token.isSpecial), unknown = words.filter((token) => token.isUnknown).length;
-  const said = [];
+  const sentences = [];
   if (view.query !== null) {
-    said.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to stop.",
+    sentences.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to undo.",
       {word: visible(tokens[view.query].label), head: name(view.head)}));
   } else if (pooling) {
-    said.push(tr("{n} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it attends to.",
+    sentences.push(tr("{n} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it attends to.",
       {n: words.length}));
   } else {
-    said.push(tr("{n} tokens. Click one to see what it attends to.", {n: words.length}));
+    sentences.push(tr("{n} tokens. Click one to see what it attends to.", {n: words.length}));
   }
-  if (unknown && unknown === words.length) said.push(tr("Every token is unknown to this model, so its answer means nothing."));
-  else if (unknown) said.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
-  if (truncatedAt !== null) said.push(tr("It reads {n} tokens at most; the rest of the text is not read.", {n: classifier.encoder.maxLength}));
-  say(find("tokens-caption"), said.join(" "));
+  if (unknown && unknown === words.length) sentences.push(tr("Every token is unknown to this model, so its answer means nothing."));
+  else if (unknown) sentences.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
+  if (truncatedAt !== null) sentences.push(tr("The model reads at most {n} tokens and ignores the rest of the text.", {n: classifier.encoder.maxLength}));
+  say(find("tokens-caption"), sentences.join(" "));
 }
 
 export function drawLens() {
@@ -97,10 +97,10 @@ export function drawLens() {
       part.style.background = colourOf(index);
       return part;
     });
-    const said = few.map(({index, label}) => `${visible(label)} ${percent(probabilities[index])}`).join(", ");
+    const description = few.map(({index, label}) => `${visible(label)} ${percent(probabilities[index])}`).join(", ");
     const bar = element("div", {className: "parts"}, ...parts);
     bar.setAttribute("role", "img");
-    bar.setAttribute("aria-label", said);
+    bar.setAttribute("aria-label", description);
     return element("div", {className: "state"}, element("span", {text: name}), bar);
   }));
 }
@@ -193,14 +193,14 @@ export function row(query) {
 /** The head whose rows are sharpest on this text, by mean entropy. @returns {[number, number]} */
 export function sharpest() {
   const {pass, classifier} = shown;
-  let lowest = Infinity, found = /** @type {[number, number]} */ ([0, 0]);
+  let lowest = Infinity, sharpestHead = /** @type {[number, number]} */ ([0, 0]);
   for (let layer = 0; layer < classifier.model.config.n_layers; layer++) {
     for (let head = 0; head < classifier.model.config.n_heads; head++) {
       const entropy = classifier.pattern(pass.trace, layer, head).reduce((sum, p) => sum - (p > 0 ? p * Math.log(p) : 0), 0);
-      if (entropy < lowest) [lowest, found] = [entropy, [layer, head]];
+      if (entropy < lowest) [lowest, sharpestHead] = [entropy, [layer, head]];
     }
   }
-  return found;
+  return sharpestHead;
 }
 
 /** The model card. */

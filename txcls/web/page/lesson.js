@@ -88,11 +88,11 @@ export class LessonPanel {
     const {words, title, steps} = this.lesson, {step} = this;
     this.cover(this.isCovered);
     const marks = element("div", {className: "lesson-bar"}, ...steps.map((_, place) => element("i", {className: place <= this.at ? "done" : ""})));
-    const said = words.step_of.replace("{step}", String(this.at + 1)).replace("{steps}", String(steps.length));
+    const stepOf = words.step_of.replace("{step}", String(this.at + 1)).replace("{steps}", String(steps.length));
     marks.setAttribute("role", "progressbar");
-    marks.setAttribute("aria-label", said);
+    marks.setAttribute("aria-label", stepOf);
     for (const [name, value] of [["min", 1], ["max", steps.length], ["now", this.at + 1]]) marks.setAttribute(`aria-value${name}`, String(value));
-    const parts = [element("b", {text: title}), element("span", {text: said}), marks, element("h2", {text: step.title}), fromMarkup("div", step.narration)];
+    const parts = [element("b", {text: title}), element("span", {text: stepOf}), marks, element("h2", {text: step.title}), fromMarkup("div", step.narration)];
     if (step.question) parts.push(...this.question());
     const open = !step.question || step.question.look || this.given[this.at];
     if (step.picture && open) parts.push(element("p", {className: "caption", text: words.unread}), fromMarkup("figure", step.picture));
@@ -112,16 +112,16 @@ export class LessonPanel {
     ask.className = "lesson-ask";
     if (given) {
       const lead = given.right === null ? words.shown : given.right ? `✔ ${words.right}` : `✖ ${words.wrong}`;
-      const told = element("div", {className: `lesson-told ${given.right === null ? "" : given.right ? "right" : "wrong"}`},
+      const verdict = element("div", {className: `lesson-verdict ${given.right === null ? "" : given.right ? "right" : "wrong"}`},
         element("b", {text: lead}), " ", fromMarkup("span", question.answer), fromMarkup("div", question.why));
-      told.setAttribute("role", "status");
-      return [ask, told];
+      verdict.setAttribute("role", "status");
+      return [ask, verdict];
     }
     const hint = element("p", {className: "caption", text: question.look ? words.look : words.predict});
     const {field, value} = this.field(question);
     const check = button({text: words.check, className: "main", onClick: () => {
-      const told = value();
-      if (told !== null) this.answer(told);
+      const given = value();
+      if (given !== null) this.answer(given);
     }});
     const shown = button({text: words.show, onClick: () => this.answer(undefined)});
     return [ask, hint, field, element("div", {className: "lesson-row"}, check, shown)];

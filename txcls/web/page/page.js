@@ -87,8 +87,8 @@ function introduce({name, title, classes, config, card, examples, means}) {
 function rightOn(accuracy) {
   if (!accuracy) return tr("not evaluated");
   const [right, n] = accuracy.map(inNotation);
-  return accuracy[2] === "test" ? tr("{right} right on {n} test texts", {right, n})
-    : tr("{right} right on {n} validation texts", {right, n});
+  return accuracy[2] === "test" ? tr("{right} correct on {n} test texts", {right, n})
+    : tr("{right} correct on {n} validation texts", {right, n});
 }
 
 /** Leave out of the view what this checkpoint does not have. */
@@ -135,9 +135,9 @@ async function answer() {
   const began = performance.now();
   if (shown.reader?.classifier !== classifier) shown.reader = new Reader(classifier);
   const off = [...view.off].map((one) => pair(one)).map(([layer, head]) => ({layer, head}));
-  const found = await shown.reader.read(view.text, off, view.how);
-  if (!found || shown.classifier !== classifier) return;
-  Object.assign(shown, found);
+  const passes = await shown.reader.read(view.text, off, view.how);
+  if (!passes || shown.classifier !== classifier) return;
+  Object.assign(shown, passes);
   draw();
   const took = performance.now() - began;
   find("took").textContent = tr("Read and drawn in {ms} ms.", {ms: decimal(took, took < 10 ? 1 : 0)});
@@ -171,7 +171,7 @@ function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
     stories: classifier.description.stories});
-  say(find("bars-caption"), tr("Probabilities of all classes sum to 100 %. They were calibrated on validation texts; for texts unlike those, a confident answer may be wrong too.")
+  say(find("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
     + (changed ? ` ${tr("The orange marks show the answer with all heads on.")}` : ""));
 }
 
@@ -241,13 +241,13 @@ function choose(cell) {
 
 find("link").addEventListener("click", async () => {
   history.replaceState(null, "", address());
-  let said = tr("Copied");
+  let message = tr("Copied");
   try {
     await navigator.clipboard.writeText(location.href);
   } catch { // not every browser lets a page opened from a disk
-    said = tr("It is in the address bar");
+    message = tr("It is in the address bar");
   }
-  say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? tr("{said}, without the long text", {said}) : said);
+  say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? tr("{message}, without the long text", {message}) : message);
   setTimeout(() => say(find("link"), tr("Copy link")), 2500);
 });
 find("theme").addEventListener("click", () => {

@@ -44,21 +44,21 @@ export function fromAddress() {
 
 /** "2.1" as layer 1 and head 0, counted from 0. @returns {[number, number] | null} */
 export function pair(text) {
-  const found = /^(\d{1,2})\.(\d{1,3})$/.exec(text ?? "");
-  return found && Number(found[1]) && Number(found[2]) ? [Number(found[1]) - 1, Number(found[2]) - 1] : null;
+  const match = /^(\d{1,2})\.(\d{1,3})$/.exec(text ?? "");
+  return match && Number(match[1]) && Number(match[2]) ? [Number(match[1]) - 1, Number(match[2]) - 1] : null;
 }
 
 /** The view as the address says it. */
 export function address() {
-  const said = new URLSearchParams();
-  if (page.models.length > 1) said.set("model", page.models[view.model].name);
-  if (view.text.length <= LONGEST_LINKED_TEXT) said.set("text", view.text);
-  if (view.head) said.set("head", `${view.head[0] + 1}.${view.head[1] + 1}`);
-  if (view.off.size) said.set("off", [...view.off].sort().join(","));
-  if (view.how !== "zero") said.set("how", view.how);
-  if (view.query !== null) said.set("query", String(view.query));
-  if (view.theme) said.set("theme", view.theme);
-  return `#${said}`;
+  const params = new URLSearchParams();
+  if (page.models.length > 1) params.set("model", page.models[view.model].name);
+  if (view.text.length <= LONGEST_LINKED_TEXT) params.set("text", view.text);
+  if (view.head) params.set("head", `${view.head[0] + 1}.${view.head[1] + 1}`);
+  if (view.off.size) params.set("off", [...view.off].sort().join(","));
+  if (view.how !== "zero") params.set("how", view.how);
+  if (view.query !== null) params.set("query", String(view.query));
+  if (view.theme) params.set("theme", view.theme);
+  return `#${params}`;
 }
 
 let remembering = 0;

@@ -26,15 +26,15 @@ export function decimal(value, digits) {
 
 /** Put the words of an element's markup into the page's language. @param {Element} root */
 export function translate(root) {
-  const said = (text) => text.trim().replace(/\s+/g, " ");
+  const plain = (text) => text.trim().replace(/\s+/g, " ");
   const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (nodes.nextNode()) {
-    const node = /** @type {Text} */ (nodes.currentNode), text = said(node.data);
+    const node = /** @type {Text} */ (nodes.currentNode), text = plain(node.data);
     if (text && tr(text) !== text) node.data = node.data.replace(/\S[\s\S]*\S|\S/, () => tr(text));
   }
   for (const one of [root, ...root.querySelectorAll("[aria-label], [title], [placeholder]")]) {
     for (const name of ["aria-label", "title", "placeholder"]) {
-      if (one.hasAttribute(name)) one.setAttribute(name, tr(said(one.getAttribute(name))));
+      if (one.hasAttribute(name)) one.setAttribute(name, tr(plain(one.getAttribute(name))));
     }
   }
 }

@@ -33,10 +33,10 @@ export const isNarrow = (width) => width < NARROW;
 
 export class Places {
   /** @param {import("./scene.js").Scene} scene
-   * @param {{width: number, room: number, bars: number, told: number}} given the picture's width; the height that the
+   * @param {{width: number, room: number, bars: number, storyLength: number}} given the picture's width; the height that the
    * window has for it (nothing where it goes down); how many classes have bars; the characters of the longest line that
-   * is told of a head */
-  constructor({lanes, layers, config}, {width, room, bars, told}) {
+   * says what a head does */
+  constructor({lanes, layers, config}, {width, room, bars, storyLength}) {
     this.width = width;
     this.vertical = isNarrow(width);
     this.lanes = lanes.length;
@@ -51,7 +51,7 @@ export class Places {
     /** @type {Zone[]} */
     this.zones = [];
     if (this.vertical) this.goDown(layers.length, config.n_heads, bars);
-    else this.goRight(layers.length, config.n_heads, {room, bars, told});
+    else this.goRight(layers.length, config.n_heads, {room, bars, storyLength});
     this.ends.answer = this.length;
     this.middle = this.first + ((this.lanes - 1) / 2) * this.pitch;
     /** The list of bars, and the height of each. */
@@ -80,7 +80,7 @@ export class Places {
     this.length = u + 104 + BELOW_NAME + bars * BAR_PITCH + 6;
   }
 
-  goRight(layers, H, {room, bars, told}) {
+  goRight(layers, H, {room, bars, storyLength}) {
     const {width, large, lanes: N} = this;
     this.length = width;
     let u = this.ends.positions;
@@ -88,7 +88,7 @@ export class Places {
     const wide = (width - u - right - pooling) / layers;
     const legible = Math.max(190, N * LEAST_PITCH), easy = Math.max(190, N * EASY_PITCH);
     const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide - 8, room)
-      : fewHeads(H, wide - 12, {least: room - 38 - legible, most: room - 38 - easy, told});
+      : fewHeads(H, wide - 12, {least: room - 38 - legible, most: room - 38 - easy, storyLength});
     const top = 30 + Math.ceil(H / perRow) * high + 8;
     const tall = Math.max(legible, Math.min(N * 44 * large, room - top));
     this.breadth = top + Math.max(tall, bars * 34 * large - top + 40) + 8;
@@ -133,12 +133,12 @@ export class Places {
 
 /** How the maps of a layer's heads stand above its lanes, each with its number below; `least` and `most` are the heights
  * that are left for them by lanes as close as they may be, and by lanes with some room. */
-function fewHeads(H, wide, {least, most, told}) {
+function fewHeads(H, wide, {least, most, storyLength}) {
   const fit = Math.max(1, Math.min(H, Math.floor(wide / LEAST_COLUMN)));
   const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // rows of the same length
   // They share the width of the layer where their stories have room.
-  const roomy = told > 0 && wide / perRow >= LEAST_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
-  const lines = roomy ? (told * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
+  const roomy = storyLength > 0 && wide / perRow >= LEAST_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
+  const lines = roomy ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
   const label = 24 + lines * STORY_LINE;
   const high = Math.max(LOWEST_MAP, Math.min(LOW_MAP, least / rows - label), most / rows - label);
   const size = Math.min(H > 4 ? HIGH_MAP_OF_MANY : HIGH_MAP, wide / perRow - 9, high);

@@ -63,19 +63,19 @@ export class Lines {
     let piece = 0;
     const pieces = (stage, from, to) => {
       for (let lane = 0; lane < N; lane++) {
-        const one = lanes.take(piece * MOST_LANES + lane), v = places.v(lane);
-        if (one.version !== this.version) {
-          one.version = this.version;
-          one.node.dataset.lane = String(lane);
-          one.node.setAttribute("d", `M${places.point(from, v)}L${places.point(to, v)}`);
+        const shape = lanes.take(piece * MOST_LANES + lane), v = places.v(lane);
+        if (shape.version !== this.version) {
+          shape.version = this.version;
+          shape.node.dataset.lane = String(lane);
+          shape.node.setAttribute("d", `M${places.point(from, v)}L${places.point(to, v)}`);
         }
-        write(one, {
+        write(shape, {
           stroke: stage ? this.colour(stage.best[lane]) : OTHER,
           "stroke-width": stage ? thickness(1.2 + thick * stage.size[lane]) : 1.2,
           "stroke-opacity": stage ? opacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
         }, attribute);
         if (stage) {
-          titled(one, tr("{name}: the class head reads {label} {probability} here", {name: visible(scene.lanes[lane].name),
+          titled(shape, tr("{name}: the class head reads {label} {probability} here", {name: visible(scene.lanes[lane].name),
             label: visible(scene.classes[stage.best[lane]]), probability: percent(stage.certainty[lane])}));
         }
       }
@@ -95,24 +95,24 @@ export class Lines {
 
   /** The position vectors as strips of a few numbers, added to each lane. */
   drawPositions() {
-    const {places} = this, {positions} = this.scene, {words, positions: end} = places.ends, kept = this.positions;
+    const {places} = this, {positions} = this.scene, {words, positions: end} = places.ends, strips = this.positions;
     const high = Math.min(12, places.pitch * 0.5), cells = positions?.[0].length ?? 0, wide = ((end - words) * 0.5) / cells;
     positions?.forEach((values, lane) => values.forEach((value, i) => {
-      const one = kept.take(lane * cells + i);
-      if (one.version !== this.version) {
-        one.version = this.version;
+      const shape = strips.take(lane * cells + i);
+      if (shape.version !== this.version) {
+        shape.version = this.version;
         const u = words + 4 + i * wide, v = places.v(lane) - high / 2;
         const [x, y, width, height] = places.box(u, v, wide, high);
-        write(one, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, attribute);
+        write(shape, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, attribute);
       }
-      write(one, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": opacity(Math.abs(value))}, attribute);
+      write(shape, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": opacity(Math.abs(value))}, attribute);
     }));
-    kept.finish();
+    strips.finish();
   }
 
   drawRibbons({patterns}, number) {
     const {places} = this;
-    const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, kept = this.ribbons[number];
+    const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, ribbons = this.ribbons[number];
     // A ribbon has the colour of the lane that is read.
     const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, this.colour);
     const least = leastDrawn(patterns.filter((_, h) => !isOff(this.state, number, h)), leastOf(N));
@@ -123,50 +123,50 @@ export class Lines {
       for (let i = 0; i < pattern.length; i++) {
         const weight = pattern[i];
         if (!(weight >= least)) continue;
-        const query = Math.floor(i / N), key = i % N, one = kept.take((h * MOST_LANES + query) * MOST_LANES + key);
-        if (one.version === undefined) Object.assign(one.node.dataset, {query, key, head: `${number + 1}.${h + 1}`});
-        this.curve(one, [from, places.v(key) + shift], [to, places.v(query) + shift]);
-        one.node.weight = weight;
-        write(one, {stroke: colours[key], "stroke-width": thickness(0.6 + weight * widest),
+        const query = Math.floor(i / N), key = i % N, shape = ribbons.take((h * MOST_LANES + query) * MOST_LANES + key);
+        if (shape.version === undefined) Object.assign(shape.node.dataset, {query, key, head: `${number + 1}.${h + 1}`});
+        this.curve(shape, [from, places.v(key) + shift], [to, places.v(query) + shift]);
+        shape.node.weight = weight;
+        write(shape, {stroke: colours[key], "stroke-width": thickness(0.6 + weight * widest),
           "stroke-opacity": opacity(0.12 + 0.63 * weight)}, attribute);
       }
     });
-    kept.finish();
+    ribbons.finish();
   }
 
   /** What feed-forward adds to each lane, as dots. */
   drawFeedForward({fed}, number) {
     const {places} = this;
-    const {to, end} = places.zones[number], most = Math.max(...fed, 1e-9), kept = this.fed[number];
+    const {to, end} = places.zones[number], most = Math.max(...fed, 1e-9), dots = this.fed[number];
     fed.forEach((value, lane) => {
-      const one = kept.take(lane);
-      if (one.version !== this.version) {
-        one.version = this.version;
+      const shape = dots.take(lane);
+      if (shape.version !== this.version) {
+        shape.version = this.version;
         const [cx, cy] = places.point((to + end) / 2, places.v(lane)).split(",");
-        write(one, {cx, cy, "data-lane": lane}, attribute);
+        write(shape, {cx, cy, "data-lane": lane}, attribute);
       }
-      write(one, {r: thickness(1.5 + Math.min(6, places.pitch * 0.22) * (value / most))}, attribute);
-      titled(one, tr("{name}: feed-forward adds {times} times the length of its state",
+      write(shape, {r: thickness(1.5 + Math.min(6, places.pitch * 0.22) * (value / most))}, attribute);
+      titled(shape, tr("{name}: feed-forward adds {times} of its norm",
         {name: visible(this.scene.lanes[lane].name), times: decimal(value, 2)}));
     });
-    kept.finish();
+    dots.finish();
   }
 
   /** Lanes join by their weights in the text's vector. */
   drawPooling() {
-    const {places} = this, {pool, layers, ranked} = this.scene, from = places.layersEnd, kept = this.pool;
+    const {places} = this, {pool, layers, ranked} = this.scene, from = places.layersEnd, ribbons = this.pool;
     const {best} = layers[layers.length - 1].post;
     const widest = Math.min(26, places.pitch * 0.8), most = Math.max(...pool);
     pool.forEach((weight, lane) => {
       if (weight < 0.002) return;
-      const one = kept.take(lane);
-      if (one.version === undefined) Object.assign(one.node.dataset, {key: lane, query: "pool"});
-      this.curve(one, [from, places.v(lane)], [places.vector, places.middle]);
-      one.node.weight = weight;
-      write(one, {stroke: this.colour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
+      const shape = ribbons.take(lane);
+      if (shape.version === undefined) Object.assign(shape.node.dataset, {key: lane, query: "pool"});
+      this.curve(shape, [from, places.v(lane)], [places.vector, places.middle]);
+      shape.node.weight = weight;
+      write(shape, {stroke: this.colour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
         "stroke-opacity": opacity(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
     });
-    kept.finish();
+    ribbons.finish();
     const [cx, cy] = places.point(places.vector, places.middle).split(",");
     const vector = this.vector.take(0);
     write(vector, {cx, cy, r: thickness(Math.min(13, places.pitch * 0.5)), fill: this.colour(ranked[0].index)}, attribute);
@@ -175,11 +175,11 @@ export class Lines {
   }
 
   /** Put a curve between two places, unless it is there already. */
-  curve(one, [u0, v0], [u1, v1]) {
-    if (one.version === this.version) return;
-    one.version = this.version;
+  curve(shape, [u0, v0], [u1, v1]) {
+    if (shape.version === this.version) return;
+    shape.version = this.version;
     const um = (u0 + u1) / 2, at = (u, v) => this.places.point(u, v);
-    one.node.setAttribute("d", `M${at(u0, v0)}C${at(um, v0)} ${at(um, v1)} ${at(u1, v1)}`);
+    shape.node.setAttribute("d", `M${at(u0, v0)}C${at(um, v0)} ${at(um, v1)} ${at(u1, v1)}`);
   }
 
   /** From the text's vector to each class's bar. */

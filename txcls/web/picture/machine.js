@@ -51,7 +51,7 @@ export class Machine {
     this.place = element("span", {className: "machine-place"});
     this.play = button({text: tr("▶ Play"), className: "machine-play", label: tr("Play, part by part"), onClick: () => this.toggle()});
     return element("div", {className: "machine-bar"}, this.play,
-      button({text: "◀", label: tr("Part before"), onClick: () => this.step(-1)}),
+      button({text: "◀", label: tr("Previous part"), onClick: () => this.step(-1)}),
       button({text: "▶", label: tr("Next part"), onClick: () => this.step(1)}), this.place,
       element("p", {}, this.title, " ", this.sentence));
   }
@@ -83,11 +83,11 @@ export class Machine {
     if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
     this.note.textContent = [
-      tr("Ribbons are weights of at least {least}, in each layer the {most} largest of them.",
+      tr("Ribbons are attention weights of at least {least}; each layer shows at most the {most} largest.",
         {least: decimal(leastOf(this.scene.lanes.length), 2), most: MOST_RIBBONS}),
       tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
-        ? [tr("Signs below the maps say how a head's story did in tests: ✓ confirmed, ◐ part of it, ✗ wrong, ○ idle.")] : []),
+        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ wrong, ○ idle.")] : []),
     ].join(" ");
     this.draw();
   }
@@ -195,15 +195,15 @@ export class Machine {
   }
 
   /** Light up what belongs to a part and say its sentence; null for everything as it was.
-   * @param {import("./sentences.js").Traced | null} found */
-  trace(found) {
+   * @param {import("./sentences.js").Traced | null} about */
+  trace(about) {
     if (!this.scene) return;
-    this.root.classList.toggle("tracing", found !== null);
-    this.painting.light(found && found.lit);
-    if (found === null) this.reveal();
+    this.root.classList.toggle("tracing", about !== null);
+    this.painting.light(about && about.lit);
+    if (about === null) this.reveal();
     else {
       this.title.textContent = "";
-      this.sentence.textContent = found.say;
+      this.sentence.textContent = about.say;
     }
   }
 }

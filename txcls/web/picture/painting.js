@@ -28,7 +28,7 @@ const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"}
 
 /** What stands below a head's map where there is room: what it attends to; of an idle head that would mean nothing.
  * @param {Story} story */
-const told = ({verdict, story}) => (verdict === "idle" ? tr("idle") : story);
+const shortStory = ({verdict, story}) => (verdict === "idle" ? tr("idle") : story);
 
 function newWord(lane) {
   const made = button({className: "machine-word"});
@@ -129,7 +129,7 @@ export class Painting {
 
   place() {
     const given = {width: this.width, room: isNarrow(this.width) ? 0 : this.roomBelow(), bars: this.rows.length,
-      told: Math.max(0, ...Object.values(this.state.stories ?? {}).map((story) => [...told(story)].length))};
+      storyLength: Math.max(0, ...Object.values(this.state.stories ?? {}).map((story) => [...shortStory(story)].length))};
     this.places = new Places(this.scene, given);
   }
 
@@ -187,7 +187,7 @@ export class Painting {
       const kind = `machine-word${lane.isUnknown ? " unknown" : ""}${lane.isSpecial ? " special" : ""}`
         + (places.vertical && places.upright ? " upright" : "");
       write(one, {textContent: shortened(lane.name, 14), className: kind, title: name + (lane.isUnknown ? ` (${tr("unknown to the model")})` : ""),
-        ariaLabel: tr("{name}: show what reads it and what it reads", {name})}, property);
+        ariaLabel: tr("{name}: show what attends to it and what it attends to", {name})}, property);
       const size = Math.min(places.font, places.pitch * 0.8);
       write(one.font ??= {node: one.node, values: {}}, {"font-size": `${round(size)}px`}, style);
       if (places.vertical) this.put(one, places.ends.words - 4, places.v(number));
@@ -209,10 +209,10 @@ export class Painting {
 
   drawHeads({patterns}, number) {
     const {places} = this;
-    const {start, perRow, size, wide, high} = places.zones[number], N = places.lanes, kept = this.drawn.heads[number];
+    const {start, perRow, size, wide, high} = places.zones[number], N = places.lanes, maps = this.drawn.heads[number];
     patterns.forEach((pattern, h) => {
       const name = `${number + 1}.${h + 1}`, off = isOff(this.state, number, h), story = this.state.stories?.[name];
-      const isBare = !places.vertical && patterns.length > MANY_HEADS, one = kept.take(h), [canvas, verdict, label, line] = one.node.childNodes;
+      const isBare = !places.vertical && patterns.length > MANY_HEADS, one = maps.take(h), [canvas, verdict, label, line] = one.node.childNodes;
       if (canvas.width !== N || one.lanes !== N) canvas.width = canvas.height = one.lanes = N;
       canvas.getContext("2d").putImageData(heatMap(pattern, N, N), 0, 0);
       write(one.canvas ??= {node: canvas, values: {}}, {width: `${round(size)}px`, height: `${round(size)}px`}, style);
@@ -225,14 +225,14 @@ export class Painting {
       write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= LEAST_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, property);
       write(one.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, property);
-      const said = story && wide >= LEAST_FOR_STORY ? told(story) : "";
-      write(one.told ??= {node: line, values: {}}, {hidden: !said, textContent: said}, property);
+      const shown = story && wide >= LEAST_FOR_STORY ? shortStory(story) : "";
+      write(one.story ??= {node: line, values: {}}, {hidden: !shown, textContent: shown}, property);
       const row = Math.floor(h / perRow), column = h % perRow;
       const [x, y] = places.vertical ? [4 + column * wide, start + 22 + row * high] : [start + 4 + column * wide, 24 + row * high];
       write(one.place ??= {node: one.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
         width: `${round(isBare ? size : Math.max(size + 4, wide - 8))}px`}, style);
     });
-    kept.finish();
+    maps.finish();
   }
 
   drawBars() {

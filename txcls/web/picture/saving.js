@@ -174,7 +174,7 @@ function writeText(text, parent, style, group, how) {
   context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
   const {fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent} = context.measureText("x");
   const isRtl = style.direction === "rtl";
-  for (const {said, start, end} of linesOf(text)) {
+  for (const {line, start, end} of linesOf(text)) {
     range.setStart(text, start);
     range.setEnd(text, end);
     const drawn = range.getBoundingClientRect();
@@ -183,10 +183,10 @@ function writeText(text, parent, style, group, how) {
     const box = how.place(drawn);
     let [x, y, wide] = [box.x, box.y + (box.height - ascent - descent) / 2 + ascent, box.width];
     if (how.upright) {
-      wide = context.measureText(said).width;
+      wide = context.measureText(line).width;
       [x, y] = [Number.parseFloat(style.paddingLeft), (how.upright.height - ascent - descent) / 2 + ascent];
     }
-    let shown = said;
+    let shown = line;
     const room = parent.clientWidth;
     if (style.textOverflow === "ellipsis" && parent.scrollWidth > room) {
       while (shown && context.measureText(`${shown}…`).width > room) shown = shown.slice(0, -1);
@@ -213,5 +213,5 @@ function linesOf(text) {
     if (last && Math.abs(last.top - top) < height / 2) last.end = index + word.length;
     else lines.push({top, start: index, end: index + word.length});
   }
-  return lines.map(({start, end}) => ({start, end, said: text.data.slice(start, end).replace(/\s+/g, " ")}));
+  return lines.map(({start, end}) => ({start, end, line: text.data.slice(start, end).replace(/\s+/g, " ")}));
 }

@@ -66,8 +66,8 @@ export function sceneOf(classifier, pass) {
 
 /** Each token's weight in the text's vector, (T,). */
 function poolingWeights(config, trace, n) {
-  const found = trace.values.get("pool.pattern");
-  return found ? found.data : Float32Array.from({length: n}, (_, place) => (place ? 0 : 1));
+  const pattern = trace.values.get("pool.pattern");
+  return pattern ? pattern.data : Float32Array.from({length: n}, (_, place) => (place ? 0 : 1));
 }
 
 /** One lane per token; of many tokens, those with the largest weights in attention and pooling keep one each, among them
@@ -84,9 +84,9 @@ function lanesOf({tokens}, whole, pooling, nHeads) {
   }
   weight[pooling.indexOf(Math.max(...pooling))] = Infinity; // the sentence about pooling names it
   const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);
-  const kept = order.slice(0, MOST_LANES - 1).sort((a, b) => a - b), rest = order.slice(MOST_LANES - 1).sort((a, b) => a - b);
+  const heaviest = order.slice(0, MOST_LANES - 1).sort((a, b) => a - b), rest = order.slice(MOST_LANES - 1).sort((a, b) => a - b);
   const others = {places: rest, name: tr("{n} others", {n: rest.length}), isUnknown: false, isSpecial: true};
-  return [...kept.map((place) => lane([place])), others];
+  return [...heaviest.map((place) => lane([place])), others];
 }
 
 /** The mean over each lane's tokens of one number per token. */
@@ -96,13 +96,13 @@ function grouped(lanes, values) {
 
 /** Weights between lanes: what a lane's queries give to all tokens of another, on average. */
 function between(lanes, pattern, n) {
-  const N = lanes.length, found = new Float32Array(N * N);
+  const N = lanes.length, weights = new Float32Array(N * N);
   lanes.forEach((query, q) => lanes.forEach((key, k) => {
     let sum = 0;
     for (const i of query.places) for (const j of key.places) sum += pattern[i * n + j];
-    found[q * N + k] = sum / query.places.length;
+    weights[q * N + k] = sum / query.places.length;
   }));
-  return found;
+  return weights;
 }
 
 /** The length (Euclidean norm) of each row of (T, D). */
@@ -133,11 +133,11 @@ function stageOf(classifier, trace, lanes, tap) {
 
 /** Some numbers of each lane's position vector, from -1 to 1; null if the model has no positions. */
 function positionsOf(trace, lanes) {
-  const found = trace.values.get("embeddings.positions");
-  if (!found) return null;
-  const [, D] = found.shape, highest = found.data.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9);
+  const positions = trace.values.get("embeddings.positions");
+  if (!positions) return null;
+  const [, D] = positions.shape, highest = positions.data.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9);
   const cells = Math.min(POSITION_CELLS, D);
   return lanes.map(({places}) => Float32Array.from({length: cells}, (_, i) => {
-    return found.data[places[0] * D + Math.floor((i * D) / cells)] / highest;
+    return positions.data[places[0] * D + Math.floor((i * D) / cells)] / highest;
   }));
 }

@@ -25,7 +25,7 @@ export function narrate(scene, state = {}) {
   const parts = [
     {part: "words", title: tr("Words"), text: wordsSentence(scene)},
     {part: "positions", title: tr("Positions"), text: {
-      none: tr("This model has no positions: it cannot tell one order of the words from another."),
+      none: tr("This model has no position vectors: without them, the order of the words makes no difference."),
       learned: tr("Each lane gets a vector that the model has learned for its position."),
       sinusoidal: tr("Each lane gets the sines and cosines of its position, so that order can matter."),
     }[config.positions]},
@@ -61,7 +61,7 @@ function wordsSentence({lanes, nTokens, config}) {
     nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
       : tr("The text becomes {n} tokens, each a vector of {numbers} numbers.", values),
     ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
-    ...(lanes.length < nTokens ? [tr("The {most} that weigh most have a lane each; the others share one.", values)] : []),
+    ...(lanes.length < nTokens ? [tr("The {most} tokens with the most weight have a lane each; the others share one.", values)] : []),
   ].join(" ");
 }
 
@@ -71,14 +71,14 @@ function wordsSentence({lanes, nTokens, config}) {
 export function attentionSentence(patterns, lanes, layer, isHeadOff = () => false) {
   const N = lanes.length;
   if (N === 1) return tr("With a single token there is nothing else to attend to.");
-  let found = {clarity: -Infinity, text: ""};
+  let clearest = {clarity: -Infinity, text: ""};
   patterns.forEach((pattern, h) => {
     if (isHeadOff(h)) return;
     for (const one of [mostRead(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
-      if (one && one.clarity > found.clarity) found = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: one.text})};
+      if (one && one.clarity > clearest.clarity) clearest = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: one.text})};
     }
   });
-  return found.text;
+  return clearest.text;
 }
 
 /** How many tokens all lanes hold together. */
@@ -121,7 +121,7 @@ function neighbour(pattern, lanes, offset) {
 function feedForwardSentence({fed}, lanes) {
   const single = fed.map((value, lane) => (lanes[lane].places.length > 1 ? 0 : value));
   const most = single.indexOf(Math.max(...single));
-  return tr("Each lane alone: {lane} changes most, by {times} times the length of its state.",
+  return tr("Each lane by itself: {lane} changes most, adding {times} of its norm.",
     {lane: quoted(lanes[most]), times: share(fed[most])});
 }
 
@@ -131,8 +131,7 @@ function readingSentence({best}, {classes, lanes}) {
   for (const index of best) votes.set(index, (votes.get(index) ?? 0) + 1);
   const [[index, n]] = [...votes].sort((a, b) => b[1] - a[1]);
   const values = {lanes: countOf(n, lanes.length), label: shortened(classes[index], 30)};
-  return n === 1 ? tr("Read by the class head, {lanes} now says {label}.", values)
-    : tr("Read by the class head, {lanes} now say {label}.", values);
+  return tr("The class head reads {label} in {lanes}.", values);
 }
 
 function poolingSentence({config, pool, lanes}) {
@@ -148,9 +147,9 @@ function poolingSentence({config, pool, lanes}) {
 
 function answerSentence({ranked, outOfScope}) {
   const [first, second] = ranked;
-  const said = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
+  const answer = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
   return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
-    + (second ? tr("{first}, then {second}.", {first: said(first), second: said(second)}) : `${said(first)}.`);
+    + (second ? tr("{first}, then {second}.", {first: answer(first), second: answer(second)}) : `${answer(first)}.`);
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -199,14 +198,14 @@ function ofRibbon(ribbon, scene) {
 
 /** A lane's weight in the text's vector, as a sentence. */
 function pooled(scene, lane, weight) {
-  const found = scene.lanes[lane], values = {name: capital(quoted(found)), weight: decimal(weight, 2)};
+  const from = scene.lanes[lane], values = {name: capital(quoted(from)), weight: decimal(weight, 2)};
   if (weight >= 0.005) {
-    return verb(found, tr("{name} has weight {weight} in the text's vector.", values),
+    return verb(from, tr("{name} has weight {weight} in the text's vector.", values),
       tr("{name} together have weight {weight} in the text's vector.", values));
   }
   return weight
-    ? verb(found, tr("{name} hardly enters the text's vector.", values), tr("{name} hardly enter the text's vector.", values))
-    : verb(found, tr("{name} does not enter the text's vector.", values), tr("{name} do not enter the text's vector.", values));
+    ? verb(from, tr("{name} hardly enters the text's vector.", values), tr("{name} hardly enter the text's vector.", values))
+    : verb(from, tr("{name} does not enter the text's vector.", values), tr("{name} do not enter the text's vector.", values));
 }
 
 /** A weight of a head, as a sentence. */
