@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -297,11 +298,18 @@ def test_the_longest_texts_that_are_published_are_read(tmp_path: Path) -> None:
 
 
 WHOLE: dict[str, bytes] = {}
-for ending in ("csv", "tsv", "jsonl", "json", "csv.gz", "parquet"):
+for ending in ("csv", "tsv", "jsonl", "json", "csv.gz", "parquet", "xlsx"):
     ROWS = [{"text": f'the train {n} é, "quoted"', "label": "ab"[n % 2], "n": n} for n in range(60)]
     if ending == "parquet":
         sink = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(ROWS), sink, row_group_size=25)
+        WHOLE[ending] = sink.getvalue()
+    elif ending == "xlsx":
+        book = openpyxl.Workbook()
+        for values in (ROWS[0], *(row.values() for row in ROWS)):
+            book.active.append(list(values))
+        sink = io.BytesIO()
+        book.save(sink)
         WHOLE[ending] = sink.getvalue()
     elif ending.startswith("json"):
         lines = [json.dumps(row) for row in ROWS]

@@ -3,6 +3,7 @@
 import itertools
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -11,6 +12,7 @@ from typing import Any
 
 import openpyxl
 from openpyxl.utils.escape import unescape
+from openpyxl.utils.exceptions import InvalidFileException
 
 from txcls.data.limits import (
     LONGEST_FIELD,
@@ -23,7 +25,11 @@ from txcls.data.limits import (
 from txcls.data.tables.lines import refuse_swollen
 from txcls.errors import DataError, listed
 
-_DAMAGED = (zipfile.BadZipFile, OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError)
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, OSError, EOFError, LookupError, ValueError, TypeError),
+    *(AttributeError, ArithmeticError, RuntimeError, InvalidFileException),
+)
+"""Errors from damaged files; a SyntaxError is of their XML, a RuntimeError of encrypted ones."""
 _COUNTED = 2000
 """Rows of a sheet that are counted to find the largest one."""
 
@@ -70,7 +76,7 @@ class Workbook:
         found.reset_dimensions()  # what the file claims may be far larger than what it holds
         spanned = filled = empty = 0
         with self._readable():
-            for number, cells in enumerate(found.iter_rows(values_only=True), start=1):
+            for number, cells in enumerate(_quietly(found.iter_rows(values_only=True)), start=1):
                 spanned += len(cells) or 1
                 if len(cells) > MAX_COLUMNS or (spanned > MOST_SPARSE and filled * 20 < spanned):
                     raise DataError(
@@ -94,22 +100,28 @@ class Workbook:
         """Turn errors in a damaged file into DataError."""
         try:
             yield
-        except (
-            *_DAMAGED,
-            SyntaxError,
-            openpyxl.utils.exceptions.InvalidFileException,
-        ) as error:  # the first of its XML
+        except _DAMAGED as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise DataError(
                 f"{self.path}: not a readable Excel file ({reason:.200}); save it as .xlsx or CSV"
             ) from None
 
 
+def _quietly(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
+    """The rows, without warnings on dates that are none."""
+    while True:
+        with warnings.catch_warnings(action="ignore"):
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row
+
+
 def _refuse_bomb(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
-    except (zipfile.BadZipFile, OSError) as error:
+    except _DAMAGED as error:
         raise DataError(f"{path}: not a readable Excel file ({error}); save it as .xlsx or CSV") from None
     unpacked = sum(entry.file_size for entry in entries)
     refuse_swollen(unpacked, path.stat().st_size, path)
