@@ -1,36 +1,35 @@
-"""What is found in a labelled table before training."""
+"""A survey counts classes and lengths, and finds rows that are empty, repeated or alike."""
 
-import json
 import random
 import time
 
 import pytest
 
-from txcls.data.survey import DataSurvey, survey
+from txcls.data.survey import survey
 
 LONG = "the courier left the parcel with a neighbour who has been away since monday"
 
 
 def test_classes_lengths_and_empty_rows_are_counted() -> None:
-    found = survey(["a b c", "d e", "", None, "f", "g h"], ["x", "y", "x", "y", "", "x"])
-    assert found.rows == 6 and found.classes == {"x": 2, "y": 1} and found.usable == 3
-    assert found.words == (3, 2, 1, 2) and found.characters == (5, 3, 1, 3)
-    assert found.no_text == (2, 3) and found.no_label == (4,)
-    assert found.small_classes == ("y", "x")
+    result = survey(["a b c", "d e", "", None, "f", "g h"], ["x", "y", "x", "y", "", "x"])
+    assert result.rows == 6 and result.classes == {"x": 2, "y": 1} and result.usable == 3
+    assert result.words == (3, 2, 1, 2)
+    assert result.no_text == (2, 3) and result.no_label == (4,)
+    assert result.small_classes == ("y", "x")
 
 
 def test_repeated_rows_are_told_from_the_same_text_under_two_labels() -> None:
     texts = ["Where is it?", "where  is it?", "pay me", "pay me", "pay me", "other words entirely"]
-    found = survey(texts, ["a", "a", "b", "c", "b", "a"])
-    assert [(one.rows, one.labels) for one in found.duplicates] == [((0, 1), ("a", "a"))]
-    assert [(one.rows, one.labels) for one in found.conflicts] == [((2, 3, 4), ("b", "c", "b"))]
-    assert (found.n_duplicates, found.n_conflicts, found.n_near) == (1, 1, 0)
+    result = survey(texts, ["a", "a", "b", "c", "b", "a"])
+    assert [(group.rows, group.labels) for group in result.duplicates] == [((0, 1), ("a", "a"))]
+    assert [(group.rows, group.labels) for group in result.conflicts] == [((2, 3, 4), ("b", "c", "b"))]
+    assert (result.n_duplicates, result.n_conflicts, result.n_near) == (1, 1, 0)
 
 
 def test_near_duplicates_are_found_with_their_similarity_and_unlike_texts_are_not() -> None:
     texts = [LONG, LONG + " morning", "my password does not work any more", LONG.upper() + "!", "ab", "ba"]
-    found = survey(texts, ["a", "b", "c", "a", "c", "c"])
-    (group,) = found.near
+    result = survey(texts, ["a", "b", "c", "a", "c", "c"])
+    (group,) = result.near
     assert group.rows == (0, 1, 3) and group.labels == ("a", "b", "a")
     words = [set(text.lower().strip("!").split()) for text in texts[:2]]
     pairs = [set(zip(one.split(), one.split()[1:], strict=False)) for one in texts[:2]]
@@ -41,14 +40,8 @@ def test_near_duplicates_are_found_with_their_similarity_and_unlike_texts_are_no
 def test_scripts_without_spaces_are_compared_by_their_characters() -> None:
     text = "東京で新しい望遠鏡が公開されて多くの人が集まりました"
     other = "大阪の銀行は金利を引き上げると発表した"
-    found = survey([text, text + "。", text[:-2] + "せん", other], ["a", "a", "b", "b"])
-    assert found.near and found.near[0].rows == (0, 1, 2)
-
-
-def test_a_survey_survives_json() -> None:
-    found = survey([LONG, LONG + " again", "x y", "x y", ""], ["a", "b", "c", "d", "e"])
-    assert found.near and found.conflicts
-    assert DataSurvey.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    result = survey([text, text + "。", text[:-2] + "せん", other], ["a", "a", "b", "b"])
+    assert result.near and result.near[0].rows == (0, 1, 2)
 
 
 def test_nothing_and_only_empty_rows_are_surveyed_too() -> None:
@@ -67,15 +60,15 @@ def test_planted_near_duplicates_among_many_rows_are_found_in_seconds() -> None:
         words[7] = "changed"
         texts[row + 9] = " ".join(words)
     start = time.process_time()
-    found = survey(texts, ["a", "b"] * 10_000)
+    result = survey(texts, ["a", "b"] * 10_000)
     planted = {(row, row + 9) for row in range(0, 20_000, 200)}
-    assert len(planted & {one.rows for one in found.near}) >= 98
-    assert found.n_near <= 102 and time.process_time() - start < 20
+    assert len(planted & {one.rows for one in result.near}) >= 98
+    assert result.n_near <= 102 and time.process_time() - start < 20
 
 
 def test_many_copies_of_one_template_take_no_square_of_time() -> None:
     texts = [f"{LONG} order number {row}" for row in range(5_000)]
     start = time.process_time()
-    found = survey(texts, ["a"] * 5_000)
-    assert len(found.near) == 1 and len(found.near[0].rows) == 5_000
+    result = survey(texts, ["a"] * 5_000)
+    assert len(result.near) == 1 and len(result.near[0].rows) == 5_000
     assert time.process_time() - start < 20

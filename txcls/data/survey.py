@@ -1,7 +1,7 @@
 """What is in a labelled table before a model is trained on it: classes, lengths, and rows that need a look.
 
-    found = survey(texts, labels)
-    found.conflicts    # groups of rows with the same text and different labels
+    result = survey(texts, labels)
+    result.conflicts    # groups of rows with the same text and different labels
 
 Near duplicates are found by MinHash (Broder 1997) over words and pairs of neighbouring words, with banding (Leskovec,
 Rajaraman & Ullman, Mining of Massive Datasets, chapter 3); every pair that it proposes is then compared exactly.
@@ -9,8 +9,8 @@ Rajaraman & Ullman, Mining of Massive Datasets, chapter 3); every pair that it p
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,13 +51,12 @@ class Group:
 
 @dataclass(frozen=True)
 class DataSurvey:
-    """What was found in N rows.
+    """The survey of N rows.
 
     Attributes:
         rows: N.
         classes: how many rows each label has, the most frequent first.
         words: how many words each row with a text has.
-        characters: how many characters each row with a text has.
         no_text: rows without a text.
         no_label: rows with a text and no label.
         duplicates: rows with the same text, upper and lower case and white space aside, and the same label.
@@ -69,7 +68,6 @@ class DataSurvey:
     rows: int
     classes: Mapping[str, int]
     words: tuple[int, ...]
-    characters: tuple[int, ...]
     no_text: tuple[int, ...]
     no_label: tuple[int, ...]
     duplicates: tuple[Group, ...]
@@ -90,20 +88,6 @@ class DataSurvey:
         few = [(n, name) for name, n in self.classes.items() if n < FEW_ROWS]
         return tuple(name for _, name in sorted(few))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The survey that `to_dict` wrote."""
-        groups = {
-            kind: tuple(Group(tuple(one["rows"]), tuple(one["labels"]), one["similarity"]) for one in values[kind])
-            for kind in ("duplicates", "conflicts", "near")
-        }
-        lists = {name: tuple(values[name]) for name in ("words", "characters", "no_text", "no_label")}
-        return cls(**{**values, **groups, **lists})
-
 
 def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSurvey:
     """Look through N rows; a missing or blank text or label is None or "".
@@ -115,23 +99,22 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
     """
     if len(texts) != len(labels):
         raise ValueError(f"{len(texts)} texts but {len(labels)} labels")
-    given = [(text or "").strip() for text in texts]
+    stripped = [(text or "").strip() for text in texts]
     names = [(name or "").strip() for name in labels]
-    whole = [row for row, text in enumerate(given) if text]
-    usable = [row for row in whole if names[row]]
-    same = _same_texts(given, usable)
+    with_text = [row for row, text in enumerate(stripped) if text]
+    usable = [row for row in with_text if names[row]]
+    same = _same_texts(stripped, usable)
     of_one: list[Group] = []
     of_several: list[Group] = []
     for rows in same:
         (of_one if len({names[row] for row in rows}) == 1 else of_several).append(_group(rows, names))
-    near = list(_near(given, names, usable, {row for rows in same for row in rows[1:]}))
+    near = list(_near(stripped, names, usable, {row for rows in same for row in rows[1:]}))
     return DataSurvey(
-        rows=len(given),
+        rows=len(stripped),
         classes=_counts(names[row] for row in usable),
-        words=tuple(len(given[row].split()) for row in whole),
-        characters=tuple(len(given[row]) for row in whole),
-        no_text=tuple(row for row, text in enumerate(given) if not text),
-        no_label=tuple(row for row in whole if not names[row]),
+        words=tuple(len(stripped[row].split()) for row in with_text),
+        no_text=tuple(row for row, text in enumerate(stripped) if not text),
+        no_label=tuple(row for row in with_text if not names[row]),
         duplicates=tuple(of_one[:MOST_GROUPS]),
         conflicts=tuple(of_several[:MOST_GROUPS]),
         near=tuple(near[:MOST_GROUPS]),
@@ -145,15 +128,15 @@ def _counts(names: Iterable[str]) -> dict[str, int]:
     counted: dict[str, int] = defaultdict(int)
     for name in names:
         counted[name] += 1
-    return dict(sorted(counted.items(), key=lambda one: (-one[1], one[0])))
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:
     """The groups of rows with the same text but for case and white space."""
-    found: dict[str, list[int]] = defaultdict(list)
+    by_text: dict[str, list[int]] = defaultdict(list)
     for row in rows:
-        found[" ".join(texts[row].casefold().split())].append(row)
-    return [group for group in found.values() if len(group) > 1]
+        by_text[" ".join(texts[row].casefold().split())].append(row)
+    return [group for group in by_text.values() if len(group) > 1]
 
 
 def _group(rows: Sequence[int], names: Sequence[str], similarity: float = 1.0) -> Group:
@@ -162,20 +145,20 @@ def _group(rows: Sequence[int], names: Sequence[str], similarity: float = 1.0) -
 
 def _near(texts: Sequence[str], names: Sequence[str], rows: Sequence[int], repeated: set[int]) -> Iterator[Group]:
     """Groups of rows that are alike but not the same; of rows with the same text the first stands for all."""
-    kept = [row for row in rows if row not in repeated]
-    if len(kept) < 2:
+    firsts = [row for row in rows if row not in repeated]
+    if len(firsts) < 2:
         return
-    shingles = _shingles([texts[row][:LONGEST] for row in kept])
-    leader = np.arange(len(kept))
-    least = np.ones(len(kept))
-    for one, other, similarity in _pairs(shingles):
-        first, second = (_lead(leader, place) for place in (one, other))
+    shingles = _shingles([texts[row][:LONGEST] for row in firsts])
+    leader = np.arange(len(firsts))
+    least = np.ones(len(firsts))
+    for left, right, similarity in _pairs(shingles):
+        first, second = (_lead(leader, place) for place in (left, right))
         if first != second:
             leader[max(first, second)] = min(first, second)
             least[min(first, second)] = min(least[first], least[second], similarity)
     members: dict[int, list[int]] = defaultdict(list)
-    for place in range(len(kept)):
-        members[_lead(leader, place)].append(kept[place])
+    for place in range(len(firsts)):
+        members[_lead(leader, place)].append(firsts[place])
     for place, group in members.items():
         if len(group) > 1:
             yield _group(group, names, float(least[place]))
@@ -201,7 +184,7 @@ def _shingles(texts: Sequence[str]) -> "csr_matrix":
 
 
 def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
-    """(one, other, similarity) of the pairs of rows that are alike."""
+    """(row, row, similarity) of the pairs of rows that are alike."""
     sizes = np.diff(shingles.indptr)
     filled = np.flatnonzero(sizes)
     if len(filled) < 2:
@@ -216,29 +199,28 @@ def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
         ends = np.cumsum(counts)
         for end, n in zip(ends[counts > 1], counts[counts > 1], strict=True):
             places = filled[np.sort(order[end - n : end])]
-            heads = places if n <= _MOST_OF_A_BUCKET else places[:1]
-            for at, one in enumerate(heads):
-                others = [int(other) for other in places[at + 1 :] if (int(one), int(other)) not in seen]
-                seen.update((int(one), other) for other in others)
-                for other, similarity in zip(others, _similarities(shingles, int(one), others), strict=True):
+            compared = places if n <= _MOST_OF_A_BUCKET else places[:1]
+            for at, row in enumerate(compared.tolist()):
+                others = [other for other in places[at + 1 :].tolist() if (row, other) not in seen]
+                seen.update((row, other) for other in others)
+                for other, similarity in zip(others, _similarities(shingles, row, others), strict=True):
                     if similarity >= ALIKE:
-                        yield int(one), other, float(similarity)
+                        yield row, other, similarity
 
 
-def _similarities(shingles: "csr_matrix", one: int, others: Sequence[int]) -> list[float]:
+def _similarities(shingles: "csr_matrix", row: int, others: Sequence[int]) -> list[float]:
     """The Jaccard similarity of a row with others."""
-    start, end = shingles.indptr[one], shingles.indptr[one + 1]
-    mine = shingles.indices[start:end]
-    found = []
+    columns = shingles.indices[shingles.indptr[row] : shingles.indptr[row + 1]]
+    similarities = []
     for other in others:
-        theirs = shingles.indices[shingles.indptr[other] : shingles.indptr[other + 1]]
-        small, large = sorted((len(mine), len(theirs)))
+        other_columns = shingles.indices[shingles.indptr[other] : shingles.indptr[other + 1]]
+        small, large = sorted((len(columns), len(other_columns)))
         if small < ALIKE * large:
-            found.append(0.0)
+            similarities.append(0.0)
             continue
-        shared = len(np.intersect1d(mine, theirs, assume_unique=True))
-        found.append(shared / (small + large - shared))
-    return found
+        shared = len(np.intersect1d(columns, other_columns, assume_unique=True))
+        similarities.append(shared / (small + large - shared))
+    return similarities
 
 
 def _min_hashes(shingles: "csr_matrix", filled: NDArray[np.int64]) -> NDArray[np.uint32]:
