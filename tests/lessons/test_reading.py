@@ -115,7 +115,7 @@ def test_a_new_lesson_is_in_the_language_that_its_name_says(tmp_path: Path) -> N
     file = tmp_path / "new.de.yaml"
     write_template(file)
     assert read_lesson(file).language == "de"
-    with pytest.raises(LessonError, match="says de, the file's name says fr"):
+    with pytest.raises(LessonError, match="is de, but the file's name says fr"):
         read_lesson(file.rename(tmp_path / "new.fr.yaml"))
 
 

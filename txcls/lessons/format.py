@@ -33,17 +33,17 @@ class Claim(LessonModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _split(cls, given: Any) -> Any:
+    def _split(cls, fields: Any) -> Any:
         """A measurement and its bounds stand beside one another in a file."""
-        if not isinstance(given, dict) or isinstance(given.get("measure"), dict):
-            return given
+        if not isinstance(fields, dict) or isinstance(fields.get("measure"), dict):
+            return fields
         bounds = ("equals", "differs_from", "at_least", "at_most")
-        measured = {name: value for name, value in given.items() if name not in bounds}
-        return {"measure": measured, **{name: given[name] for name in bounds if name in given}}
+        measured = {name: value for name, value in fields.items() if name not in bounds}
+        return {"measure": measured, **{name: fields[name] for name in bounds if name in fields}}
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
-        if all(one is None for one in (self.equals, self.differs_from, self.at_least, self.at_most)):
+        if all(bound is None for bound in (self.equals, self.differs_from, self.at_least, self.at_most)):
             raise ValueError("a claim needs one of equals, differs_from, at_least, at_most")
         return self
 
@@ -60,10 +60,10 @@ class Option(LessonModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _text(cls, given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(given.get("claim"), dict):
-            return {**given, "claim": [given["claim"]]}
-        return {"text": str(given)} if isinstance(given, Value) else given
+    def _text(cls, option: Any) -> Any:
+        if isinstance(option, dict) and isinstance(option.get("claim"), dict):
+            return {**option, "claim": [option["claim"]]}
+        return {"text": str(option)} if isinstance(option, Value) else option
 
 
 class AnyQuestion(LessonModel):
@@ -142,8 +142,8 @@ class Heads(AnyQuestion):
 
     @field_validator("expected", mode="before")
     @classmethod
-    def _quoted(cls, given: Any) -> Any:
-        return [str(one) for one in given] if isinstance(given, list) else given
+    def _quoted(cls, heads: Any) -> Any:
+        return [str(head) for head in heads] if isinstance(heads, list) else heads
 
 
 Question = Annotated[Choice | Number | Drag | Heads, Field(discriminator="kind")]

@@ -15,12 +15,12 @@ def to_html(text: str) -> str:
     """Paragraphs, lists, emphasis, code and links to https of Markdown, and formulas between $ or $$, as HTML."""
     formulas: list[str] = []
 
-    def keep(found: re.Match[str]) -> str:
-        shown_alone = found[1] is not None
-        formulas.append(_mathml((found[1] or found[2]).strip(), "block" if shown_alone else "inline"))
+    def placeholder(match: re.Match[str]) -> str:
+        shown_alone = match[1] is not None
+        formulas.append(_mathml((match[1] or match[2]).strip(), "block" if shown_alone else "inline"))
         return _PLACE.format(len(formulas) - 1)
 
-    rendered: str = _markdown().render(_FORMULA.sub(keep, text.replace("\ue000", "").replace("\ue001", "")))
+    rendered: str = _markdown().render(_FORMULA.sub(placeholder, text.replace("\ue000", "").replace("\ue001", "")))
     for number, formula in enumerate(formulas):
         rendered = rendered.replace(_PLACE.format(number), formula)
     return rendered.strip()
@@ -35,9 +35,9 @@ def inline(text: str) -> str:
 
 @cache
 def _markdown() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "linkify": False})
-    made.validateLink = lambda url: url.startswith("https://")  # type: ignore[method-assign]
-    return made.disable("image")
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    parser.validateLink = lambda url: url.startswith("https://")  # type: ignore[method-assign]
+    return parser.disable("image")
 
 
 @cache
@@ -45,9 +45,11 @@ def _mathml(latex: str, display: str) -> str:
     # mypy sees no types in latex2mathml; it raises its own errors for what it cannot read.
     from latex2mathml import exceptions
 
-    errors = tuple(one for one in vars(exceptions).values() if isinstance(one, type) and issubclass(one, Exception))
+    errors = tuple(
+        value for value in vars(exceptions).values() if isinstance(value, type) and issubclass(value, Exception)
+    )
     try:
-        made: str = convert(latex, display=display)
+        mathml: str = convert(latex, display=display)
     except errors:
         return f"<code>{html.escape(latex)}</code>"
-    return made.replace("&#x029F5;", "\\")  # \setminus, whose sign most fonts of a browser lack
+    return mathml.replace("&#x029F5;", "\\")  # \setminus, whose sign most fonts of a browser lack

@@ -57,12 +57,12 @@ class Lesson:
 
     def planned(self, step: int) -> tuple[float, float] | None:
         """From which minute to which a step and those that share its minutes are planned; None without minutes."""
-        given = [one.minutes for one in self.steps]
-        begin = next((at for at in range(step, -1, -1) if given[at]), None)
+        minutes = [each.minutes for each in self.steps]
+        begin = next((place for place in range(step, -1, -1) if minutes[place]), None)
         if begin is None:
             return None
-        start = sum(one or 0.0 for one in given[:begin])
-        return start, start + (given[begin] or 0.0)
+        start = sum(planned or 0.0 for planned in minutes[:begin])
+        return start, start + (minutes[begin] or 0.0)
 
     def where(self, step: int, field: str = "") -> str:
         """Start of a message about a step, from 0."""
@@ -102,18 +102,20 @@ def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
             names file, step and field.
     """
     file = Path(path)
-    given = _parse(file)
+    fields = _parse(file)
     try:
-        made = LessonFile.model_validate(given)
+        parsed = LessonFile.model_validate(fields)
     except ValidationError as error:
-        raise LessonError(f"{file}: {_explain(error, given)}") from None
-    if (named := _named_language(file)) not in (None, made.language):
-        raise LessonError(f"{file}: language: says {made.language}, the file's name says {named}; one of them is wrong")
-    steps, chapters = _expanded(made, file, depth=len(beside))
-    stem = file.name.removesuffix(".yaml").removesuffix(".yml").removesuffix(f".{made.language}")
+        raise LessonError(f"{file}: {_explain(error, fields)}") from None
+    if (named := _language_in_name(file)) not in (None, parsed.language):
+        raise LessonError(
+            f"{file}: language: is {parsed.language}, but the file's name says {named}; one of them is wrong"
+        )
+    steps, chapters = _expanded(parsed, file, depth=len(beside))
+    stem = file.name.removesuffix(".yaml").removesuffix(".yml").removesuffix(f".{parsed.language}")
     name = re.sub(r"[^a-z0-9_-]+", "-", stem.lower()).strip("-")[:80] or "lesson"
     lesson = Lesson(
-        name, str(file), made.title, made.language, made.minutes, made.summary, tuple(steps), tuple(chapters)
+        name, str(file), parsed.title, parsed.language, parsed.minutes, parsed.summary, tuple(steps), tuple(chapters)
     )
     for number, step in enumerate(steps):
         if step.page not in page_names():
@@ -124,7 +126,7 @@ def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
 
 
 def find_lesson(name: str, language: str = "en") -> Lesson:
-    """A lesson by name; in English, or else the first there is, where there is none in that language.
+    """A lesson by name: in this language, else in English, else in any.
 
     Raises:
         LessonError: there is none of that name.
@@ -139,20 +141,20 @@ def lesson_file(name: str, language: str = "en") -> Path:
     Raises:
         LessonError: there is none of that name.
     """
-    files = {one.name.split(".")[1]: one for one in reversed(_files()) if one.name.split(".")[0] == name}
+    files = {file.name.split(".")[1]: file for file in reversed(_files()) if file.name.split(".")[0] == name}
     if not files:
         raise LessonError(f"there is no lesson {shown(name, limit=80)}; there are {listed(lesson_names())}")
     return files.get(language) or files.get("en") or files[min(files)]
 
 
 def lesson_names() -> tuple[str, ...]:
-    """Names of the lessons, those of one's own first."""
-    return tuple(dict.fromkeys(one.name.split(".")[0] for one in _files()))
+    """Names of the lessons; those in TXCLS_LESSONS come first."""
+    return tuple(dict.fromkeys(file.name.split(".")[0] for file in _files()))
 
 
 def languages_of(name: str) -> tuple[str, ...]:
     """Languages in which a lesson exists."""
-    return tuple(dict.fromkeys(one.name.split(".")[1] for one in _files() if one.name.split(".")[0] == name))
+    return tuple(dict.fromkeys(file.name.split(".")[1] for file in _files() if file.name.split(".")[0] == name))
 
 
 def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
@@ -168,13 +170,13 @@ def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
 
 
 def write_template(file: str | Path) -> None:
-    """Write a lesson to begin with, in the language that the file's name says.
+    """Write a template to edit, in the language that the file's name says.
 
     Raises:
         LessonError: the file exists, or cannot be written.
     """
     template = TEMPLATE.read_text(encoding="utf-8")
-    if language := _named_language(Path(file)):
+    if language := _language_in_name(Path(file)):
         template = template.replace("language: en #", f"language: {language} #")
     try:
         with Path(file).open("x", encoding="utf-8") as target:
@@ -186,22 +188,20 @@ def write_template(file: str | Path) -> None:
 
 
 def own_folder() -> Path | None:
-    """The folder of one's own lessons, which TXCLS_LESSONS names."""
+    """The folder that TXCLS_LESSONS names; None if it is not set."""
     own = os.environ.get("TXCLS_LESSONS")
     return Path(own) if own else None
 
 
 def not_offered() -> str:
-    """Why the app does not offer what is in the folder of one's own lessons, as a sentence; "" where it offers all."""
+    """Why the app does not offer some of the files in TXCLS_LESSONS, as a sentence; "" if it offers all of them."""
     folder = own_folder()
     if folder is None:
         return ""
     if not folder.is_dir():
         return f"TXCLS_LESSONS names {shown(str(folder))}, which is not a folder."
-    wrong = [one.name for one in sorted(folder.glob("*.y*ml")) if not is_offered(one)]
-    if not wrong:
-        return ""
-    return f"Not offered: {listed(wrong)}. {NAMING}"
+    misnamed = [file.name for file in sorted(folder.glob("*.y*ml")) if not is_offered(file)]
+    return f"Not offered: {listed(misnamed)}. {NAMING}" if misnamed else ""
 
 
 def is_offered(file: Path) -> bool:
@@ -209,16 +209,15 @@ def is_offered(file: Path) -> bool:
     return _NAMED.fullmatch(file.name) is not None
 
 
-def _named_language(file: Path) -> str | None:
+def _language_in_name(file: Path) -> str | None:
     """The language in a file's name; None if the name says none."""
     return file.name.split(".")[1] if is_offered(file) else None
 
 
 def _files() -> tuple[Path, ...]:
     own = own_folder()
-    folders = ([own] if own else []) + [SHIPPED]
-    found = [sorted(folder.glob("*.yaml"), key=_place) for folder in folders]
-    return tuple(one for files in found for one in files if _NAMED.fullmatch(one.name))
+    folders = [own, SHIPPED] if own else [SHIPPED]
+    return tuple(file for folder in folders for file in sorted(folder.glob("*.yaml"), key=_place) if is_offered(file))
 
 
 def _place(file: Path) -> tuple[int, str]:
@@ -239,16 +238,16 @@ def _parse(file: Path) -> dict[str, Any]:
         text = file.read_text(encoding="utf-8")
         if _aliased(text):
             raise LessonError(f"{file}: uses YAML anchors (& and *), which a lesson may not; write the value out")
-        given = yaml.load(text, _Loader)
+        fields = yaml.load(text, _Loader)
     except OSError as error:
         raise LessonError(f"{file}: cannot be read: {error.strerror or error}; `txcls lesson new` writes one") from None
     except (UnicodeDecodeError, RecursionError):
         raise LessonError(f"{file}: is not valid YAML in UTF-8; `txcls lesson new` writes an example") from None
     except yaml.YAMLError as error:
         raise LessonError(f"{file}: {_unreadable(error)}") from None
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         raise LessonError(f"{file}: wanted fields such as title and steps; `txcls lesson new` writes an example")
-    return given
+    return fields
 
 
 def _unreadable(error: yaml.YAMLError) -> str:
@@ -266,50 +265,50 @@ def _aliased(text: str) -> bool:
     return any(isinstance(event, yaml.events.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader))
 
 
-def _expanded(made: LessonFile, file: Path, *, depth: int) -> tuple[list[LessonStep], list[str]]:
+def _expanded(lesson: LessonFile, file: Path, *, depth: int) -> tuple[list[LessonStep], list[str]]:
     """All steps, and for each the title of the lesson that it was included from."""
     steps: list[LessonStep] = []
     chapters: list[str] = []
-    for number, one in enumerate(made.steps):
-        if isinstance(one, LessonStep):
-            steps.append(one)
+    for number, item in enumerate(lesson.steps):
+        if isinstance(item, LessonStep):
+            steps.append(item)
             chapters.append("")
             continue
-        other = _included(one, made.language, file, f"{file}: step {number + 1}: lesson", depth)
-        chosen = one.steps or range(1, len(other.steps) + 1)
+        other = _included(item, lesson.language, file, f"{file}: step {number + 1}: lesson", depth)
+        chosen = item.steps or range(1, len(other.steps) + 1)
         if wrong := [place for place in chosen if not 1 <= place <= len(other.steps)]:
             raise LessonError(
-                f"{file}: step {number + 1}: steps: {one.lesson} has no step {wrong[0]}; it has {len(other.steps)}"
+                f"{file}: step {number + 1}: steps: {item.lesson} has no step {wrong[0]}; it has {len(other.steps)}"
             )
         taken = [other.steps[place - 1].model_copy(update={"minutes": None}) for place in chosen]
-        taken[0] = taken[0].model_copy(update={"minutes": one.minutes or other.minutes})
-        if one.room is not None:
-            taken[-1] = taken[-1].model_copy(update={"room": one.room})
+        taken[0] = taken[0].model_copy(update={"minutes": item.minutes or other.minutes})
+        if item.room is not None:
+            taken[-1] = taken[-1].model_copy(update={"room": item.room})
         steps += taken
         chapters += [other.title] * len(taken)
     return steps, chapters
 
 
-def _included(one: Include, language: str, file: Path, where: str, depth: int) -> Lesson:
+def _included(include: Include, language: str, file: Path, where: str, depth: int) -> Lesson:
     if depth >= DEEPEST:
-        raise LessonError(f"{where}: {one.lesson} is included too deep; do lessons include one another?")
-    for candidate in (file.parent / f"{one.lesson}.{language}.yaml", file.parent / f"{one.lesson}.yaml"):
-        if "/" not in one.lesson and candidate.is_file():
+        raise LessonError(f"{where}: {include.lesson} is included too deep; do lessons include one another?")
+    for candidate in (file.parent / f"{include.lesson}.{language}.yaml", file.parent / f"{include.lesson}.yaml"):
+        if "/" not in include.lesson and candidate.is_file():
             return read_lesson(candidate, beside=[file.parent] * (depth + 1))
     try:
-        return read_lesson(lesson_file(one.lesson, language), beside=[file.parent] * (depth + 1))
+        return read_lesson(lesson_file(include.lesson, language), beside=[file.parent] * (depth + 1))
     except LessonError as error:
         raise LessonError(f"{where}: {error}") from None
 
 
-def _explain(error: ValidationError, given: dict[str, Any]) -> str:
+def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
     """All problems in one line: `step 2 (Heads): question.answer: …`."""
     problems = []
     for item in error.errors(include_url=False):
         path = [part for part in item["loc"] if not (isinstance(part, str) and part in _TAGS)]
         where = ""
         if path[:1] == ["steps"] and len(path) > 1 and isinstance(path[1], int):
-            step = given["steps"][path[1]]
+            step = fields["steps"][path[1]]
             is_include = isinstance(step, dict) and "lesson" in step
             if ("LessonStep" if is_include else "Include") in item["loc"]:
                 continue  # of the kind of item that this one is not
@@ -319,16 +318,16 @@ def _explain(error: ValidationError, given: dict[str, Any]) -> str:
         field = ".".join(str(part) for part in path)
         if item["type"] == "extra_forbidden":
             meant = get_close_matches(field.rpartition(".")[2], _FIELDS, n=1)
-            what = "unknown field" + (f"; is {meant[0]} meant?" if meant else "")
+            problem = "unknown field" + (f"; is {meant[0]} meant?" if meant else "")
         elif item["type"] == "value_error":
-            what = str(item["ctx"]["error"])
+            problem = str(item["ctx"]["error"])
         elif item["type"] == "missing":
-            what = "missing"
+            problem = "missing"
         elif item["type"] == "union_tag_invalid":
-            what = _no_such_kind(item["ctx"])
+            problem = _no_such_kind(item["ctx"])
         else:
-            what = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
-        problems.append(f"{where}{field}: {what}" if field else f"{where}{what}")
+            problem = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
+        problems.append(f"{where}{field}: {problem}" if field else f"{where}{problem}")
     return "; ".join(dict.fromkeys(problems))
 
 

@@ -32,13 +32,15 @@ def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
 def worksheet(lesson: Lesson, load: Load) -> str:
     """The worksheet as HTML.
 
-    A step's picture stands with its question if one needs it to answer, and among the answers if it gives them away.
+    A step's picture stands with its question if it is needed to answer, and among the answers if it gives them away.
     """
     words = words_in(lesson.language)
-    solved = [solve(step, load, language=lesson.language) for step in lesson.steps]
-    asked = [_asked(number, one, load, lesson, words) for number, one in enumerate(solved)]
+    solutions = [solve(step, load, language=lesson.language) for step in lesson.steps]
+    questions = [_question(number, solved, load, lesson, words) for number, solved in enumerate(solutions)]
     answers = [
-        _answered(number, one, load, lesson) for number, one in enumerate(solved) if one.step.question is not None
+        _answer(number, solved, load, lesson)
+        for number, solved in enumerate(solutions)
+        if solved.step.question is not None
     ]
     title = html.escape(lesson.title)
     return f"""<!doctype html>
@@ -57,7 +59,7 @@ def worksheet(lesson: Lesson, load: Load) -> str:
 <p class="who"><span>{words["name"]}</span><span>{words["date"]}</span></p>
 </header>
 <main>
-{chr(10).join(asked)}
+{chr(10).join(questions)}
 </main>
 <section class="answers">
 <h1>{words["answers"]}: {title}</h1>
@@ -68,7 +70,7 @@ def worksheet(lesson: Lesson, load: Load) -> str:
 """
 
 
-def _asked(number: int, solved: Solved, load: Load, lesson: Lesson, words: Mapping[str, str]) -> str:
+def _question(number: int, solved: Solved, load: Load, lesson: Lesson, words: Mapping[str, str]) -> str:
     step = solved.step
     question = step.question
     parts = [
@@ -95,18 +97,18 @@ def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
     """Boxes to tick, words, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
-        rows = "".join(f"<li>{inline(one)}</li>" for one in solved.offered)
+        rows = "".join(f"<li>{inline(option)}</li>" for option in solved.offered)
         return f'<ul class="options{" heads" * isinstance(question, Heads)}">{rows}</ul>'
     if isinstance(question, Drag):
-        offered = "".join(f"<span>{html.escape(one)}</span>" for one in solved.offered)
+        offered = "".join(f"<span>{html.escape(word)}</span>" for word in solved.offered)
         lines = [f"{html.escape(group)}: " for group in question.groups] or [words["words_in_order"]]
-        drawn = "".join(f'<div class="line"><b>{one}</b></div>' for one in lines)
+        drawn = "".join(f'<div class="line"><b>{line}</b></div>' for line in lines)
         return f'<div class="words">{offered}</div>{drawn}'
     unit = html.escape(question.unit) if isinstance(question, Number) else ""
     return f'<div class="line number">{unit}</div>'
 
 
-def _answered(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:
+def _answer(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:
     step = solved.step
     assert step.question is not None
     parts = [
