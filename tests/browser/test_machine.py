@@ -144,8 +144,10 @@ NEXT = re.compile(
 POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+) \(even weights: ([\d.]+)\)\.$")
 
 
-def said_of_attention(sentence: str, number: int, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int) -> None:
-    """Whether a sentence about layer `number` is true of its patterns between lanes (heads, lanes, lanes)."""
+def assert_true_of_attention(
+    sentence: str, number: int, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int
+) -> None:
+    """A sentence about layer `number` is true of its patterns between lanes (heads, lanes, lanes)."""
     share = np.array([len(lane["places"]) for lane in lanes]) / n
     single = [i for i, lane in enumerate(lanes) if len(lane["places"]) == 1]
     if said := NEXT.match(sentence):
@@ -183,7 +185,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
     assert ("The 23 tokens with the most weight have a lane each" in parts["words"]["text"]) == (n > MOST_LANES)
     for number, layer in enumerate(found["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
-        said_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
+        assert_true_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
         fed, best = layer["fed"], layer["post"]["best"]
         single = [i for i in range(N) if len(lanes[i]["places"]) == 1]
         most = max(single, key=lambda i: fed[i])
