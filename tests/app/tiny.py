@@ -1,5 +1,6 @@
 """Untrained checkpoints, small enough to make in a moment, for tests of the app."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,18 @@ SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
 """The classes of the sample set, whose texts `MANY` can therefore draw from; it has many others too."""
 
 
+def made_up_figures(classes: Sequence[str], *, n_confused: int) -> dict[str, Any]:
+    """Test figures as `evaluate` writes them, with rows for some classes and a confusion matrix for `n_confused`."""
+    per_class = [{"label": name, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for name in classes]
+    confusion = [[10 * (true == given) for given in range(n_confused)] for true in range(n_confused)]
+    return {
+        "accuracy": 0.925, "macro_f1": 0.92, "ece": 0.01, "log_loss": 0.3, "n": 40, "per_class": per_class,
+        "confusion": confusion, "reliability": [],
+    }  # fmt: skip
+
+
 def save_tiny_checkpoints(root: Path) -> None:
     """Write them below `root`, with the figures and the history of a training that never was."""
-    per_class = [{"label": name, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for name in CLASSES]
-    figures = {"accuracy": 0.925, "macro_f1": 0.92, "ece": 0.01, "log_loss": 0.3, "n": 40, "per_class": per_class}
     history = [
         {"step": 10 * n, "train_loss": 1 / n, "validation_loss": 2 / n, "validation_accuracy": n / 5, "best": n == 2}
         for n in (1, 2, 3)
@@ -39,9 +48,8 @@ def save_tiny_checkpoints(root: Path) -> None:
     alike = {name: {"positions": kind, "max_length": 256} for name, kind in kinds.items()}
     for name, settings in (made_of | alike).items():
         made = make_checkpoint(root / name, **{"max_length": 24, **settings})
-        n = len(made.classes)
-        details = {"confusion": [[10 * (true == given) for given in range(n)] for true in range(n)], "reliability": []}
-        save_checkpoint(replace(made, metrics={"test": {**figures, **details}}, history=history))
+        figures = made_up_figures(CLASSES, n_confused=len(made.classes))
+        save_checkpoint(replace(made, metrics={"test": figures}, history=history))
     small = {"max_length": 24, "n_heads": 4}
     make_language_model(root / FILLS, objective="masked", **small)
     make_language_model(root / SAYS, text=pairs, n_layers=3, **small)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.app.film import FILMED, train_with_snapshots
 from tests.app.reports import save_reports_model
-from tests.app.tiny import PLAIN, save_tiny_checkpoints
+from tests.app.tiny import PLAIN, made_up_figures, save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
 from tests.browser.exported import HOSTILE, Open
 from tests.browser.server import CHROMIUM_ARGS, serve
@@ -139,21 +139,13 @@ def page(context: "BrowserContext") -> "Page":
     return context.new_page()
 
 
-FIGURES = {
-    "accuracy": 0.925, "macro_f1": 0.92, "ece": 0.01, "log_loss": 0.3, "n": 40,
-    "confusion": [[0] * 4] * 4, "reliability": [],
-    "per_class": [{"label": one, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for one in HOSTILE],
-}  # fmt: skip
-
-
 @pytest.fixture(scope="session")
 def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor]:
     """Two untrained classifiers, one with class names that would be markup."""
     root = tmp_path_factory.mktemp("checkpoints")
     made = make_checkpoint(root / "first", classes=HOSTILE, positions="learned", max_length=24)
-    save_checkpoint(
-        replace(made, metrics={"test": FIGURES}, config=made.config.model_copy(update={"title": HOSTILE[1]}))
-    )
+    figures, title = made_up_figures(HOSTILE, n_confused=len(HOSTILE)), {"title": HOSTILE[1]}
+    save_checkpoint(replace(made, metrics={"test": figures}, config=made.config.model_copy(update=title)))
     make_checkpoint(root / "second", n_heads=4, text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=40)
     return {name: Predictor.load(root / name) for name in ("first", "second")}
 

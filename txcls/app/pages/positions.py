@@ -26,7 +26,14 @@ from txcls.app.shell.prediction import (
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
-from txcls.inspection.positions import arrange_words, fit_shift, position_products, shift_map
+from txcls.inspection.positions import (
+    arrange_words,
+    fit_shift,
+    position_encoding,
+    position_products,
+    shift_map,
+    sinusoids,
+)
 from txcls.lessons.address import PositionVectors, View
 from txcls.wording import bounded_percentage, percentage
 
@@ -120,9 +127,9 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         )
     if learned:
         length = min(length, max_length)
-        values, bound = np.asarray(compute.positions(opened.source, length=length).values), None
+        values, bound = np.asarray(position_encoding(checkpoints.classifier(opened.source), length).values), None
     else:
-        values, bound = compute.sinusoids(length, width), 1.0
+        values, bound = sinusoids(length, width), 1.0
     is_added = learned or (kind == "sinusoidal" and width == d_model)
     used = n_tokens if is_added else None
     name = plain(opened.view.checkpoint)
@@ -360,11 +367,11 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
     k = st.slider("k", 1, min(32, length - 8), 1, key=f"shift_k_{length}", width=420)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        rows = [("sines and cosines", fit_shift(compute.sinusoids(length, width), k))]
+        rows = [("sines and cosines", fit_shift(sinusoids(length, width), k))]
         n_fitted = (length - k + 1) // 2
         learned = kind == "learned" and max_length >= 16
         if learned and n_fitted > width:
-            own = np.asarray(compute.positions(opened.source, length=length).values)
+            own = np.asarray(position_encoding(checkpoints.classifier(opened.source), length).values)
             rows.append((f"learned by {plain(opened.view.checkpoint)}", fit_shift(own, k)))
         columns = ("positions", "error where fitted", "error elsewhere")
         cells = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]

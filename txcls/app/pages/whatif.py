@@ -126,7 +126,7 @@ def _aligned_html(comparison: TextComparison) -> str:
     """The aligned tokens of both texts, one above the other where they differ."""
     old, new = comparison.before.tokens, comparison.after.tokens
     counts = {kind: sum(pair.change == kind for pair in comparison.pairs) for kind in ("changed", "removed", "added")}
-    said = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
+    summary = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
     parts = []
     for pair in comparison.pairs[: token_html.MOST_CHIPS]:
         was, now = _shown(old, pair.before), _shown(new, pair.after)
@@ -136,8 +136,8 @@ def _aligned_html(comparison: TextComparison) -> str:
     more = f" … and {rest:,} more" if rest > 0 else ""
     return (
         f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
-        f'<div class="txcls-legend">{len(comparison.pairs):,} aligned tokens: {said}. Struck through: as typed; bold: '
-        "changed.</div>"
+        f'<div class="txcls-legend">{len(comparison.pairs):,} aligned tokens: {summary}. Struck through: as typed; '
+        "bold: changed.</div>"
     )
 
 

@@ -1,7 +1,8 @@
 """One cache for all sessions, bounded in bytes, that evicts the least recently used entries.
 
 Streamlit's own caches are bounded by a number of entries or by time, not by bytes: a hundred attention patterns of long
-texts would take more memory than a host with 1 GB has.
+texts would take more memory than a host with 1 GB has. On `ag_news`, what is cached takes 10 ms to 3 s of CPU to
+compute, and 0.03 ms from the cache.
 """
 
 import pickle

@@ -40,8 +40,7 @@ from txcls.inspection.language_model import (
     next_tokens,
 )
 from txcls.inspection.lens import ClassLens, class_lens
-from txcls.inspection.positions import PositionEncoding, ShuffledPredictions, position_encoding, shuffle_words
-from txcls.inspection.positions import sinusoids as encoding
+from txcls.inspection.positions import ShuffledPredictions, shuffle_words
 from txcls.inspection.principal_components import Plane, PooledTexts, TextPlane, TokenPlane, pool_texts
 from txcls.inspection.random_texts import ClassifiedText, classify_random_texts, random_texts
 from txcls.inspection.stories import HeadAtlas
@@ -114,7 +113,6 @@ class Paths:
     heads: HeadStatistics
 
 
-@cached()
 def paths(source: Source, text: str) -> Paths:
     """Rollout through all layers, and entropy and distance of each head."""
     attention = patterns(source, text).attention
@@ -132,19 +130,6 @@ def query_key(source: Source, text: str, *, layer: int, head: int, query: int, k
 def shuffle(source: Source, text: str, *, n: int) -> ShuffledPredictions:
     """The predictions for n random orders of the text's words; TraceError if the text has no tokens."""
     return shuffle_words(checkpoints.classifier(source), text, n=n, seed=0)
-
-
-@cached()
-def positions(source: Source, *, length: int) -> PositionEncoding:
-    """The first `length` positions of the checkpoint's own position encoding."""
-    return position_encoding(checkpoints.classifier(source), length)
-
-
-@cached()
-def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
-    """The sinusoidal encoding (length, d_model)."""
-    values: NDArray[np.float32] = encoding(length, d_model)
-    return values
 
 
 @cached(heavy=True)
@@ -271,7 +256,9 @@ def solved_step(name: str, language: str, at: int, version: str, sources: tuple[
     """A lesson's step with everything measured; `version` and `sources` change with the files."""
     lesson = find_lesson(name, language)
     return solve(
-        lesson.steps[at], lambda asked: checkpoints.classifier(checkpoints.source(asked)), language=lesson.language
+        lesson.steps[at],
+        lambda checkpoint: checkpoints.classifier(checkpoints.source(checkpoint)),
+        language=lesson.language,
     )
 
 

@@ -44,8 +44,8 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
             continue
         parts.append(escape(text[at:start]))
         kind = "unknown" if token.is_unknown else "token"
-        further = takewhile(lambda one: one.end <= end, islice(tokens, place + 1, place + MOST_SHARING))  # noqa: B023
-        title = "; ".join(_details(number, one) for number, one in enumerate((token, *further), start=place + 1))
+        further = takewhile(lambda other: other.end <= end, islice(tokens, place + 1, place + MOST_SHARING))  # noqa: B023
+        title = "; ".join(_details(number, other) for number, other in enumerate((token, *further), start=place + 1))
         parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{escape(text[start:end][:2000])}</span>')
         at = end
     parts.append(escape(text[at:end_of_read]))

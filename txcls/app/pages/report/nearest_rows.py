@@ -72,7 +72,7 @@ def nearest_training_rows(source: Source, text: str, *, n: int = N_NEAREST) -> N
 
 
 def draw(opened: layout.Page, classifier: Predictor) -> None:
-    """A text box, and the nearest training rows once asked for."""
+    """A text box, a button, and the nearest training rows once the button is clicked."""
     st.subheader("Training rows nearest to a text", anchor=False)
     key = f"{layout.TEXT_BOX}_{opened.info.name}"
     st.text_area("Text", key=key, height=84, on_change=state.follow("text", key), placeholder="Type or paste a text …")

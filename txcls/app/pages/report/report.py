@@ -54,7 +54,7 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
         _per_class(report)
-        if any(one["n"] for one in report.figures.get("reliability", ())):  # an empty slide cannot be shown
+        if any(row["n"] for row in report.figures.get("reliability", ())):  # an empty slide cannot be shown
             with lecture.slide(lecture.CLASSES):
                 _reliability(opened, report)
         _groups(opened, report)
@@ -214,7 +214,7 @@ def _confusion(opened: layout.Page, report: Report) -> None:
     )
     if worst and not lecture.is_on():
         head = ("class", "other class", "first taken for other", "other taken for first", "share of both")
-        lines = [(one.first, one.second, one.first_as_second, one.second_as_first, one.share) for one in worst]
+        lines = [(pair.first, pair.second, pair.first_as_second, pair.second_as_first, pair.share) for pair in worst]
         report_rows.table("The worst pairs", head, lines, key="pairs", percent=("share of both",))
 
 
@@ -224,8 +224,8 @@ def _per_class(report: Report) -> None:
     st.subheader("Class by class", anchor=False)
     head = ("class", "rows", "precision", "recall", "F1")
     lines = [
-        (one["label"], one["support"], one["precision"], one["recall"], one["f1"])
-        for one in report.figures["per_class"]
+        (row["label"], row["support"], row["precision"], row["recall"], row["f1"])
+        for row in report.figures["per_class"]
     ]
     lines.sort(key=lambda line: line[4])
     report_rows.table("", head, lines, key="classes", percent=head[2:])
@@ -258,8 +258,10 @@ def _groups(opened: layout.Page, report: Report) -> None:
     ):
         slices = figures.get(field, ())
         if len(slices) > 1:  # one group is all rows
-            names = [f"{group_name(one, form)} (n = {one['n']:,})" for one in slices]
-            parts.append((title, what, names, [one["accuracy"] for one in slices], [one["n"] for one in slices], field))
+            names = [f"{group_name(group, form)} (n = {group['n']:,})" for group in slices]
+            parts.append(
+                (title, what, names, [group["accuracy"] for group in slices], [group["n"] for group in slices], field)
+            )
     if order := figures.get("order"):
         names = ["as typed", *(SHORT_ORDER.get(name, name) for name in order)]
         parts.append(
@@ -303,7 +305,8 @@ def _group(
         key=f"chart_groups_{field}",
         alt="Bars of accuracy: "
         + "; ".join(
-            f"{name} {percentage(one)} of {n:,} rows" for name, one, n in zip(names, accuracies, rows, strict=True)
+            f"{name} {percentage(accuracy)} of {n:,} rows"
+            for name, accuracy, n in zip(names, accuracies, rows, strict=True)
         ),
         file_name=f"{opened.view.checkpoint}-{field}",
     )
