@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,11 @@ def words_of(app: AppTest) -> str:
     )
 
 
+def says(elements: Iterable[Any], text: str) -> bool:
+    """Whether one of the elements, such as `app.info`, contains a text."""
+    return any(text in element.value for element in elements)
+
+
 @dataclass(frozen=True)
 class Chart:
     """A chart: its key, its description for screen readers, and the figure as it is sent."""
@@ -85,8 +90,8 @@ def charts_of(app: AppTest) -> list[Chart]:
 
 def chart(app: AppTest, key: str) -> Chart:
     """The one chart whose key starts so."""
-    (found,) = (one for one in charts_of(app) if one.key.startswith(key))
-    return found
+    (only_drawing,) = (drawing for drawing in charts_of(app) if drawing.key.startswith(key))
+    return only_drawing
 
 
 def figures_of(app: AppTest) -> list[dict[str, Any]]:

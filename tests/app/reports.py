@@ -47,7 +47,7 @@ def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who
     """Save and return it; without an atlas unless `measured`."""
     values = tiny_config(pooling="class_token", max_length=40).model_dump()
     config = RunConfig.model_validate({**values, "data": {"dataset": dataset}})
-    texts = [one.text for one in first_reports("train", 40)]
+    texts = [report.text for report in first_reports("train", 40)]
     encoder = TextEncoder.fit(texts, config.text, max_length=40, class_token=True)
     torch.manual_seed(0)
     network = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(TEAMS))

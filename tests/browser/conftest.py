@@ -153,7 +153,7 @@ def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor
 @pytest.fixture(scope="session")
 def single(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathFactory) -> str:
     """Address of a page as one file on the disk."""
-    folders = [one.checkpoint.path for one in classifiers.values() if one.checkpoint.path]
+    folders = [classifier.checkpoint.path for classifier in classifiers.values() if classifier.checkpoint.path]
     return export_page(folders, tmp_path_factory.mktemp("single") / "page", single_file=True).as_uri()
 
 

@@ -30,4 +30,4 @@ def bars(page: "Page") -> list[tuple[str, str]]:
 
 def wanted(classifier: Predictor, text: str) -> list[str]:
     ranked = classifier.predict([text])[0].ranked
-    return [f"{one.probability:.1%}".replace("%", " %") for one in ranked]
+    return [f"{score.probability:.1%}".replace("%", " %") for score in ranked]

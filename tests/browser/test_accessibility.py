@@ -110,10 +110,10 @@ def show_all(page: Page, width: int) -> None:
 
 def findings(page: Page) -> list[str]:
     """Serious and critical ones: rule, place, and what is wrong."""
-    found: list[dict[str, Any]] = page.evaluate(JUDGE, NEVER_JUDGED)
+    violations: list[dict[str, Any]] = page.evaluate(JUDGE, NEVER_JUDGED)
     return [
         f"{rule['id']}: {node['target']} {node['html'][:120]} {node['failureSummary']}"
-        for rule in found
+        for rule in violations
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]

@@ -104,7 +104,7 @@ def test_on_a_slow_phone_a_menu_opened_at_once_stays_open(page: Page, server: Se
 def test_on_a_phone_the_controls_of_a_step_stand_near_the_top_with_the_step_below(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     visit(page, server, "steps", text="the bank raised its rates", step="scores")
-    tops = [page.locator(one).first.bounding_box() for one in ("h1", ".st-key-step_next", "h3", "textarea")]
+    tops = [page.locator(selector).first.bounding_box() for selector in ("h1", ".st-key-step_next", "h3", "textarea")]
     places = [box["y"] for box in tops if box]
     assert len(places) == 4 and places == sorted(places) and places[2] < 500
     page.locator(".st-key-step_next button:visible").click()
@@ -152,5 +152,5 @@ def test_the_watch_notices_console_errors_script_errors_and_foreign_requests(bro
     page.evaluate("console.error('broken'); setTimeout(() => { throw new Error('thrown') })")
     page.evaluate("fetch('http://elsewhere.invalid/font.woff2').catch(() => 0)")
     page.close()
-    found = " ".join(watch.problems)
-    assert "broken" in found and "thrown" in found and "elsewhere.invalid" in found
+    problems = " ".join(watch.problems)
+    assert "broken" in problems and "thrown" in problems and "elsewhere.invalid" in problems

@@ -39,7 +39,10 @@ def texts(svg: Path) -> list[str]:
 
 def written_as(name: str, texts: Iterable[str]) -> str | None:
     """The text that says a name: whole, or cut off with an ellipsis where it has no room."""
-    return next((one for one in texts if one == name or (one.endswith("…") and name.startswith(one[:-1]))), None)
+    return next(
+        (written for written in texts if written == name or (written.endswith("…") and name.startswith(written[:-1]))),
+        None,
+    )
 
 
 def colours(png: Path, least: tuple[int, int]) -> int:

@@ -69,7 +69,7 @@ def written(page: Page, chart: str) -> list[float]:
     texts = page.locator(f'[class*="st-key-{chart}"] {CHART}').first.evaluate(
         "plot => plot._fullData.flatMap(one => [].concat(...(one.text || []))).filter(one => /^ ?[+−\\d]/.test(one))"
     )
-    return [float(re.sub("[ %]", "", one).replace("−", "-")) for one in texts]
+    return [float(re.sub("[ %]", "", text_).replace("−", "-")) for text_ in texts]
 
 
 def cells(page: Page, chart: str) -> np.ndarray:

@@ -82,12 +82,12 @@ def test_each_head_is_shown_on_a_sentence_that_opens_on_attention() -> None:
     app = open_page("atlas", checkpoint="who_won")
     links = [link.proto for link in app.get("page_link") if link.proto.label.startswith("“")]
     assert len(links) == 4
-    texts = [one.text.replace(" ", "+").replace(",", "%2C") for one in first_reports("test", 64)]
+    texts = [report.text.replace(" ", "+").replace(",", "%2C") for report in first_reports("test", 64)]
     for link, (layer, head) in zip(links, ((2, 2), (1, 1), (1, 2), (2, 1)), strict=True):
         assert link.page == "attention" and f"layer={layer}&head={head}" in link.query_string
         assert any(text in link.query_string for text in texts), "generated, in the test split"
     others = open_page("atlas", checkpoint="news")
-    assert not any(one.text in str(labels(others)) for one in first_reports("test", 64)), "its examples are news"
+    assert not any(report.text in str(labels(others)) for report in first_reports("test", 64)), "its examples are news"
     assert sum(label.startswith("“") for label in labels(others)) == 4
 
 
@@ -106,11 +106,11 @@ def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> Non
     ):
         app = open_page("attention", checkpoint="who_won", text=REPORT, **params)
         layer, head = shown.split(".")
-        assert any(one.value == f"Layer {layer}, head {head}" for one in app.subheader), (params, shown)
+        assert any(element.value == f"Layer {layer}, head {head}" for element in app.subheader), (params, shown)
     app = open_page("steps", checkpoint="who_won", text=REPORT, step="scores")
     assert "Layer 2" in app.subheader[0].value and "head 2" in app.subheader[0].value
     app = open_page("attention", checkpoint=PLAIN, text=REPORT)
-    assert any(one.value == "Layer 1, head 1" for one in app.subheader), "nothing was measured"
+    assert any(element.value == "Layer 1, head 1" for element in app.subheader), "nothing was measured"
 
 
 def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> None:
@@ -136,7 +136,7 @@ def test_who_looks_at_an_idle_head_is_offered_the_model_in_which_heads_matter() 
     assert not offers("switchboard", checkpoint="news", switched="2.2,1.ff")
     assert offers("switchboard", checkpoint="news") == offers("atlas", checkpoint="news") == offers("attention", **idle)
     app = open_page("switchboard", text=REPORT, checkpoint="news")
-    [link] = [one.proto for one in app.get("page_link") if "In who_won" in one.proto.label]
+    [link] = [element.proto for element in app.get("page_link") if "In who_won" in element.proto.label]
     assert link.page == "switchboard" and "checkpoint=who_won" in link.query_string, "on the same page"
     assert not offers("attention", checkpoint="news"), "this head matters"
     assert not offers("attention", checkpoint="who_won", layer="2", head="1"), "it is that model"
@@ -182,7 +182,7 @@ def test_select_boxes_write_a_sentence_of_the_grammar() -> None:
 
 def test_there_is_no_builder_for_other_data() -> None:
     app = open_page("classify", checkpoint="news", text=REPORT)
-    assert not [one for one in app.selectbox if one.key and one.key.startswith("report")]
+    assert not [control for control in app.selectbox if control.key and control.key.startswith("report")]
 
 
 def test_unknown_words_are_listed_with_words_that_the_model_knows() -> None:

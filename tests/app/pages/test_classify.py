@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, words_of
+from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, says, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
@@ -135,7 +135,7 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
     (tmp_path / "broken" / "config.json").write_text("{}")
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", checkpoint="good", versus="broken")
-    assert any("broken" in one.value and "is not listed" in one.value for one in app.caption)
+    assert any("broken" in element.value and "is not listed" in element.value for element in app.caption)
     assert "There is no checkpoint “broken”" in app.warning[0].value and figures_of(app)
     app.run()
     assert "There is no checkpoint “broken”" in app.warning[0].value, "a second run of the page took the note away"
@@ -177,7 +177,7 @@ def test_nothing_is_drawn_before_it_is_asked_for() -> None:
 
 def test_a_data_set_of_other_classes_is_not_drawn_from() -> None:
     app = draw(open_page("classify", checkpoint=PLAIN))
-    assert any("classes that" in one.value for one in app.warning)
+    assert says(app.warning, "classes that")
 
 
 @pytest.mark.parametrize(
@@ -210,5 +210,5 @@ def test_what_cannot_be_exported_says_so_instead_of_a_button(tmp_path: Path, mon
     app = open_page("classify", text="shares fell")
     app.session_state["export"] = True
     app.run()
-    assert any("reference system" in one.value for one in app.info)
+    assert says(app.info, "reference system")
     assert not app.get("download_button")

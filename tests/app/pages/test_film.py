@@ -40,12 +40,14 @@ def _one_with_states_and_one_without(trained: Path, monkeypatch: pytest.MonkeyPa
 
 def sent(app: AppTest) -> Any:
     """What the browser gets to draw the film from."""
-    [film] = [one.proto for one in app.get("bidi_component") if one.proto.component_name == "txcls_training_film"]
+    [film] = [
+        element.proto for element in app.get("bidi_component") if element.proto.component_name == "txcls_training_film"
+    ]
     return json.loads(film.json)
 
 
 def has_film(app: AppTest) -> bool:
-    return any(one.proto.component_name == "txcls_training_film" for one in app.get("bidi_component"))
+    return any(element.proto.component_name == "txcls_training_film" for element in app.get("bidi_component"))
 
 
 def attention(data: Any) -> np.ndarray:
@@ -102,7 +104,7 @@ def test_a_text_too_long_for_the_address_survives_a_step_written_into_it() -> No
 
 def test_a_long_text_is_shown_through_a_window() -> None:
     app = open_page("film", checkpoint=FILMED, text="the bank raised its rates again " * 12)
-    [slider] = [one for one in app.slider if "64 of this text's" in one.label]
+    [slider] = [control for control in app.slider if "64 of this text's" in control.label]
     assert sent(app)["shape"][3] == 64 == len(sent(app)["tokens"])
     slider.set_value(3).run()
     assert sent(app)["tokens"][:2] == ["raised", "its"]
@@ -115,7 +117,7 @@ def test_the_film_can_be_read_as_a_table() -> None:
     assert "| step |" not in words_of(app)
     app.session_state["film_table"] = True  # AppTest cannot click on expanders
     app.run()
-    [table] = [one.value for one in app.markdown if one.value.startswith("| step |")]
+    [table] = [element.value for element in app.markdown if element.value.startswith("| step |")]
     film, classes = training_film(Predictor.load(FILMED), TEXT), Predictor.load(FILMED).classes
     lines = table.splitlines()[2:]
     assert len(lines) == len(film.rows)

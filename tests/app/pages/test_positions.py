@@ -7,7 +7,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import figures_of, html_of, open_page, words_of
+from tests.app.drawn import figures_of, html_of, open_page, says, words_of
 from tests.app.tiny import LEARNED
 from tests.conftest import CLASSES, make_checkpoint
 from txcls.app.pages.positions import MODELS, _suggested_order
@@ -127,7 +127,7 @@ def test_a_link_opens_with_the_order_of_the_words() -> None:
 def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> None:
     app = open_page("positions", text="xylophone zeppelin quixotic")
     assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
-    assert any("of your text is unknown to them" in one.value for one in app.markdown)
+    assert says(app.markdown, "of your text is unknown to them")
 
 
 def test_two_teams_are_exchanged_and_other_texts_reversed() -> None:

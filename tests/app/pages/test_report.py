@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, charts_of, open_page, words_of
+from tests.app.drawn import chart, charts_of, open_page, says, words_of
 from tests.app.shell.test_charts import described
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
@@ -42,10 +42,10 @@ def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_texts_stored_figures_are_shown_and_the_rest_is_explained(no_rows: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    assert [one.value for one in app.metric] == ["92.5 %", "0.920", "0.010", "0.300"]
-    assert {one.key for one in charts_of(app)} == {"chart_training_report", "chart_confusion"}
+    assert [element.value for element in app.metric] == ["92.5 %", "0.920", "0.010", "0.300"]
+    assert {drawing.key for drawing in charts_of(app)} == {"chart_training_report", "chart_confusion"}
     assert "not on this machine" in words_of(app)
-    assert not any("mistakes" in one.value for one in app.subheader)
+    assert not says(app.subheader, "mistakes")
 
 
 def test_many_classes_can_be_zoomed(no_rows: None) -> None:
@@ -56,14 +56,14 @@ def test_many_classes_can_be_zoomed(no_rows: None) -> None:
 
 
 def mistakes(app: AppTest) -> list[str]:
-    (found,) = (one.value for one in app.dataframe if "label's probability" in one.value)
-    return [str(one) for one in found["text"]]
+    (table,) = (element.value for element in app.dataframe if "label's probability" in element.value)
+    return [str(text) for text in table["text"]]
 
 
 def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     expected = answer_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
-    assert mistakes(app) == [one.text for one in expected]
+    assert mistakes(app) == [row.text for row in expected]
     app.session_state["_report_open"] = expected[1].text  # what a click on the row puts there
     app.run()
     assert not app.exception and app.text_area[0].value == expected[1].text
@@ -73,9 +73,9 @@ def test_every_chart_says_what_it_draws(rows_here: None, tmp_path: Path, monkeyp
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     make_checkpoint(tmp_path / "unmeasured")
     app = open_page("report")
-    assert any("On 40 test rows" in one.value for one in app.subheader)
+    assert says(app.subheader, "On 40 test rows")
     drawn = charts_of(app)
-    assert {one.key for one in drawn} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
+    assert {drawing.key for drawing in drawn} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
     for one in drawn:
         described(one)
 
@@ -107,7 +107,7 @@ def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
     found, notes = measured.report, measured.notes
     assert found.answers is not None and len(found.answers) == len(TEXTS)
     assert found.rows_are == "8 rows of mine.csv"
-    assert any("Weather" in one for one in notes)
+    assert any("Weather" in note for note in notes)
 
 
 def test_a_table_of_other_classes_is_refused_in_a_sentence() -> None:

@@ -49,7 +49,7 @@ def test_board_and_bars_are_the_librarys() -> None:
 def test_switches_are_carried_to_another_text_but_silent_tokens_are_not() -> None:
     app = open_page("switchboard", text=TEXT)
     app.multiselect(key=f"switch_parts_{PLAIN}").set_value([(1, 0)]).run()
-    [tokens] = [one for one in app.multiselect if one.key and one.key.startswith("switch_tokens")]
+    [tokens] = [control for control in app.multiselect if control.key and control.key.startswith("switch_tokens")]
     tokens.set_value([1]).run()
     changes = [Change("head", "zero", 1, 0), Change("token", "zero", index=1)]
     assert after(app) == pytest.approx(sorted(ablate(plain(), TEXT, [changes]).changed[0]), abs=1e-6)

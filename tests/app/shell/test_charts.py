@@ -40,7 +40,7 @@ def bars(figure: Figure, trace: int = 0) -> list[tuple[str, float]]:
 def cells(figure: Figure) -> tuple[np.ndarray, list[str], list[str]]:
     """The values of a heat map, and the names of its rows and columns."""
     (data,) = figure["data"]
-    return numbers(data["z"]), [shown(one) for one in data["y"]], [shown(one) for one in data["x"]]
+    return numbers(data["z"]), [shown(name) for name in data["y"]], [shown(name) for name in data["x"]]
 
 
 def strongest(figure: Figure) -> tuple[str, str, float]:
@@ -55,8 +55,8 @@ def probabilities(figure: Figure) -> Iterator[str]:
 
 
 def training(figure: Figure) -> Iterator[str]:
-    kept = [one for one in figure["data"] if one["name"] == "saved weights"][1]
-    yield f"{100 * kept['y'][0]:.1f} %"
+    saved = [trace for trace in figure["data"] if trace["name"] == "saved weights"][1]
+    yield f"{100 * saved['y'][0]:.1f} %"
 
 
 def one_head(figure: Figure) -> Iterator[str]:
@@ -72,7 +72,7 @@ def all_heads(figure: Figure) -> Iterator[str]:
 
 
 def arcs(figure: Figure) -> Iterator[str]:
-    (ends,) = (one for one in figure["data"] if one.get("customdata"))
+    (ends,) = (trace for trace in figure["data"] if trace.get("customdata"))
     query, key = map(shown, ends["customdata"][0])
     yield from ("layer 2, head 1", f"{len(ends['text'])} arcs", f"{query} to {key}")
 
@@ -107,7 +107,7 @@ def encoding(figure: Figure) -> Iterator[str]:
 
 
 def curves(figure: Figure) -> Iterator[str]:
-    yield ", ".join(one["name"].removeprefix("dimension ") for one in figure["data"])
+    yield ", ".join(trace["name"].removeprefix("dimension ") for trace in figure["data"])
 
 
 def products(figure: Figure) -> Iterator[str]:
@@ -144,11 +144,11 @@ def overlaps(figure: Figure) -> Iterator[str]:
 
 def deletion(figure: Figure) -> Iterator[str]:
     yield figure["layout"]["yaxis"]["title"]["text"].removeprefix("probability of ")
-    yield from (one["name"].partition(" (")[0] for one in figure["data"] if "name" in one)
+    yield from (trace["name"].partition(" (")[0] for trace in figure["data"] if "name" in trace)
 
 
 def lens(figure: Figure) -> Iterator[str]:
-    lines = [one for one in figure["data"] if one.get("name")]
+    lines = [trace for trace in figure["data"] if trace.get("name")]
     for place, state in enumerate(lines[0]["x"]):
         best = max(lines, key=lambda line: numbers(line["y"])[place])
         yield f"{shown(state.replace('<br>', ': '))}: {shown(best['name'])} {100 * numbers(best['y'])[place]:.0f} %"
@@ -197,8 +197,8 @@ def compared(figure: Figure) -> Iterator[str]:
 
 
 def word_effects(figure: Figure) -> Iterator[str]:
-    names = [shown(one) for one in figure["data"][0]["x"]]
-    both = [np.abs(np.nan_to_num(numbers(one["y"]))) for one in figure["data"]]
+    names = [shown(trace) for trace in figure["data"][0]["x"]]
+    both = [np.abs(np.nan_to_num(numbers(trace["y"]))) for trace in figure["data"]]
     yield f"strongest: {names[int(np.argmax(np.maximum(*both)))]}"
     yield figure["layout"]["yaxis"]["title"]["text"].removeprefix("for ")
 
@@ -210,8 +210,8 @@ def words(figure: Figure) -> Iterator[str]:
 
 def texts(figure: Figure) -> Iterator[str]:
     *others, own = figure["data"]
-    yield f"{sum(len(one['text']) for one in others)} texts"
-    yield from (f"{len(one['text'])} {shown(one['name'])}" for one in others)
+    yield f"{sum(len(trace['text']) for trace in others)} texts"
+    yield from (f"{len(trace['text'])} {shown(trace['name'])}" for trace in others)
     yield re.findall("this text</b>: (.*?)<", own["hovertemplate"])[0]
 
 
@@ -234,7 +234,7 @@ def mask(figure: Figure) -> Iterator[str]:
 
 def confusion(figure: Figure) -> Iterator[str]:
     (data,) = figure["data"]
-    counts, names = numbers(data["customdata"]), [shown(one) for one in data["y"]]
+    counts, names = numbers(data["customdata"]), [shown(name) for name in data["y"]]
     both = np.triu(counts + counts.T, k=1)
     yield f"{len(names)} of {len(names)} classes"
     if both.any():
@@ -272,14 +272,14 @@ def histogram(figure: Figure) -> Iterator[str]:
 
 
 def live(figure: Figure) -> Iterator[str]:
-    done = [one for one in figure["data"] if one["name"] == "training rows"]
+    done = [trace for trace in figure["data"] if trace["name"] == "training rows"]
     yield from (f"{done[0]['y'][-1]:.3f}", f"{100 * done[1]['y'][-1]:.1f} %", f"{done[0]['x'][-1]:,} of")
 
 
 def intervals(figure: Figure) -> Iterator[str]:
-    for one in figure["data"]:
-        low, high = one["x"][0] - one["error_x"]["arrayminus"][0], one["x"][0] + one["error_x"]["array"][0]
-        yield f"{one['name']} {100 * one['x'][0]:.1f} % ({100 * low:.1f} % to {100 * high:.1f} %)"
+    for trace in figure["data"]:
+        low, high = trace["x"][0] - trace["error_x"]["arrayminus"][0], trace["x"][0] + trace["error_x"]["array"][0]
+        yield f"{trace['name']} {100 * trace['x'][0]:.1f} % ({100 * low:.1f} % to {100 * high:.1f} %)"
 
 
 WORDS: dict[str, Callable[[Figure], Iterator[str]]] = {
@@ -351,21 +351,21 @@ VIEWS: dict[str, dict[str, str]] = {
 """The pages with charts, as links that show all of theirs."""
 
 
-def described(one: Chart) -> None:
+def described(drawing: Chart) -> None:
     """Fail where a chart's description leaves out what the chart draws, or an axis has neither title nor names."""
-    rules = [rule for key, rule in WORDS.items() if re.fullmatch(rf"{key}(_.*)?", one.key)]
-    assert len(rules) == 1, f"say in WORDS what the description of {one.key} must hold"
-    for expected in rules[0](one.figure):
-        assert expected in one.alt, f"{one.key}: “{expected}” is drawn, and not in “{one.alt}”"
-    layout = one.figure["layout"]
+    rules = [rule for key, rule in WORDS.items() if re.fullmatch(rf"{key}(_.*)?", drawing.key)]
+    assert len(rules) == 1, f"say in WORDS what the description of {drawing.key} must hold"
+    for expected in rules[0](drawing.figure):
+        assert expected in drawing.alt, f"{drawing.key}: “{expected}” is drawn, and not in “{drawing.alt}”"
+    layout = drawing.figure["layout"]
     for name, axis in layout.items():
         if re.fullmatch(r"[xy]axis\d*", name) and axis.get("showticklabels") is not False:
             names = axis.get("title", {}).get("text") or axis.get("ticktext") or axis.get("type") == "category"
             names = names or (
-                one.key.startswith(("chart_training", "chart_live"))
+                drawing.key.startswith(("chart_training", "chart_live"))
                 and [note["text"] for note in layout["annotations"]]
             )
-            assert names, f"{one.key}: {name} has neither a title nor names"
+            assert names, f"{drawing.key}: {name} has neither a title nor names"
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -373,8 +373,8 @@ def test_descriptions_say_what_the_charts_draw(view: str) -> None:
     app = open_page(view.partition(",")[0], text=TEXT, **VIEWS[view])
     charts = charts_of(app)
     assert charts
-    for one in charts:
-        described(one)
+    for drawing in charts:
+        described(drawing)
 
 
 def test_the_description_of_what_was_measured_on_test_texts_says_what_is_drawn(measured: Predictor) -> None:

@@ -18,10 +18,10 @@ def until(condition: object, seconds: float = 5) -> None:
 
 
 def test_one_computation_runs_at_a_time() -> None:
-    turns, running, most = ComputeQueue(most_waiting=20, slice_seconds=0.0), [0], [0]
+    queue, running, most = ComputeQueue(most_waiting=20, slice_seconds=0.0), [0], [0]
 
     def compute() -> None:
-        with turns.turn(lambda _: None) as between:
+        with queue.turn(lambda _: None) as between:
             for _ in range(5):
                 running[0] += 1
                 most[0] = max(most[0], running[0])
@@ -36,17 +36,17 @@ def test_one_computation_runs_at_a_time() -> None:
 
 
 def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
-    turns, pieces_of_long, end = ComputeQueue(most_waiting=20, slice_seconds=0.02), [0], threading.Event()
+    queue, pieces_of_long, end = ComputeQueue(most_waiting=20, slice_seconds=0.02), [0], threading.Event()
 
     def long() -> None:
-        with turns.turn(lambda _: None) as between:
+        with queue.turn(lambda _: None) as between:
             while not end.is_set():
                 time.sleep(0.01)
                 pieces_of_long[0] += 1
                 between()
 
     def short() -> int:
-        with turns.turn(lambda _: None):
+        with queue.turn(lambda _: None):
             return pieces_of_long[0]
 
     with ThreadPoolExecutor(2) as threads:
@@ -61,10 +61,10 @@ def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
 
 
 def test_everyone_in_the_queue_gets_a_slice_before_anyone_gets_a_second() -> None:
-    turns, order, gate = ComputeQueue(most_waiting=20, slice_seconds=0.0), [], threading.Event()
+    queue, order, gate = ComputeQueue(most_waiting=20, slice_seconds=0.0), [], threading.Event()
 
     def compute(name: int) -> None:
-        with turns.turn(lambda _: None) as between:
+        with queue.turn(lambda _: None) as between:
             if name == 0:
                 gate.wait(5)
             for _ in range(3):
@@ -73,42 +73,42 @@ def test_everyone_in_the_queue_gets_a_slice_before_anyone_gets_a_second() -> Non
 
     with ThreadPoolExecutor(4) as threads:
         running = [threads.submit(compute, 0)]
-        until(lambda: not turns.waiting)
+        until(lambda: not queue.waiting)
         for name in (1, 2, 3):
             running.append(threads.submit(compute, name))
-            until(lambda name=name: turns.waiting == name)
+            until(lambda name=name: queue.waiting == name)
         gate.set()
-        for one in running:
-            one.result(5)
+        for future in running:
+            future.result(5)
     assert order == [0, 1, 2, 3] * 3
 
 
 def test_those_who_wait_are_told_how_many_go_first() -> None:
-    turns, end, told = ComputeQueue(most_waiting=20), threading.Event(), []
+    queue, end, ahead = ComputeQueue(most_waiting=20), threading.Event(), []
 
     def hold() -> None:
-        with turns.turn(lambda _: None):
+        with queue.turn(lambda _: None):
             end.wait(5)
 
     def follow() -> None:
-        with turns.turn(told.append):
+        with queue.turn(ahead.append):
             pass
 
     with ThreadPoolExecutor(3) as threads:
         running = [threads.submit(hold)]
-        until(lambda: turns._queue)
+        until(lambda: queue._queue)
         running.append(threads.submit(hold))
-        until(lambda: turns.waiting == 1)
+        until(lambda: queue.waiting == 1)
         running.append(threads.submit(follow))
-        until(lambda: 2 in told)
+        until(lambda: 2 in ahead)
         end.set()
-        for one in running:
-            one.result(5)
-    assert told == sorted(told, reverse=True) and told[-1] == 0
+        for future in running:
+            future.result(5)
+    assert ahead == sorted(ahead, reverse=True) and ahead[-1] == 0
 
 
 def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
-    turns, begun = ComputeQueue(most_waiting=20, slice_seconds=0.0), threading.Event()
+    queue, begun = ComputeQueue(most_waiting=20, slice_seconds=0.0), threading.Event()
     left = [False, False]
 
     class LeftError(BaseException):
@@ -119,7 +119,7 @@ def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
             if left[number]:
                 raise LeftError
 
-        with turns.turn(wait) as between:
+        with queue.turn(wait) as between:
             begun.set()
             while True:
                 time.sleep(0.005)
@@ -129,29 +129,29 @@ def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
         runs = next_one = threads.submit(compute, 0)
         begun.wait(5)
         next_one = threads.submit(compute, 1)
-        until(lambda: turns.waiting == 1)
+        until(lambda: queue.waiting == 1)
         left[1] = True  # whether it runs or waits just then
         with pytest.raises(LeftError):
             next_one.result(5)
         left[0] = True
         with pytest.raises(LeftError):
             runs.result(5)
-    with turns.turn(lambda _: None):
-        assert turns.waiting == 0
+    with queue.turn(lambda _: None):
+        assert queue.waiting == 0
 
 
 def test_more_than_may_wait_are_turned_away() -> None:
-    turns, end = ComputeQueue(most_waiting=2), threading.Event()
+    queue, end = ComputeQueue(most_waiting=2), threading.Event()
 
     def hold() -> None:
-        with turns.turn(lambda _: None):
+        with queue.turn(lambda _: None):
             end.wait(5)
 
     with ThreadPoolExecutor(3) as threads:
         running = [threads.submit(hold) for _ in range(3)]
-        until(lambda: turns.waiting == 2)
-        with pytest.raises(BusyError, match="2 computations are already waiting"), turns.turn(lambda _: None):
+        until(lambda: queue.waiting == 2)
+        with pytest.raises(BusyError, match="2 computations are already waiting"), queue.turn(lambda _: None):
             pass
         end.set()
-        for one in running:
-            one.result(5)
+        for future in running:
+            future.result(5)

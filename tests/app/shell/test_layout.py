@@ -51,4 +51,4 @@ def test_damaged_checkpoint_is_named_not_raised(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "broken" / "config.json").write_text("{}")
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify")
-    assert any("broken" in one.value and "format\\_version" in one.value for one in app.caption)
+    assert any("broken" in element.value and "format\\_version" in element.value for element in app.caption)

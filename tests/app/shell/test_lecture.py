@@ -27,25 +27,25 @@ def slides(app: AppTest) -> list[dict[str, Any]]:
 def fonts(figure: Any) -> Iterator[float]:
     """All sizes of type in a part of a figure."""
     if isinstance(figure, list):
-        for one in figure:
-            yield from fonts(one)
+        for part in figure:
+            yield from fonts(part)
     elif isinstance(figure, dict):
-        for name, one in figure.items():
-            if name.endswith("font") and "size" in one:
-                yield from one["size"] if isinstance(one["size"], list) else [one["size"]]
+        for name, part in figure.items():
+            if name.endswith("font") and "size" in part:
+                yield from part["size"] if isinstance(part["size"], list) else [part["size"]]
             elif name != "template":
-                yield from fonts(one)
+                yield from fonts(part)
 
 
 def axes_and_legends(figure: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What has type of its own size in Streamlit's theme, and so must say its size."""
-    for name, one in figure["layout"].items():
+    for name, part in figure["layout"].items():
         if name.startswith(("xaxis", "yaxis")):
-            yield one.get("tickfont", {})
-            if "title" in one:
-                yield one["title"].get("font", {})
+            yield part.get("tickfont", {})
+            if "title" in part:
+                yield part["title"].get("font", {})
         if name == "legend":
-            yield one.get("font", {})
+            yield part.get("font", {})
 
 
 @pytest.mark.parametrize("name", [PLAIN, *slow_but([], [LEARNED, PAIRS, MANY])])

@@ -78,18 +78,18 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
 
 
 @contextmanager
-def held(turns: ComputeQueue, n: int) -> Iterator[None]:
+def held(queue: ComputeQueue, n: int) -> Iterator[None]:
     """Have n computations of others in the queue."""
     end = threading.Event()
 
     def hold() -> None:
-        with turns.turn(lambda _: None):
+        with queue.turn(lambda _: None):
             end.wait(60)
 
     with ThreadPoolExecutor(n) as threads:
         for _ in range(n):
             threads.submit(hold)
-        while turns.waiting < n - 1:
+        while queue.waiting < n - 1:
             pass
         try:
             yield
@@ -98,9 +98,9 @@ def held(turns: ComputeQueue, n: int) -> Iterator[None]:
 
 
 def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = ComputeQueue(most_waiting=2)
-    monkeypatch.setattr(compute_queue, "shared_queue", lambda: turns)
-    with held(turns, 3):
+    queue = ComputeQueue(most_waiting=2)
+    monkeypatch.setattr(compute_queue, "shared_queue", lambda: queue)
+    with held(queue, 3):
         app = open_page("explanation", text="banks signed a deal")
         assert "2 computations are already waiting" in words_of(app)
         assert not figures_of(app)
@@ -164,6 +164,6 @@ def test_checkpoints_that_cannot_be_read_are_named_on_the_page(tmp_path: Path, m
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     for page in ("classify", "attention", "language"):
         app = open_page(page, text="banks signed a deal")
-        said = [one.value for one in app.caption if "is not listed" in one.value]
+        said = [element.value for element in app.caption if "is not listed" in element.value]
         assert len(said) == 2 and "broken" in said[0] and "link" in said[1], said
         assert not app.exception

@@ -10,10 +10,10 @@ from txcls.app.shell.markdown import WORD_JOINER, plain
     "text", ["**bold** _x_ `y`", "$a$ :red[b] <b>", "# one", "- two", "[a](javascript:alert(1))", "a & b; 100 %"]
 )
 def test_no_markup_is_left(text: str) -> None:
-    [paragraph] = [one for one in MarkdownIt("commonmark").parse(plain(text)) if one.type == "inline"]
+    [paragraph] = [token for token in MarkdownIt("commonmark").parse(plain(text)) if token.type == "inline"]
     assert paragraph.children is not None
-    assert {one.type for one in paragraph.children} <= {"text", "text_special"}
-    assert "".join(one.content for one in paragraph.children) == text
+    assert {token.type for token in paragraph.children} <= {"text", "text_special"}
+    assert "".join(token.content for token in paragraph.children) == text
 
 
 @pytest.mark.parametrize("text", ["http://evil.example", "see HTTPS://a.b", "www.evil.example", "a@b.example"])

@@ -35,7 +35,7 @@ def test_a_file_comes_back_with_the_class_of_each_row(
     assert downloading.value.suggested_filename == "Our texts-classified.csv"
     with Path(downloading.value.path()).open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    expected = [str(one.label) for one in answers.predict(list(TEXTS))]
+    expected = [str(prediction.label) for prediction in answers.predict(list(TEXTS))]
     assert [row["predicted_label"] for row in rows[:-1]] == expected
     assert rows[-1]["message"] == "'=1+1 the bank" and "probability_3" in rows[0]
 

@@ -87,7 +87,7 @@ PICTURE = ".picture[data-read] .machine-bars"
 
 
 def percentages(probabilities: Iterable[float]) -> list[str]:
-    return [f"{one:.1%}".replace("%", " %") for one in sorted(probabilities, reverse=True)]
+    return [f"{probability:.1%}".replace("%", " %") for probability in sorted(probabilities, reverse=True)]
 
 
 @pytest.mark.parametrize("seconds", [0, 0.3, 1])
@@ -128,7 +128,7 @@ def test_the_picture_follows_the_text_box_before_the_server_does(
         text,
     )  # while an input method composes, nothing is submitted
     expect(page.locator(".picture")).to_have_attribute("data-read", text)
-    wanted = percentages(one.probability for one in answers.predict([text])[0].ranked)
+    wanted = percentages(score.probability for score in answers.predict([text])[0].ranked)
     assert page.locator(".machine-bars .number").all_inner_texts() == wanted
     assert page.locator(".txcls-text").inner_text() == before
 
@@ -196,14 +196,14 @@ def test_the_browser_gets_the_weights_once(page: Page, server: Server) -> None:
     visit(page, server, text="the bank", wait_for=PICTURE)
     page.wait_for_load_state("networkidle")
     settle(page)
-    with_weights = [one for one in frames if b"classifier_weights" in one]
+    with_weights = [frame for frame in frames if b"classifier_weights" in frame]
     assert with_weights and max(map(len, with_weights)) > 20_000
     frames.clear()
     for text in ("the bank raised its rates", "the striker scored twice"):
         text_box(page).fill(text)
         expect(page.locator(".txcls-text")).to_have_text(text)
         settle(page)
-    assert frames and not any(b"classifier_weights" in one for one in frames)
+    assert frames and not any(b"classifier_weights" in frame for frame in frames)
 
 
 def test_text_box_and_the_whole_picture_are_on_the_first_screen(page: Page, server: Server) -> None:

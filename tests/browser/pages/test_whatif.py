@@ -23,13 +23,13 @@ def test_a_changed_text_is_compared_and_a_search_ends(page: Page, server: Server
     settle(page)
     assert query(page)["changed"] == "the club raised its rates again"
     classifier = Predictor.load(server.log.parent / "checkpoints" / PLAIN)
-    made = compare_texts(classifier, TEXT, "the club raised its rates again")
-    order = [one.label for one in made.before.ranked]
-    for trace, prediction in ((0, made.before), (1, made.after)):
-        known = {one.label: one.probability for one in prediction.ranked}
+    comparison = compare_texts(classifier, TEXT, "the club raised its rates again")
+    order = [score.label for score in comparison.before.ranked]
+    for trace, prediction in ((0, comparison.before), (1, comparison.after)):
+        probabilities = {score.label: score.probability for score in prediction.ranked}
         shown = page.evaluate(BARS.format("chart_compared", trace, "x"))
-        np.testing.assert_allclose(shown, [known[label] for label in order], atol=1e-6)
-    for trace, effects in ((0, made.effects_before), (1, made.effects_after)):
+        np.testing.assert_allclose(shown, [probabilities[label] for label in order], atol=1e-6)
+    for trace, effects in ((0, comparison.effects_before), (1, comparison.effects_after)):
         np.testing.assert_allclose(page.evaluate(BARS.format("chart_effects", trace, "y")), effects, atol=1e-6)
     *_, last = search_flips(classifier, TEXT)
     page.get_by_role("button", name="Search").click()
