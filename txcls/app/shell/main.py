@@ -13,10 +13,10 @@ from txcls.app.pages import LESSONS, PAGES
 from txcls.app.shell import layout
 from txcls.app.shell.limits import BusyError
 
-MENU = (PAGES[0], LESSONS, *PAGES[1:])  # what does not fit a window's width is under "more" at its end
+MENU = (PAGES[0], LESSONS, *PAGES[1:])  # pages that do not fit the window are under "more" at its end
 
 page = st.navigation(
-    [st.Page(one.path, title=one.title, url_path=one.name, default=one is PAGES[0]) for one in MENU],
+    [st.Page(info.path, title=info.title, url_path=info.name, default=info is PAGES[0]) for info in MENU],
     position="hidden" if st.context.is_embedded else "top",  # a frame has no room for a menu
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
@@ -24,7 +24,7 @@ scroll_by_keyboard()
 close_menu_on_phones(page.title)
 keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
 try:
-    lesson.arrive(next(one for one in MENU if one.title == page.title))
+    lesson.arrive(next(info for info in MENU if info.title == page.title))
     page.run()
 except BusyError as busy:
     layout.show_busy(busy)
