@@ -49,7 +49,7 @@ def film_page(classifier: Predictor) -> str:
     """What the browser is sent for the film of a match report."""
     film = training_film(classifier, REPORTS[0].text)
     tokens = [token.text for token in film.tokens]
-    return json.dumps(film_data(film, classifier.classes, model="", tokens=tokens, at=0))
+    return json.dumps(film_data(film, classifier.classes, name=classifier.name, opened="", tokens=tokens, at=0))
 
 
 def milliseconds(work: Callable[[], object], repeats: int) -> tuple[list[float], list[float]]:

@@ -21,10 +21,6 @@ def test_rollout_of_three_tokens_computed_by_hand() -> None:
     np.testing.assert_allclose(attention_rollout(np.ones((1, 1, 1, 1))), [[1.0]])
 
 
-def test_rollout_of_a_model_sums_to_one_for_each_token(classifier: Predictor) -> None:
-    np.testing.assert_allclose(attention_rollout(trace_text(classifier, TEXTS[0]).attention).sum(axis=1), 1, atol=1e-5)
-
-
 def test_entropy_and_distance_of_patterns_known_by_hand() -> None:
     even, itself = np.full((4, 4), 0.25), np.eye(4)
     before = np.eye(4, k=-1)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import txcls.model
 from txcls.errors import TraceError
 from txcls.inspection.walk import source_of, walk_through
 from txcls.model import LayerNorm, SelfAttention
@@ -27,11 +26,6 @@ def test_some_lines_of_a_method_come_without_their_indent() -> None:
     assert source.code.startswith("scores = (q / math.sqrt(self.d_head)) @ k.mT")
     assert lines[source.line - 1].strip() == source.code.splitlines()[0]
     assert "softmax" in source.code.splitlines()[-1] and "softmax" not in "".join(source.code.splitlines()[:-1])
-
-
-def test_lines_of_a_module_are_numbered_as_in_its_file() -> None:
-    source = source_of(txcls.model, first="class LayerNorm", last="def __init__")
-    assert source.line == source_of(LayerNorm).line and source.code.startswith("class LayerNorm(nn.Module):")
 
 
 @pytest.mark.parametrize("missing", [("no such line",), ("def walk_through", "nor this")])
