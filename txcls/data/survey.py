@@ -30,6 +30,8 @@ _BANDS, _ROWS_OF_A_BAND = 12, 4
 """With these, a pair at similarity 0.8 is proposed with a probability of 0.998, and one at 0.3 with 0.09."""
 _MOST_OF_A_BUCKET = 50
 """Of more texts with the same band, each is compared with the first only."""
+_HASHED_AT_ONCE = 4096
+"""Rows that are hashed at once: of many long texts, all together would need much memory."""
 _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 """A word, or one character of a script that is written without spaces."""
 
@@ -225,11 +227,16 @@ def _similarities(shingles: "csr_matrix", row: int, others: Sequence[int]) -> li
 
 def _min_hashes(shingles: "csr_matrix", filled: NDArray[np.int64]) -> NDArray[np.uint32]:
     """The smallest of each random hash over each non-empty row: (rows, bands × rows of a band)."""
-    random = np.random.default_rng(0)
-    columns = shingles.indices.astype(np.uint64)
-    starts = shingles.indptr[:-1][filled]
-    hashes = []
-    for factor, shift in random.integers(1, 2**63, size=(_BANDS * _ROWS_OF_A_BAND, 2), dtype=np.uint64):
-        mixed = (columns * (factor | np.uint64(1)) + shift) >> np.uint64(32)  # multiply-shift (Dietzfelbinger et al.)
-        hashes.append(np.minimum.reduceat(mixed, starts).astype(np.uint32))
-    return np.stack(hashes, axis=1)
+    numbers = np.random.default_rng(0).integers(1, 2**63, size=(_BANDS * _ROWS_OF_A_BAND, 2), dtype=np.uint64)
+    hashes = np.empty((len(filled), len(numbers)), dtype=np.uint32)
+    for first in range(0, len(filled), _HASHED_AT_ONCE):
+        rows = filled[first : first + _HASHED_AT_ONCE]
+        start, end = shingles.indptr[rows[0]], shingles.indptr[rows[-1] + 1]
+        columns = shingles.indices[start:end].astype(np.uint64)
+        starts = shingles.indptr[rows] - start
+        for place, (factor, shift) in enumerate(numbers):
+            mixed = (columns * (factor | np.uint64(1)) + shift) >> np.uint64(
+                32
+            )  # multiply-shift (Dietzfelbinger et al.)
+            hashes[first : first + len(rows), place] = np.minimum.reduceat(mixed, starts)
+    return hashes
