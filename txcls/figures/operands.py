@@ -27,8 +27,18 @@ from txcls.figures.style import (
 
 WRITTEN_CELLS = 160
 """Numbers are written into the cells where there are no more than these, and no more than WRITTEN_COLUMNS across."""
-
 WRITTEN_COLUMNS = 10
+Used = Literal["row", "column", "cell"]
+"""What of an operand goes into a number of the result: its row, its column, or its number there."""
+MOST_NAMES = 12
+"""Most rows and columns that are named, besides the chosen one."""
+GAP, ABOVE = 0.03, 0.36
+"""Width between two matrices, and the share of the height that belongs to what stands above the result."""
+LINE, LINE_PX = 0.11, 32
+"""Height of a line of a name: of the result below another matrix as a share, and above all matrices in pixels."""
+ACROSS, LEAST_ACROSS, LEAST_OF_RESULT = 36, 14, 21
+"""Letters that fit above all matrices on a narrow screen, and the fewest in a line of a name: the result's may be wider
+than its matrix."""
 
 
 def number_map(
@@ -86,22 +96,6 @@ def number_map(
         row, column = chosen
         frame_cells(figure, (row, row + 1), (column, column + 1), colour=FRAME, width=3)
     return figure
-
-
-Used = Literal["row", "column", "cell"]
-
-MOST_NAMES = 12
-"""Most rows and columns that are named, besides the chosen one."""
-
-GAP, ABOVE = 0.03, 0.36
-"""Width between two matrices, and the share of the height that belongs to what stands above the result."""
-
-LINE, LINE_PX = 0.11, 32
-"""Height of a line of a name: of the result below another matrix as a share, and above all matrices in pixels."""
-
-ACROSS, LEAST_ACROSS, LEAST_OF_RESULT = 36, 14, 21
-"""Letters that fit above all matrices on a narrow screen, and the fewest in a line of a name: the result's may be wider
-than its matrix."""
 
 
 def operands_map(
