@@ -235,8 +235,7 @@ def _min_hashes(shingles: "csr_matrix", filled: NDArray[np.int64]) -> NDArray[np
         columns = shingles.indices[start:end].astype(np.uint64)
         starts = shingles.indptr[rows] - start
         for place, (factor, shift) in enumerate(numbers):
-            mixed = (columns * (factor | np.uint64(1)) + shift) >> np.uint64(
-                32
-            )  # multiply-shift (Dietzfelbinger et al.)
+            # Multiply-shift hashing (Dietzfelbinger et al. 1997).
+            mixed = (columns * (factor | np.uint64(1)) + shift) >> np.uint64(32)
             hashes[first : first + len(rows), place] = np.minimum.reduceat(mixed, starts)
     return hashes

@@ -10,7 +10,7 @@ from txcls.app.shell import own, state
 from txcls.app.shell.limits import limits
 from txcls.errors import DataError
 
-TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "xlsx", "gz")
+TABLES = ("csv", "tsv", "txt", "jsonl", "json", "parquet", "xlsx", "gz")
 """The endings of tables that are read."""
 
 
