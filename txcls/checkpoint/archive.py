@@ -9,6 +9,7 @@ import re
 import stat
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
@@ -21,9 +22,6 @@ MOST_BYTES = 64 << 20
 """Most bytes that an archive may unpack to."""
 MOST_MEMBERS = 50
 """Most entries of an archive, folders included."""
-MOST_CELLS = 1 << 25
-"""Most attention weights of a text of full length: layers times heads times its square. A checkpoint's small files can
-ask for more than a server has."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
@@ -44,13 +42,16 @@ def pack(folder: Path) -> bytes:
     return out.getvalue()
 
 
-def unpack(file: Path, root: Path, *, name: str) -> Checkpoint:
+def unpack(
+    file: Path, root: Path, *, name: str, check: Callable[[Checkpoint], object] = lambda checkpoint: None
+) -> Checkpoint:
     """Check the checkpoint in an archive and write it to the folder `root/name`, which must not exist.
 
     Args:
         file: the zip archive.
         root: an existing folder.
         name: of the new folder; the archive's own is not used.
+        check: raises CheckpointError for a checkpoint that is not wanted.
 
     Raises:
         CheckpointError: it is no zip archive, holds anything but one checkpoint, unpacks to too much, or is no
@@ -63,7 +64,10 @@ def unpack(file: Path, root: Path, *, name: str) -> Checkpoint:
     try:
         with new_folder(target) as folder:
             _extract(file, folder)
-            _refuse_costly(load_checkpoint(folder))
+            checkpoint = load_checkpoint(folder)
+            if checkpoint.config.objective != "classify":
+                raise CheckpointError("it is a language model; wanted a classifier")
+            check(checkpoint)
     except CheckpointError as error:
         raise CheckpointError(re.sub(r"\S*/(?=[\w.-]+\.(?:json|jsonl|safetensors)\b)", "", str(error))) from None
     except OSError as error:
@@ -131,19 +135,6 @@ def _refused(file: Path, entry: zipfile.ZipInfo, why: str) -> CheckpointError:
 
 def _too_much(file: Path) -> CheckpointError:
     return CheckpointError(f"{file.name}: refused, since it unpacks to more than {MOST_BYTES >> 20} MB")
-
-
-def _refuse_costly(checkpoint: Checkpoint) -> None:
-    """Refuse what is not a classifier, or takes far more time and memory for a text than its files do."""
-    model = checkpoint.config.model
-    if checkpoint.config.objective != "classify":
-        raise CheckpointError("it is a language model; wanted a classifier")
-    cells = model.n_layers * model.n_heads * model.max_length**2
-    if cells > MOST_CELLS:
-        raise CheckpointError(
-            f"its {model.n_layers} layers of {model.n_heads} heads over {model.max_length:,} tokens are {cells:,} "
-            f"attention weights for a text; at most {MOST_CELLS:,} are computed here"
-        )
 
 
 __all__ = ["MOST_BYTES", "pack", "unpack"]

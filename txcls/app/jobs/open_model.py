@@ -6,16 +6,22 @@ from typing import Any
 
 from txcls.app.jobs.queue import Job
 from txcls.checkpoint.archive import pack, unpack
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.config import ModelConfig
 from txcls.errors import CheckpointError
+from txcls.inspection.tracing import TOKENS_TOGETHER
 from txcls.predictor import Predictor
 from txcls.web.export import single_page
+
+MOST_MEGABYTES = 750
+"""Most memory that a visitor's model may take for one text, in the app's process; `imdb` takes 680."""
 
 
 def run(job: Job) -> dict[str, Any]:
     """The name of the opened model and what it classifies."""
     job.progress("checking the archive")
     archive = job.session / job.spec["file"]
-    checkpoint = unpack(archive, job.session / "own", name=job.spec["as"])
+    checkpoint = unpack(archive, job.session / "own", name=job.spec["as"], check=refuse_costly)
     assert checkpoint.path is not None
     Predictor.load(checkpoint.path).predict(["a text to try it on"])  # it answers
     write_downloads(job.session, checkpoint.path.name)
@@ -25,6 +31,32 @@ def run(job: Job) -> dict[str, Any]:
         "classes": len(checkpoint.classes),
         "parameters": checkpoint.n_parameters,
     }
+
+
+def refuse_costly(checkpoint: Checkpoint) -> None:
+    """Refuse a model of which a page may need more than `MOST_MEGABYTES`: a small file can describe a large one.
+
+    Raises:
+        CheckpointError: it is one.
+    """
+    if (megabytes := explanation_bytes(checkpoint.config.model) >> 20) > MOST_MEGABYTES:
+        model = checkpoint.config.model
+        raise CheckpointError(
+            f"its {model.n_layers} layers of {model.n_heads} heads, {model.d_model:,} wide, over {model.max_length:,} "
+            f"tokens would take about {megabytes:,} MB for one text; at most {MOST_MEGABYTES:,} MB may be used here"
+        )
+
+
+def explanation_bytes(model: ModelConfig) -> int:
+    """About how much memory the page Explanation, the dearest of all, takes for a text of full length.
+
+    Fitted to measured peaks within 15 %: two traces of all attention maps, the matrices of attention rollout, and the
+    activations of `TOKENS_TOGETHER` tokens that integrated gradients keep for the backward pass.
+    """
+    square = model.max_length**2
+    maps = 35 * model.n_layers * model.n_heads * square + 48 * square
+    width = 14 * model.d_model + 2 * model.d_ff
+    return maps + 4 * max(TOKENS_TOGETHER, model.max_length) * model.n_layers * width
 
 
 def write_downloads(session: Path, name: str) -> None:
