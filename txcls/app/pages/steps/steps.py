@@ -1,7 +1,6 @@
 """The forward pass, one step at a time: formula, code, shapes, numbers, and how each number is computed."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,21 +12,20 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app import pages
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
+from txcls.app.pages.steps.selection import MOST_ROWS, cell_boxes, choose, choose_index, chosen_cell, first_row
 from txcls.app.shell import compute, heads, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map, visible
+from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map
 from txcls.inspection.walk import Axis, Question, Walk, WalkStep
-from txcls.lessons.address import CELL, View
+from txcls.lessons.address import View
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
 
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.LENS)
 CHART = "chart_numbers"
-MOST_ROWS = 64
-"""Most rows drawn at once; longer texts are shown in parts."""
 MOST_BARS_OF_A_SLIDE = 10
 """Most classes that are drawn as bars in large type."""
 LONGEST_SHOWN = 3000
@@ -289,7 +287,7 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
 def _answered(key: str, step: WalkStep, question: Question) -> None:
     """Store the answer in the view, and select the cell that the question is about."""
     if question.cell is not None and step.rows is not None and step.columns is not None:
-        _choose(step.rows, step.columns, *question.cell)
+        choose(step.rows, step.columns, *question.cell)
     state.change_view(guess=int(st.session_state[key]) + 1)
 
 
@@ -324,13 +322,13 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
     assert rows is not None and columns is not None
     head = opened.view.head if step.by_head else 0
     cells = step.cells(head)
-    row, column = _chosen(opened.view, cells, rows, columns, walk.focus)
+    row, column = chosen_cell(opened.view, cells, rows, columns, walk.focus)
     beside = lecture.is_on() and step.operands
     is_vector = "text" in (rows.what, columns.what)
     if is_vector and not (beside and _has_matrix(step) and rows.size <= MOST_BARS):
         _bars(opened, step, rows if columns.what == "text" else columns, cells.ravel(), max(row, column))
         return row, column
-    first = _part(rows, row)
+    first = first_row(rows, row)
     last = min(first + MOST_ROWS, rows.size)
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
@@ -360,7 +358,7 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
         f"{cells[row, column]:.4f}",
         file_name=f"{opened.view.checkpoint}-{step.name}",
     )
-    listen_to_cells(CHART, lambda r, c: _choose(rows, columns, first + r, c))
+    listen_to_cells(CHART, lambda r, c: choose(rows, columns, first + r, c))
     if np.isneginf(cells).any():
         st.caption("Blank cells are −∞.")
     return row, column
@@ -390,7 +388,7 @@ def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, c
         f"{axis.what} {chosen + (axis.what != 'dimension')}, {values[chosen]:.4f}",
         file_name=f"{opened.view.checkpoint}-{step.name}",
     )
-    listen_to_cells(CHART, lambda n, _: _choose_index(axis, n))
+    listen_to_cells(CHART, lambda n, _: choose_index(axis, n))
     if ranked and n > most:
         st.caption(f"The {most} largest of {n}; any other can be selected under “Row”.")
     if np.isneginf(values).any():
@@ -409,64 +407,13 @@ def _name(axis: Axis, n: int) -> str:
     return axis.names[n] if axis.names else str(n)
 
 
-def _chosen(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
-    """The selected cell: the last selection, else the focus token or the best class, and the largest magnitude."""
-    chosen = _cells(view)
-    magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
-    usual = focus if rows.what == "token" else int(cells.argmax()) if rows.what == "class" else 0
-    row = min(chosen.get(_row_key(rows), usual), rows.size - 1)
-    column = chosen.get(columns.letter, columns.size)
-    return row, column if column < columns.size else int(magnitude[row].argmax())
-
-
-def _choose(rows: Axis, columns: Axis, row: int, column: int) -> None:
-    """Select a cell; its token stays selected in other steps."""
-    _select({_row_key(rows): row, columns.letter: column})
-
-
-def _choose_index(axis: Axis, n: int) -> None:
-    _select({_row_key(axis): n})
-
-
-def _select(change: dict[str, int]) -> None:
-    chosen = {**_cells(state.shown_view()), **change}
-    state.change_view(cell=tuple(f"{letter}{n}" for letter, n in chosen.items()))
-
-
-def _cells(view: View) -> dict[str, int]:
-    """The selected index on each axis."""
-    parts = (CELL.fullmatch(part) for part in view.cell)
-    return {match[1]: int(match[2]) for match in parts if match}
-
-
-def _row_key(rows: Axis) -> str:
-    return "row" if rows.what == "token" else rows.letter
-
-
-def _part(rows: Axis, row: int) -> int:
-    """Index of the first row to draw; long texts get a selector."""
-    if rows.size <= MOST_ROWS:
-        return 0
-    starts = range(0, rows.size, MOST_ROWS)
-    part: int = st.segmented_control(
-        "Rows",
-        starts,
-        default=row // MOST_ROWS * MOST_ROWS,
-        format_func=lambda start: f"{start + 1}–{min(start + MOST_ROWS, rows.size)}",
-        key=f"step_rows_{rows.size}_{row}",
-        required=True,
-    )
-    st.caption(f"{rows.size} rows, shown {MOST_ROWS} at a time.")
-    return part
-
-
 def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
     """The arithmetic of the selected cell, and two boxes to select another."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
     if not lecture.is_on():
         st.markdown("**How one number is computed.** Click a cell, or select it:")
-    _choose_cell(rows, columns, row, column)
+    cell_boxes(rows, columns, row, column)
     made = step.explain(row, column, head=head if step.by_head else 0)
     st.latex(r"\begin{aligned} " + r" \\ ".join(made.lines) + r" \end{aligned}")
     if made.terms is None:
@@ -479,40 +426,6 @@ def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     with st.expander(f"All {len(lines):,} terms"):
         st.html(f'<div class="txcls-terms">{table}</div>')
-
-
-def _choose_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:
-    boxes = st.container(horizontal=True, gap="small")
-    for place, axis, at in (("Row", rows, row), ("Column", columns, column)):
-        if axis.what == "text":
-            continue
-        key = f"step_box_{place}_{axis.letter}"
-        st.session_state[key] = at
-        change: dict[str, Any] = {
-            "on_change": _box_changed,
-            "args": (key, place, rows, columns, row, column),
-            "label_visibility": "collapsed" if lecture.is_on() else "visible",
-        }
-        if axis.names:
-            boxes.selectbox(
-                f"{place}: {axis.what}",
-                range(axis.size),
-                key=key,
-                format_func=partial(_numbered, axis.names),
-                width=240,
-                **change,
-            )
-        else:
-            boxes.number_input(f"{place}: {axis.what}", 0, axis.size - 1, key=key, width=180, **change)
-
-
-def _box_changed(key: str, place: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
-    index = int(st.session_state[key])
-    _choose(rows, columns, *((index, column) if place == "Row" else (row, index)))
-
-
-def _numbered(names: Sequence[str], n: int) -> str:
-    return f"{n + 1} · {visible(names[n][:40])}"
 
 
 def _first_named(name: str, n: int) -> str:

@@ -1,0 +1,1 @@
+"""The page Language model: a file for each of its parts."""

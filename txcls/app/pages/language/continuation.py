@@ -1,0 +1,267 @@
+"""Continue the text: the next token, how it is sampled, and the surprisal of the typed tokens."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.app.pages.language.model import Chosen, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
+from txcls.app.shell import compute, layout, lecture, model_parts, state, token_html
+from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import clicked_point
+from txcls.app.shell.markdown import plain
+from txcls.app.shell.prediction import say_no_tokens
+from txcls.figures import surprisal_bars, visible
+from txcls.inspection.language_model import NextTokens, Surprisal, continue_ids
+from txcls.language.generation import Sampling
+from txcls.lessons.address import LARGEST_SEED, View
+from txcls.text.encoder import Token
+from txcls.wording import bounded_percentage, percentage
+
+FloatArray = NDArray[np.float32]
+TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def draw(opened: layout.Opened) -> None:
+    """Draw this part of the page."""
+    with lecture.slide(lecture.CLASSES):
+        read = _predict_next(opened)
+    if read is None:
+        return
+    chosen, typed, surprisal = read
+    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+        _surprisal(chosen, typed, surprisal)
+    model_parts.parameters(chosen.model.model, chosen.model.name)
+
+
+def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surprisal] | None":
+    """What comes next; returns the model, the tokens of the typed text and their surprisal."""
+    chosen = choose_model(opened, "causal")
+    if chosen is None:
+        return None
+    view, model = opened.view, chosen.model
+    encoding = model.read(view.text)
+    typed = encoding.tokens or model.start
+    if not typed:
+        say_no_tokens()
+        return None
+    if any(not 0 <= index < len(chosen.names) for index in view.added):
+        st.warning("The continuation in the link is not from this model; it was ignored.")
+        view = replace(view, added=())
+        state.publish(view)
+    upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
+    ids = tuple(token.id for token in typed)
+    prompt = (*ids[:upto], *added)
+    surprisal = compute.surprisal(chosen.source, ids)
+    st.markdown(
+        "The model reads only the **preceding** tokens and predicts the next one. Colour shows each token's surprisal, "
+        "−log₂ of its predicted probability. Click a token to go back and see what the model predicted there."
+    )
+    token_strip(
+        [
+            *_typed_strip(typed[:upto] if added else typed, surprisal.bits, upto, chosen),
+            *(
+                StripToken(visible(chosen.names[index]), None, f"added token {n}", "added")
+                for n, index in enumerate(added, start=1)
+            ),
+        ],
+        label="Tokens of the text; select one to read only up to there",
+        key="strip_continue",
+        on_choose=_upto_chosen,
+    )
+    warn_if_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        sampling = _sampling(view)
+        filtering = st.empty()
+    with left:
+        _buttons(chosen, prompt, len(added), sampling, changed=bool(added) or upto < len(typed))
+        if added:
+            before = view.text[: typed[upto - 1].end]
+            written = model.written(ids[:upto], added)
+            after = token_html.escape(written if before else written.lstrip())
+            st.html(f'<div class="txcls-text" dir="auto">{token_html.escape(before)}<ins>{after}</ins></div>')
+        if len(prompt) > model.model.config.max_length:
+            st.info(
+                f"This model reads {model.model.config.max_length:,} tokens at most, and the text has reached that "
+                "limit. Undo, start again, or go back to an earlier token."
+            )
+        else:
+            true = typed[upto] if upto < len(typed) and not added else None
+            expected = compute.expect(chosen.source, prompt, sampling, None if true is None else true.id)
+            _next(expected, chosen, sampling, true)
+            filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
+    return chosen, typed, surprisal
+
+
+def _typed_strip(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Chosen) -> list[StripToken]:
+    """The typed tokens; full colour means no better than a uniform guess; the token at `upto` is being predicted."""
+    strip = []
+    blind = float(np.log2(len(chosen.names)))
+    for place, token in enumerate(typed):
+        known = not np.isnan(bits[place])
+        kind = "fixed" if token.is_special else "unknown" if token.is_unknown else ""
+        strip.append(
+            StripToken(
+                text=chosen.name_of(token),
+                number=place if place and not token.is_special else None,
+                title=f"token {place + 1}" + (f": {bits[place]:.1f} bits" if known else ""),
+                kind="later" if place > upto else kind,
+                pressed=place == upto,
+                shade=round(min(float(bits[place]) / blind, 1.0), 3) if known else 0.0,
+            )
+        )
+    return strip
+
+
+def _upto_chosen(number: int) -> None:
+    same = number == st.session_state["_view"].upto
+    state.change_view(upto=0 if same else number, added=())
+
+
+def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: Sampling, *, changed: bool) -> None:
+    full = len(prompt) > chosen.model.model.config.max_length
+    row = st.container(horizontal=True, gap="small")
+    for n, words in ((1, "Sample next"), (10, "Sample 10")):
+        row.button(
+            words,
+            key=f"sample_{n}",
+            type="primary" if n == 1 else "secondary",
+            disabled=full,
+            on_click=_sample,
+            args=(chosen, prompt, n_added, n, sampling),
+        )
+    row.button("Undo", key="undo", disabled=not n_added, on_click=_undo)
+    row.button("Start again", key="start_again", disabled=not changed, on_click=_start_again)
+
+
+def _sample(chosen: Chosen, prompt: tuple[int, ...], n_added: int, n: int, sampling: Sampling) -> None:
+    _add(continue_ids(chosen.model, prompt, n=n, sampling=sampling, drawn=n_added))
+
+
+def _add(ids: Sequence[int]) -> None:
+    state.change_view(added=(*st.session_state["_view"].added, *ids))
+
+
+def _undo() -> None:
+    state.change_view(added=st.session_state["_view"].added[:-1])
+
+
+def _start_again() -> None:
+    state.change_view(added=(), upto=0)
+
+
+def _sampling(view: View) -> Sampling:
+    """Draw the controls of sampling; returns their values."""
+    st.subheader("How the next token is sampled", anchor=False)
+    for field in ("temperature", "top_k", "top_p", "seed"):
+        st.session_state[f"{field}_box"] = getattr(view, field)
+    st.slider(
+        "Temperature",
+        0.0,
+        2.0,
+        step=0.05,
+        key="temperature_box",
+        on_change=state.follow("temperature", "temperature_box"),
+        help="Logits are divided by it before the softmax: below 1 favours probable tokens, 0 always takes the best.",
+    )
+    st.select_slider(
+        "Top-k",
+        sorted({*TOP_KS, view.top_k}, key=lambda k: k or 10**9),
+        key="top_k_box",
+        format_func=lambda k: f"{k:,}" if k else "all",
+        on_change=state.follow("top_k", "top_k_box"),
+        help="Only the k most probable tokens can be sampled.",
+    )
+    st.slider(
+        "Top-p",
+        0.05,
+        1.0,
+        step=0.05,
+        key="top_p_box",
+        on_change=state.follow("top_p", "top_p_box"),
+        help="Only the smallest set of tokens that reaches this probability can be sampled.",
+    )
+    st.number_input(
+        "Seed",
+        0,
+        LARGEST_SEED,
+        key="seed_box",
+        on_change=state.follow("seed", "seed_box"),
+        help="The same seed gives the same samples.",
+    )
+    return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
+
+
+def _filters(sampling: Sampling) -> bool:
+    return sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
+
+
+def _next(expected: NextTokens, chosen: Chosen, sampling: Sampling, true: Token | None) -> None:
+    ranked = expected.ranked
+    st.subheader("What comes next?", anchor=False)
+    if true is not None:
+        read = f" (read as {chosen.names[true.id]})" if true.is_unknown else ""
+        st.markdown(rank_of_true_token(ranked, chosen.name_of(true) + read, len(chosen.names), is_unknown=False))
+    st.markdown("Select a token to append it, here or in the chart:")
+    token_strip(
+        [
+            StripToken(visible(chosen.names[index]), number, percentage(probability, 2))
+            for number, (index, probability) in enumerate(zip(ranked.ids, ranked.probabilities, strict=True))
+        ],
+        label="The most probable next tokens; select one to append it",
+        key="strip_next",
+        on_choose=lambda number: _add([ranked.ids[number]]),
+    )
+    draw_ranking(
+        ranked,
+        chosen,
+        key="chart_next",
+        file_name=f"{chosen.source.name}-next",
+        filtered=expected.filtered if _filters(sampling) else None,
+        on_select=lambda: _bar_clicked(ranked.ids),
+    )
+
+
+def _bar_clicked(ids: Sequence[int]) -> None:
+    point = clicked_point("chart_next")
+    if point is not None and (row := int(point[0])) < len(ids):
+        _add([ids[row]])
+
+
+def _what_filtering_leaves(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
+    if sampling.temperature == 0:
+        return "At temperature 0 nothing is sampled: the most probable token is always taken."
+    if expected.n_kept == n_tokens:
+        return f"All **{n_tokens:,}** tokens can be sampled."
+    can = "token can" if expected.n_kept == 1 else "tokens can"
+    return (
+        f"**{expected.n_kept:,}** of {n_tokens:,} {can} be sampled, with **{bounded_percentage(expected.kept)}** of "
+        "the unfiltered probability."
+    )
+
+
+def _surprisal(chosen: Chosen, typed: Sequence[Token], surprisal: Surprisal) -> None:
+    st.subheader("How surprising was each token?", anchor=False)
+    bits = surprisal.bits
+    if surprisal.mean is None or surprisal.perplexity is None:
+        st.markdown("No token of this text has a token before it, so there is nothing to measure.")
+        return
+    unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
+    st.markdown(
+        f"On average **{surprisal.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is "
+        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among "
+        f"that many tokens.{plain(unknown)}"
+    )
+    shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
+    most = max(shown, key=lambda place: bits[place])
+    chart(
+        surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=surprisal.mean),
+        key="chart_surprisal",
+        alt=f"Bar chart of the surprisal of {len(shown)} tokens in bits; highest: "
+        f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
+        file_name=f"{chosen.source.name}-surprisal",
+    )

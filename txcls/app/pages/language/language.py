@@ -1,0 +1,48 @@
+"""Language models: filling a blank, predicting and sampling the next token, and the two attention masks."""
+
+from collections.abc import Callable
+from typing import get_args
+
+import streamlit as st
+
+from txcls.app import pages
+from txcls.app.pages.language import continuation, fill, masks
+from txcls.app.pages.language.model import PRESETS
+from txcls.app.shell import checkpoints, layout, lecture
+from txcls.app.shell.controls import choice
+from txcls.lessons.address import LanguagePart
+
+LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
+PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
+
+
+def main() -> None:
+    """Draw the page."""
+    there = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
+    dataset = checkpoints.summary(there[0]).dataset if there else ""
+    opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
+    parts: dict[LanguagePart, Callable[[layout.Opened], None]] = {
+        "fill": fill.draw,
+        "continue": continuation.draw,
+        "masks": masks.draw,
+    }
+    if lecture.is_on():
+        for draw in parts.values():
+            draw(opened)
+    else:
+        choice(
+            st,
+            "Part of this page",
+            get_args(LanguagePart),
+            opened.view,
+            "part",
+            key="part_box",
+            names=PARTS.__getitem__,
+            label_visibility="collapsed",
+        )
+        parts[opened.view.part](opened)
+    layout.close_page(opened, LINKS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The language model of a part of the page, and its ranked tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from txcls.app.shell import checkpoints, layout, lecture, token_html
+from txcls.app.shell.cache import Source
+from txcls.app.shell.charts import chart
+from txcls.app.shell.markdown import plain
+from txcls.errors import TxclsError
+from txcls.figures import token_bars, visible
+from txcls.inspection.language_model import RankedTokens
+from txcls.language.generation import TextModel
+from txcls.text.encoder import Encoding, Token
+from txcls.wording import bounded_percentage, percentage
+
+PRESETS: dict[checkpoints.Objective, tuple[str, str]] = {
+    "masked": ("encoder", "fills in blanks"),
+    "causal": ("lm", "continues texts"),
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A loaded language model and its cache key."""
+
+    source: Source
+    model: TextModel
+    names: tuple[str, ...]
+    objective: checkpoints.Objective
+
+    def name_of(self, token: Token) -> str:
+        """A token in printable form; an unknown one as it was typed."""
+        return visible(token.text if token.is_unknown else self.names[token.id])
+
+
+def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen | None:
+    """Load the selected language model and draw the line about it; without one, say how to train it and return None."""
+    names, wanted = checkpoints.language_names(objective), getattr(opened.view, objective)
+    if not names:
+        preset, what = PRESETS[objective]
+        st.info(
+            f"There is no language model that {what} yet. Train one with `python -m txcls pretrain {preset}`, which "
+            "takes a while on a CPU (`--max-steps 500` gives a rough one in minutes), then reload this page."
+        )
+        return None
+    name = wanted if wanted in names else names[0]
+    if wanted and wanted != name:
+        st.warning(plain(f"There is no language model “{wanted[:60]}” here that {PRESETS[objective][1]}."))
+    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    if len(names) > 1 and not lecture.is_on():
+        layout.picker(line, objective, names, name)
+    facts = line.empty()
+    waiting = st.empty()
+    try:
+        source = checkpoints.source(name)
+        if not checkpoints.is_loaded(source):
+            waiting.skeleton(480)
+        language = checkpoints.language(source, objective)
+    except TxclsError as error:
+        waiting.empty()
+        st.error(plain(str(error)))
+        return None
+    waiting.empty()
+    chosen = Chosen(source, language.model, language.names, objective)
+    if lecture.is_on():
+        return chosen
+    facts.html(layout.facts_html(_facts(chosen.model, with_title=len(names) < 2)))
+    return chosen
+
+
+def _facts(model: TextModel, *, with_title: bool) -> str:
+    kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "sub-words"}
+    parts = [f"<b>{token_html.escape(model.name)}</b>"]
+    if with_title and model.title:
+        parts.append(token_html.escape(model.title))
+    if model.perplexity is not None:
+        of = "" if model.model.config.causal else " of masked tokens"
+        parts.append(f"perplexity <b>{model.perplexity:,.1f}</b>{of} on validation texts")
+    parts.append(f"<b>{len(model.tokens):,}</b> {kinds[model.kind]}")
+    parts.append(f"<b>{model.n_parameters:,}</b> parameters")
+    return " · ".join(parts)
+
+
+def warn_if_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
+    if encoding.truncated_at is not None:
+        st.caption(
+            f"✂ This text is too long for **{plain(chosen.model.name)}**: it is cut after "
+            f"{len(encoding.tokens):,} tokens.{more}"
+        )
+
+
+def rank_of_true_token(ranked: RankedTokens, name: str, n_tokens: int, *, is_unknown: bool) -> str:
+    """The rank of the typed token among the predictions, in words."""
+    shown = plain(name[:80])
+    if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
+        return f"**{shown}** was in the text. It is not in the vocabulary, so the model cannot predict it."
+    mark = "✓ " if ranked.true_rank == 1 else ""
+    return (
+        f"{mark}**{shown}** was in the text: rank **{ranked.true_rank:,}** of {n_tokens:,}, with a probability of "
+        f"**{bounded_percentage(ranked.true_probability)}**."
+    )
+
+
+def draw_ranking(
+    ranked: RankedTokens,
+    chosen: Chosen,
+    *,
+    key: str,
+    file_name: str,
+    filtered: Sequence[float] | None = None,
+    **options: Any,
+) -> None:
+    names = [chosen.names[index] for index in ranked.ids]
+    words = ", ".join(
+        f"{visible(name)[:20]} {percentage(p)}" for name, p in zip(names, ranked.probabilities, strict=True)
+    )
+    chart(
+        token_bars(
+            names,
+            ranked.probabilities,
+            other=(ranked.n_others, ranked.other),
+            filtered=filtered,
+            true=ranked.ids.index(ranked.true_id) if ranked.true_id in ranked.ids else None,
+        ),
+        key=key,
+        alt=f"Bar chart of the most probable tokens: {words}; all others {percentage(ranked.other)}",
+        file_name=file_name,
+        **options,
+    )
