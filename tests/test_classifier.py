@@ -93,7 +93,7 @@ def test_what_looks_at_one_text_takes_one_with_words(made: txcls.Classifier, cal
 
 def test_a_prediction_is_one_short_line(made: txcls.Classifier) -> None:
     line = repr(made("zyzzyva " + "bank " * 300 + "\n"))
-    assert re.fullmatch(r"Prediction\(\S+, [\d.]+%, 1 unknown, cut off: 'zyzzyva bank .*…'\)", line)
+    assert re.fullmatch(r"Prediction\(\S+, [\d.]+ %, 1 unknown, cut off: 'zyzzyva bank .*…'\)", line)
     assert len(line) < 120 and repr(made("")) == "Prediction(no words: '')"
 
 
@@ -216,7 +216,7 @@ def test_rows_given_are_measured_as_those_of_a_data_set(made: txcls.Classifier) 
     expected = evaluate_rows(made.checkpoint, given_rows(TEXTS, labels, classes=CLASSES))
     assert found == expected and found.order and found.metrics.n == len(TEXTS)
     right = [made(text).label == label for text, label in zip(TEXTS, labels, strict=True)]
-    assert found.metrics.accuracy == pytest.approx(np.mean(right)) and f"{np.mean(right):.2%}" in repr(found)
+    assert found.metrics.accuracy == pytest.approx(np.mean(right)) and f"{100 * np.mean(right):.2f} %" in repr(found)
     assert not made.evaluate(TEXTS, labels).order
     with pytest.raises(DataError, match=r"labels: row 0 is 'Weather'; the classes are 'World'"):
         made.evaluate(TEXTS[:1], ["Weather"])
@@ -268,4 +268,4 @@ def test_a_classifier_says_what_it_is(made: txcls.Classifier, tmp_path: Path) ->
 def test_a_classifier_says_its_accuracy_where_it_was_measured() -> None:
     line = repr(txcls.load("ag_news"))
     accuracy = load_checkpoint("ag_news").metrics["test"]["accuracy"]
-    assert line.endswith(f"test accuracy {accuracy:.1%})") and "\n" not in line
+    assert line.endswith(f"test accuracy {100 * accuracy:.1f} %)") and "\n" not in line

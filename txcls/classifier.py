@@ -21,6 +21,7 @@ from txcls.config import ModelConfig
 from txcls.errors import CheckpointError, listed, shown
 from txcls.predictor import Prediction, Predictor
 from txcls.text.given import given_text
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from txcls.evaluation.evaluate import Evaluation
@@ -250,7 +251,7 @@ class Classifier(Predictor):
         for split in ("test", "validation"):
             accuracy = self.checkpoint.metrics.get(split, {}).get("accuracy")
             if accuracy is not None:
-                facts.append(f"{split} accuracy {accuracy:.1%}")
+                facts.append(f"{split} accuracy {percentage(accuracy)}")
                 break
         return f"Classifier('{shown(self.name, limit=60)}', {', '.join(facts)})"
 

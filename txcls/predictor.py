@@ -25,6 +25,7 @@ from txcls.runtime.pause import may_pause
 from txcls.runtime.threads import map_in_threads
 from txcls.text.encoder import Encoding, TextEncoder, Token, unknown_share
 from txcls.text.given import given_texts
+from txcls.wording import percentage
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Prediction:
 
     def __repr__(self) -> str:
         """One line: label, probability, the beginning of the text, and what to know about how it was read."""
-        facts = [f"{self.probability:.1%}"] if self.probability is not None else []
+        facts = [percentage(self.probability)] if self.probability is not None else []
         facts += ["out of scope"] if self.out_of_scope else []
         facts += [f"{len(self.unknown)} unknown"] if self.unknown else []
         facts += ["cut off"] if self.truncated_at is not None else []

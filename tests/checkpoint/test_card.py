@@ -44,17 +44,17 @@ def test_a_classifiers_card_shows_its_settings_and_figures() -> None:
     for line in (
         "# tiny: a test",
         "into 4 classes: World, Sports, Business, Sci/Tech.",
-        "| test | 10 | 60.00% | 0.5000 | 0.1000 | 1.0000 |",
+        "| test | 10 | 60.00 % | 0.5000 | 0.1000 | 1.0000 |",
         "(-log p) / 1.500) ^ 1.250)",
         "The tables below are of the test rows.",
         "| a\\|b | 0.5000 | 0.5000 | 0.5000 | 10 |",
         "| Sports | 2 | 2 | 0 | 0 |",
-        "| 60% to 67% | 9 | 63.00% | 70.00% |",
-        "| over 10 to 20 | 4 | 75.00% |",
-        "| 0% | 6 | 50.00% |",
-        "| over 20% | 4 | 25.00% |",
-        "| words of each text in random order | 55.00% |",
-        "| position vectors removed | 50.00% |",
+        "| 60 % to 67 % | 9 | 63.00 % | 70.00 % |",
+        "| over 10 to 20 | 4 | 75.00 % |",
+        "| 0 % | 6 | 50.00 % |",
+        "| over 20 % | 4 | 25.00 % |",
+        "| words of each text in random order | 55.00 % |",
+        "| position vectors removed | 50.00 % |",
         "2 layers, 2 heads, d_model 16",
         "vocabulary of 99; 1,234 parameters, stored as float16.",
     ):
@@ -78,7 +78,7 @@ def test_the_out_of_scope_rule_is_stated_with_its_figures() -> None:
     figures = {"n_in": 9, "n_out": 4, "auroc": 0.9, "accuracy": 0.8, "accuracy_in": 0.7, "recall_out": 0.75}
     text = card(scope=ScopeRule(score="energy", threshold=1.25), metrics={"scope": {"test": figures}})
     assert "out of scope if its energy is below 1.2500" in text
-    assert "| test | 4 | 0.9000 | 80.00% | 70.00% | 75.00% |" in text
+    assert "| test | 4 | 0.9000 | 80.00 % | 70.00 % | 75.00 % |" in text
 
 
 def test_a_pretrained_models_card_has_no_classes() -> None:

@@ -418,7 +418,7 @@ def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tm
     assert kept["atlas"] == heads["atlas"] and len(kept["atlas"]["heads"]) == 4
     assert kept["explanations"]["n"] == 3 and len(kept["means"]["taps"]["layers.1.attn.z"]) == 2
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| layer 2, head 1 | {kept['heads']['zero']['heads'][1][0]:.2%} |" in card
+    assert f"| layer 2, head 1 | {100 * kept['heads']['zero']['heads'][1][0]:.2f} % |" in card
     shown = run("evaluate", "tiny", "--heads").out
     assert "layer 2, head 1" in shown
     for head in kept["atlas"]["heads"]:

@@ -3,12 +3,14 @@
 The text is Markdown; its metadata block is huggingface_hub's, so that the Hub lists the model with its results.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.config import Calibration, RunConfig, ScopeRule
+from txcls.wording import percentage
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -76,12 +78,19 @@ def most_confused(
     return sorted(errors, key=lambda one: -one[2])[:n]
 
 
-def group_name(one: Mapping[str, Any], form: str) -> str:
-    """The bounds of a group under "by_length" or "by_unknown" in words, each number formatted by `form`."""
-    over, up_to = one["over"], one["up_to"]
+GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "by_length": ("tokens read", "{:g}".format),
+    "by_unknown": ("share of unknown tokens", partial(percentage, digits=0)),
+}
+"""What rows are grouped by in the figures of a split, and how the bounds of a group are written."""
+
+
+def group_name(group: Mapping[str, Any], bound: Callable[[float], str]) -> str:
+    """The bounds of a group of rows in words, each written by `bound`."""
+    over, up_to = group["over"], group["up_to"]
     if over is None:
-        return form.format(up_to) if not up_to else f"up to {form.format(up_to)}"
-    return f"over {form.format(over)}" + (f" to {form.format(up_to)}" if up_to is not None else "")
+        return f"up to {bound(up_to)}" if up_to else bound(up_to)
+    return f"over {bound(over)}" if up_to is None else f"over {bound(over).removesuffix(' %')} to {bound(up_to)}"
 
 
 _TASKS = {"classify": "text-classification", "masked": "fill-mask", "causal": "text-generation"}
@@ -192,7 +201,7 @@ def _validation_rows(config: RunConfig, data: Mapping[str, Any]) -> str:
         return "Validation rows are those published with the set."
     if data.get("validation") == "given beside the training rows":
         return "Validation rows were given beside the training rows."
-    share, seed = f"{config.data.validation_fraction:.0%} of the training rows", config.data.split_seed
+    share, seed = f"{percentage(config.data.validation_fraction, 0)} of the training rows", config.data.split_seed
     if config.data.validation == "hash":
         return f"Validation rows are about {share}, chosen by a hash of their texts (split seed {seed})."
     return f"Validation rows are {share} of every class (split seed {seed})."
@@ -209,7 +218,7 @@ def _how_rows_were_used(config: RunConfig, data: Mapping[str, Any], *, held_out:
 
 def _result_row(split: str, figures: Mapping[str, Any]) -> str:
     return (
-        f"| {split} | {figures['n']:,} | {figures['accuracy']:.2%} | {figures['macro_f1']:.4f} "
+        f"| {split} | {figures['n']:,} | {percentage(figures['accuracy'], 2)} | {figures['macro_f1']:.4f} "
         f"| {figures['ece']:.4f} | {figures['log_loss']:.4f} |"
     )
 
@@ -261,11 +270,9 @@ def _scope_lines(scope: ScopeRule | None, figures: Mapping[str, Any]) -> list[st
         "| split | out-of-scope queries | AUROC | accuracy, all | accuracy, in scope | recall, out of scope |",
         "|---|---|---|---|---|---|",
     ]
-    for split, one in figures.items():
-        lines.append(
-            f"| {split} | {one['n_out']:,} | {one['auroc']:.4f} | {one['accuracy']:.2%} | {one['accuracy_in']:.2%} "
-            f"| {one['recall_out']:.2%} |"
-        )
+    for split, scope_figures in figures.items():
+        shares = (percentage(scope_figures[name], 2) for name in ("accuracy", "accuracy_in", "recall_out"))
+        lines.append(f"| {split} | {scope_figures['n_out']:,} | {scope_figures['auroc']:.4f} | {' | '.join(shares)} |")
     return [*lines, ""]
 
 
@@ -281,15 +288,14 @@ def _detail_lines(classes: Sequence[str], metrics: Mapping[str, Any]) -> list[st
     )
     reliability = (
         (
-            f"{one['low']:.0%} to {one['high']:.0%}",
+            f"{percentage(one['low'], 0)} to {percentage(one['high'], 0)}",
             f"{one['n']:,}",
-            f"{one['confidence']:.2%}",
-            f"{one['accuracy']:.2%}",
+            percentage(one["confidence"], 2),
+            percentage(one["accuracy"], 2),
         )
         for one in figures["reliability"]
         if one["n"]
     )
-    groups = {"tokens read": ("by_length", "{:g}"), "share of unknown tokens": ("by_unknown", "{:.0%}")}
     return [
         f"The tables below are of the {split} rows.",
         "",
@@ -300,11 +306,14 @@ def _detail_lines(classes: Sequence[str], metrics: Mapping[str, Any]) -> list[st
         *_table(("confidence", "rows", "mean confidence", "accuracy"), reliability),
         *(
             line
-            for what, (key, form) in groups.items()
+            for key, (name, bound) in GROUPS.items()
             if key in figures
             for line in _table(
-                (what, "rows", "accuracy"),
-                ((group_name(one, form), f"{one['n']:,}", f"{one['accuracy']:.2%}") for one in figures[key]),
+                (name, "rows", "accuracy"),
+                (
+                    (group_name(group, bound), f"{group['n']:,}", percentage(group["accuracy"], 2))
+                    for group in figures[key]
+                ),
             )
         ),
         *_order_table(figures),
@@ -322,17 +331,17 @@ def _confusion_table(classes: Sequence[str], confusion: Sequence[Sequence[int]])
         "",
         *_table(
             ("true class", "predicted class", "rows", "share of the true class"),
-            ((true, predicted, f"{n:,}", f"{share:.1%}") for true, predicted, n, share in found),
+            ((true, predicted, f"{n:,}", percentage(share)) for true, predicted, n, share in found),
         ),
     ]
 
 
 def _order_table(figures: Mapping[str, Any]) -> list[str]:
     order = figures.get("order", {})
-    rows = [(text, f"{order[key]:.2%}") for key, text in ORDER.items() if key in order]
+    rows = [(text, percentage(order[key], 2)) for key, text in ORDER.items() if key in order]
     if not rows:
         return []
-    unchanged = ("unchanged", f"{figures['accuracy']:.2%}")
+    unchanged = ("unchanged", percentage(figures["accuracy"], 2))
     return ["Accuracy with word order removed:", "", *_table(("", "accuracy"), (unchanged, *rows))]
 
 
@@ -344,18 +353,20 @@ def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
         "## Ablation of heads and feed-forward blocks",
         "",
         f"Accuracy on {measured['n']:,} {measured['split']} rows with one part's output replaced by zeros or by its "
-        f"mean (`evaluate --heads`); {measured['accuracy']:.2%} with none replaced.",
+        f"mean (`evaluate --heads`); {percentage(measured['accuracy'], 2)} with none replaced.",
         "",
         "| part | zero | mean |",
         "|---|---|---|",
     ]
     for layer, row in enumerate(zero["heads"]):
         for head, accuracy in enumerate(row):
-            lines.append(f"| layer {layer + 1}, head {head + 1} | {accuracy:.2%} | {mean['heads'][layer][head]:.2%} |")
-        both = (one["feed_forward"][layer] for one in (zero, mean))
-        lines.append(f"| layer {layer + 1}, feed-forward | {' | '.join(f'{accuracy:.2%}' for accuracy in both)} |")
+            mean_accuracy = mean["heads"][layer][head]
+            shares = f"{percentage(accuracy, 2)} | {percentage(mean_accuracy, 2)}"
+            lines.append(f"| layer {layer + 1}, head {head + 1} | {shares} |")
+        shares = " | ".join(percentage(one["feed_forward"][layer], 2) for one in (zero, mean))
+        lines.append(f"| layer {layer + 1}, feed-forward | {shares} |")
     if "all_heads" in zero:
-        lines.append(f"| all heads | {zero['all_heads']:.2%} | {mean['all_heads']:.2%} |")
+        lines.append(f"| all heads | {percentage(zero['all_heads'], 2)} | {percentage(mean['all_heads'], 2)} |")
     return [*lines, ""]
 
 
@@ -381,7 +392,10 @@ def _story_lines(atlas: Mapping[str, Any] | None) -> list[str]:
         worth = f"{100 * head['worth']['uniform']:.1f}"
         lines.append(f"| {' | '.join((place, worth, clauses, *shares, story['verdict']))} |")
     if atlas["confirmed_share"] is not None:
-        lines += ["", f"Confirmed stories carry {atlas['confirmed_share']:.0%} of what the heads' weights are worth."]
+        lines += [
+            "",
+            f"Confirmed stories carry {percentage(atlas['confirmed_share'], 0)} of what the heads' weights are worth.",
+        ]
     return [*lines, ""]
 
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from txcls.checkpoint.card import ORDER, group_name, most_confused
+from txcls.checkpoint.card import GROUPS, ORDER, group_name, most_confused
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
@@ -29,6 +29,7 @@ from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
 from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
 from txcls.predictor import Predictor
+from txcls.wording import percentage
 
 MOST_CLASSES_SHOWN = 20
 """Up to so many classes all of them are printed; of more, the worst."""
@@ -160,26 +161,28 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
     show(heading, ("class", "precision", "recall", "F1", "rows"), rows)
     classes = [one["label"] for one in figures["per_class"]]
     rows = (
-        (true, predicted, f"{n:,}", f"{share:.1%}")
+        (true, predicted, f"{n:,}", percentage(share))
         for true, predicted, n, share in most_confused(classes, figures["confusion"], n=10)
     )
     show("most frequent confusions", ("true class", "predicted class", "rows", "share of the true class"), rows)
     rows = (
         (
-            f"{one['low']:.0%} to {one['high']:.0%}",
+            f"{percentage(one['low'], 0)} to {percentage(one['high'], 0)}",
             f"{one['n']:,}",
-            f"{one['confidence']:.1%}",
-            f"{one['accuracy']:.1%}",
+            percentage(one["confidence"]),
+            percentage(one["accuracy"]),
         )
         for one in figures["reliability"]
         if one["n"]
     )
     show("reliability", ("confidence", "rows", "mean confidence", "accuracy"), rows)
-    for what, key, form in (("tokens read", "by_length", "{:g}"), ("unknown tokens", "by_unknown", "{:.0%}")):
-        rows = ((group_name(one, form), f"{one['n']:,}", f"{one['accuracy']:.2%}") for one in figures[key])
-        show("", (what, "rows", "accuracy"), rows)
+    for key, (name, bound) in GROUPS.items():
+        rows = (
+            (group_name(group, bound), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in figures[key]
+        )
+        show("", (name, "rows", "accuracy"), rows)
     for key, accuracy in figures.get("order", {}).items():
-        out.print(f"{ORDER[key]}: accuracy {accuracy:.2%}")
+        out.print(f"{ORDER[key]}: accuracy {percentage(accuracy, 2)}")
 
 
 def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
@@ -187,13 +190,14 @@ def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
     out = console()
     out.print(Text(shown(title), style="bold"))
     out.print(
-        f"accuracy {figures['accuracy']:.2%}   macro-F1 {figures['macro_f1']:.4f}   "
+        f"accuracy {percentage(figures['accuracy'], 2)}   macro-F1 {figures['macro_f1']:.4f}   "
         f"calibration error (15 bins) {figures['ece']:.4f}   log loss {figures['log_loss']:.4f}"
     )
     if scope := figures.get("scope"):
         out.print(
             f"out of scope: AUROC {scope['auroc']:.4f}, accuracy over all {scope['n_in'] + scope['n_out']:,} queries "
-            f"{scope['accuracy']:.2%} ({scope['recall_out']:.2%} of the out-of-scope queries recognised)"
+            f"{percentage(scope['accuracy'], 2)} ({percentage(scope['recall_out'], 2)} of the out-of-scope queries "
+            "recognised)"
         )
 
 
@@ -237,14 +241,15 @@ def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path |
     measured = with_atlas(with_heads(measured, means, effects), atlas)
     first = effects["zero"]
     table = Table("switched off", "zero", "mean", title=f"{classifier.name}: accuracy on {first.n:,} test rows")
-    table.add_row("nothing", *[f"{first.accuracy:.2%}"] * 2)
+    table.add_row("nothing", *[percentage(first.accuracy, 2)] * 2)
     for layer, row in enumerate(first.heads):
         for head in range(len(row)):
-            figures = (f"{effects[off].heads[layer, head]:.2%}" for off in ("zero", "mean"))
+            figures = (percentage(effects[off].heads[layer, head], 2) for off in ("zero", "mean"))
             table.add_row(f"layer {layer + 1}, head {head + 1}", *figures)
-        figures = (f"{effects[off].feed_forward[layer]:.2%}" for off in ("zero", "mean"))
+        figures = (percentage(effects[off].feed_forward[layer], 2) for off in ("zero", "mean"))
         table.add_row(f"layer {layer + 1}, feed-forward", *figures)
-    table.add_row("all heads", *(f"{effects[off].all_heads:.2%}" for off in ("zero", "mean")))
+    both = (effects[off].all_heads for off in ("zero", "mean"))
+    table.add_row("all heads", *(percentage(accuracy, 2) for accuracy in both if accuracy is not None))
     kept = {name: measured.metrics[name] for name in ("heads", "atlas")}
     print_table(table, {"checkpoint": classifier.name, **kept}, as_json=as_json)
     if not as_json:
@@ -270,7 +275,9 @@ def _print_stories(atlas: HeadAtlas) -> None:
         )
     out.print(table)
     if not isnan(atlas.confirmed_share):
-        out.print(f"confirmed stories carry {atlas.confirmed_share:.0%} of what the heads' weights are worth")
+        out.print(
+            f"confirmed stories carry {percentage(atlas.confirmed_share, 0)} of what the heads' weights are worth"
+        )
 
 
 def _evaluate_explanations(

@@ -17,6 +17,7 @@ from txcls.inspection.parameters import part_sizes
 from txcls.inspection.tracing import trace_text
 from txcls.language.gpt2 import load_gpt2
 from txcls.predictor import Predictor
+from txcls.wording import percentage
 
 
 def inspect(
@@ -85,7 +86,7 @@ def sizes(
         table.add_column(column, justify="right")
     for part in parts:
         shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
-        table.add_row(part.name, shape, str(part.times), f"{part.total:,}", f"{part.total / total:.1%}")
+        table.add_row(part.name, shape, str(part.times), f"{part.total:,}", percentage(part.total / total))
     table.add_section()
     table.add_row("all", "", "", f"{total:,}", "")
     console().print(table)

@@ -15,6 +15,7 @@ from txcls.data.tables.table import cell_text, open_table
 from txcls.errors import DataError, shown
 from txcls.evaluation.scoring import Scored, checked_texts, score_file
 from txcls.predictor import Prediction, Predictor
+from txcls.wording import percentage
 
 
 def predict(
@@ -191,9 +192,9 @@ def print_prediction(prediction: Prediction) -> None:
     width = max(map(len, labels))
     for label, one in zip(labels, prediction.ranked, strict=True):
         bar = "█" * round(one.probability * 40)
-        out.print(Text(f"  {label:<{width}}  {one.probability:>6.1%}  {bar}"))
+        out.print(Text(f"  {label:<{width}}  {percentage(one.probability):>7}  {bar}"))
     if prediction.other > 0:
-        out.print(Text(f"  {'other':<{width}}  {prediction.other:>6.1%}"))
+        out.print(Text(f"  {'other':<{width}}  {percentage(prediction.other):>7}"))
     if prediction.out_of_scope:
         out.print("  probably out of scope: unlike the training texts of every class")
     if prediction.unknown:

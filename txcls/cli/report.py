@@ -22,6 +22,7 @@ from txcls.evaluation.on_file import rows_of_file
 from txcls.evaluation.report import Report, report_on, some_rows, stored_report, worst_pairs
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
+from txcls.wording import percentage
 
 LISTED = 10
 """Rows of each list on the terminal."""
@@ -120,7 +121,7 @@ def _show(found: Report, baseline: BaselineAnswers | None, suspects: list[Suspec
     out.print(Text(f"{found.name}: {shown(found.rows_are)}", style="bold"))
     if found.figures:
         out.print(
-            f"accuracy {found.figures['accuracy']:.2%}   macro-F1 {found.figures['macro_f1']:.4f}   "
+            f"accuracy {percentage(found.figures['accuracy'], 2)}   macro-F1 {found.figures['macro_f1']:.4f}   "
             f"calibration error {found.figures['ece']:.4f}"
         )
     if baseline is not None:
@@ -132,14 +133,14 @@ def _show(found: Report, baseline: BaselineAnswers | None, suspects: list[Suspec
     counts = found.confusion
     if counts is not None:
         pairs = worst_pairs(found.classes, counts, n=LISTED)
-        lines = [(one.first, one.second, f"{one.n:,}", f"{one.share:.1%}") for one in pairs]
+        lines = [(one.first, one.second, f"{one.n:,}", percentage(one.share)) for one in pairs]
         _table("most confused", ("class", "other class", "rows", "share of both"), lines)
     if found.answers is not None:
         rows = found.answers.mistakes(n=LISTED)
-        lines = [(one.text, one.label, one.predicted, f"{one.probability:.1%}") for one in rows]
+        lines = [(one.text, one.label, one.predicted, percentage(one.probability)) for one in rows]
         _table("the most confident mistakes", ("text", "label", "predicted", "probability"), lines)
     if suspects is not None:
-        lines = [(one.text, one.label, one.suggested, f"{one.label_probability:.1%}") for one in suspects[:LISTED]]
+        lines = [(one.text, one.label, one.suggested, percentage(one.label_probability)) for one in suspects[:LISTED]]
         title = f"{len(suspects):,} rows whose label looks wrong, the likeliest first"
         _table(title, ("text", "label", "suggested", "label's probability"), lines)
 

@@ -28,6 +28,7 @@ from txcls.data.tables.table import is_table
 from txcls.errors import DataError, TrainingError, shown
 from txcls.training.display import TrainingDisplay
 from txcls.training.distributed import launcher
+from txcls.wording import percentage
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")
@@ -141,8 +142,8 @@ def train(
         raise hint_at_own_file(error, data) from None
     figures = checkpoint.metrics["validation"]
     note_once(
-        f"saved {folder}: validation accuracy {figures['accuracy']:.2%}, macro-F1 {figures['macro_f1']:.4f}, "
-        f"calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
+        f"saved {folder}: validation accuracy {percentage(figures['accuracy'], 2)}, "
+        f"macro-F1 {figures['macro_f1']:.4f}, calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
     )
 
 
@@ -187,7 +188,9 @@ def _pretrain(
         )
     figures = checkpoint.metrics["language"]
     name = "perplexity" if "perplexity" in figures else "loss"
-    note_once(f"saved {folder}: validation {name} {figures[name]:.2f}, token accuracy {figures['accuracy']:.2%}")
+    note_once(
+        f"saved {folder}: validation {name} {figures[name]:.2f}, token accuracy {percentage(figures['accuracy'], 2)}"
+    )
 
 
 def _is_file_of_ones_own(name: str) -> bool:

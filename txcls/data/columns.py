@@ -13,6 +13,7 @@ import numpy as np
 
 from txcls.data.classes import label_name
 from txcls.errors import DataError, listed, shown
+from txcls.wording import percentage
 
 Columns = Mapping[str, Sequence[object]]
 """The values of each column in rows drawn at random, as `Table.sample` gives them."""
@@ -283,7 +284,7 @@ def _text(facts: dict[str, ColumnFacts], *, taken: str | None) -> tuple[str | No
         return None, ""
     share = best.distinct / best.n
     return best.name, (
-        f"by its contents: {best.characters:,.0f} characters on average, {share:.0%} of its values different"
+        f"by its contents: {best.characters:,.0f} characters on average, {percentage(share, 0)} of its values different"
     )
 
 

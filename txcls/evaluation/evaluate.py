@@ -33,6 +33,7 @@ from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
+from txcls.wording import percentage
 
 LENGTHS = (10, 20, 40, 80, 160, 320)
 """Upper ends of the groups by number of tokens; the last group has none."""
@@ -58,7 +59,7 @@ class Evaluation:
         """One line with the main figures."""
         found = self.metrics
         return (
-            f"Evaluation(accuracy {found.accuracy:.2%}, macro-F1 {found.macro_f1:.4f}, "
+            f"Evaluation(accuracy {percentage(found.accuracy, 2)}, macro-F1 {found.macro_f1:.4f}, "
             f"calibration error {found.ece:.4f}, {found.n:,} rows)"
         )
 

@@ -29,6 +29,7 @@ from txcls.model import TextClassifier
 from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
 from txcls.text.given import given_texts
+from txcls.wording import percentage
 
 Part = Literal["head", "feed_forward", "positions", "token"]
 How = Literal["zero", "mean", "uniform", "shuffled"]
@@ -239,11 +240,11 @@ class Ablation:
         """The original answer, and a line for each setting: its answer, and the probability of the original one."""
         names = [shown(name, limit=60) for name in self.classes]
         best = names[self.winner]
-        lines = [f"Ablation: {best} {self.original[self.winner]:.1%} as the model is"]
+        lines = [f"Ablation: {best} {percentage(self.original[self.winner])} as the model is"]
         for number, (row, effect) in enumerate(zip(self.changed, self.effect, strict=True)):
-            now = f"{best} {row[self.winner]:.1%} ({100 * effect:+.1f} points)"
+            now = f"{best} {percentage(row[self.winner])} ({100 * effect:+.1f} points)"
             other = int(row.argmax())
-            flip = "" if other == self.winner else f", answer now {names[other]} {row[other]:.1%}"
+            flip = "" if other == self.winner else f", answer now {names[other]} {percentage(row[other])}"
             lines.append(f"  setting {number}: {now}{flip}")
         return "\n".join(lines)
 

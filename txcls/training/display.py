@@ -9,6 +9,7 @@ from rich.progress import Progress as Bar
 
 from txcls.checkpoint.schema import HistoryRow
 from txcls.training.loop import Progress
+from txcls.wording import percentage
 
 
 class Display:
@@ -57,14 +58,15 @@ class TrainingDisplay(Display):
             self._task,
             completed=progress.step,
             description=f"epoch {progress.epoch}/{progress.epochs}",
-            facts=f"loss {progress.loss:.4f}  accuracy {progress.accuracy:.2%}  "
+            facts=f"loss {progress.loss:.4f}  accuracy {percentage(progress.accuracy, 2)}  "
             f"{progress.tokens_per_second:,.0f} tokens/s  {time_left(progress.seconds_left)}",
         )
 
     def _validation(self, row: HistoryRow) -> None:
         self.say(
-            f"epoch {row.epoch} step {row.step}: train loss {row.train_loss:.4f} accuracy {row.train_accuracy:.2%}, "
-            f"validation loss {row.validation_loss:.4f} accuracy {row.validation_accuracy:.2%}"
+            f"epoch {row.epoch} step {row.step}: "
+            f"train loss {row.train_loss:.4f} accuracy {percentage(row.train_accuracy, 2)}, "
+            f"validation loss {row.validation_loss:.4f} accuracy {percentage(row.validation_accuracy, 2)}"
             f"{' (best so far)' if row.best else ''}, {row.tokens_per_second:,.0f} tokens/s, {row.seconds:.0f} s"
         )
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from txcls.checkpoint.card import ORDER, group_name
+from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.baseline import BaselineAnswers
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import Report, RowAnswer, cluster_order, worst_pairs
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
+from txcls.wording import percentage
 
 MOST_LISTED = 200
 """Rows of each list at most."""
@@ -74,14 +75,14 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
 def _rows(rows: Sequence[RowAnswer]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(row.text[:600], row.label, row.predicted, f"{row.probability:.1%}") for row in rows]
+    lines = [(row.text[:600], row.label, row.predicted, percentage(row.probability)) for row in rows]
     return _table(("text", "label", "predicted", "probability"), lines)
 
 
 def _suspects(rows: Sequence[SuspectRow]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(row.row + 1, row.text[:600], row.label, row.suggested, f"{row.label_probability:.1%}") for row in rows]
+    lines = [(row.row + 1, row.text[:600], row.label, row.suggested, percentage(row.label_probability)) for row in rows]
     note = (
         f"<p>{len(rows):,} rows, most likely wrong first. This is a suspicion, not a proof: read the text. Method: "
         "confident learning (Northcutt et al. 2021).</p>"
@@ -95,7 +96,7 @@ def _headline(report: Report) -> str:
     if not figures:
         return "<p>Nothing was measured.</p>"
     values = (
-        ("accuracy", f"{figures['accuracy']:.1%}"),
+        ("accuracy", percentage(figures["accuracy"])),
         ("macro-F1", f"{figures['macro_f1']:.3f}"),
         ("calibration error", f"{figures['ece']:.3f}"),
         ("log loss", f"{figures['log_loss']:.3f}"),
@@ -134,7 +135,7 @@ def _figures(report: Report) -> list[str]:
         figure = confusion_map([report.classes[c] for c in order], counts[order][:, order])
         figure.update_layout(dragmode="zoom")
         worst = worst_pairs(report.classes, counts)
-        lines = [(p.first, p.second, p.first_as_second, p.second_as_first, f"{p.share:.1%}") for p in worst]
+        lines = [(p.first, p.second, p.first_as_second, p.second_as_first, percentage(p.share)) for p in worst]
         parts += [
             "<h2>What is confused with what?</h2>",
             charts.draw(figure, alt=f"Confusion matrix of {len(order)} classes"),
@@ -144,7 +145,7 @@ def _figures(report: Report) -> list[str]:
     if figures.get("per_class"):
         by_f1 = sorted(figures["per_class"], key=lambda row: float(row["f1"]))
         lines_of = [
-            (row["label"], f"{row['support']:,}", *(f"{row[key]:.1%}" for key in ("precision", "recall", "f1")))
+            (row["label"], f"{row['support']:,}", *(percentage(row[key]) for key in ("precision", "recall", "f1")))
             for row in by_f1
         ]
         parts += ["<h2>Class by class</h2>", _table(("class", "rows", "precision", "recall", "F1"), lines_of)]
@@ -156,17 +157,14 @@ def _figures(report: Report) -> list[str]:
 
 def _groups(report: Report, charts: _Charts) -> list[str]:
     parts = []
-    for field, quantity, form in (
-        ("by_length", "tokens read", "{:g}"),
-        ("by_unknown", "share of unknown tokens", "{:.0%}"),
-    ):
+    for field, (quantity, bound) in GROUPS.items():
         if slices := report.figures.get(field):
-            names = [group_name(part, form) for part in slices]
+            names = [group_name(part, bound) for part in slices]
             accuracies, counts = zip(*((part["accuracy"], part["n"]) for part in slices), strict=True)
             bars = group_bars(names, accuracies, counts, axis_title=quantity)
             parts += [f"<h2>Accuracy by {quantity}</h2>", charts.draw(bars, alt=f"Bars of accuracy by {quantity}")]
     if order := report.figures.get("order"):
-        lines = [("as typed", f"{report.figures['accuracy']:.1%}")]
-        lines += [(ORDER[name], f"{accuracy:.1%}") for name, accuracy in order.items()]
+        lines = [("as typed", percentage(report.figures["accuracy"]))]
+        lines += [(ORDER[name], percentage(accuracy)) for name, accuracy in order.items()]
         parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines)]
     return parts

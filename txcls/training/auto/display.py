@@ -7,6 +7,7 @@ from rich.progress import TaskProgressColumn
 from txcls.checkpoint.schema import HistoryRow
 from txcls.training.auto.types import OwnProgress
 from txcls.training.display import Display, time_left
+from txcls.wording import percentage
 
 
 class OwnDisplay(Display):
@@ -30,7 +31,7 @@ class OwnDisplay(Display):
         if progress.loss is not None:
             facts.append(f"loss {progress.loss:.3f}")
         if progress.accuracy is not None:
-            facts.append(f"accuracy {progress.accuracy:.1%}")
+            facts.append(f"accuracy {percentage(progress.accuracy)}")
         if progress.tokens_per_second is not None:
             facts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
         facts.append(time_left(progress.seconds_left))
@@ -44,6 +45,6 @@ class OwnDisplay(Display):
 
     def _epoch(self, row: HistoryRow) -> None:
         self.say(
-            f"epoch {row.epoch}: training accuracy {row.train_accuracy:.1%}, "
-            f"on validation rows {row.validation_accuracy:.1%}"
+            f"epoch {row.epoch}: training accuracy {percentage(row.train_accuracy)}, "
+            f"on validation rows {percentage(row.validation_accuracy)}"
         )

@@ -18,7 +18,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import load_classifier
-from txcls.checkpoint.card import group_name
+from txcls.checkpoint.card import GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
 from txcls.evaluation.report import Report, cluster_order, worst_pairs
@@ -252,13 +252,11 @@ def _reliability(opened: layout.Page, report: Report) -> None:
 def _groups(opened: layout.Page, report: Report) -> None:
     figures = report.figures
     parts = []
-    for field, what, form, title in (
-        ("by_length", "tokens read", "{:g}", "Long and short texts"),
-        ("by_unknown", "share of unknown tokens", "{:.0%}", "Unknown words"),
-    ):
+    for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
         slices = figures.get(field, ())
         if len(slices) > 1:  # one group is all rows
-            names = [f"{group_name(group, form)} (n = {group['n']:,})" for group in slices]
+            what, bound = GROUPS[field]
+            names = [f"{group_name(group, bound)} (n = {group['n']:,})" for group in slices]
             parts.append(
                 (title, what, names, [group["accuracy"] for group in slices], [group["n"] for group in slices], field)
             )
