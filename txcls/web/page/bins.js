@@ -3,13 +3,15 @@
 
 import {button, element} from "../picture/elements.js";
 
+/** @typedef {{root: HTMLElement, lists: HTMLElement[], announcement: HTMLElement, onMove: (rows: string[][]) => void}} Bins */
+
 /**
  * Draw rows of words into a root.
  * @param {HTMLElement} root
  * @param {{rows: {name: string, words: string[]}[], label: string, onMove: (rows: string[][]) => void}} options
  */
 export function wordBins(root, {rows, label, onMove}) {
-  const announcement = element("div", {className: "bins-said"});
+  const announcement = element("div", {className: "bins-announcement"});
   announcement.setAttribute("role", "status");
   const lists = rows.map(({name, words}) => {
     const list = element("div", {className: "bin-words"}, ...words.map((word) => button({text: word})));
@@ -20,23 +22,33 @@ export function wordBins(root, {rows, label, onMove}) {
   });
   root.replaceChildren(...lists.map((list) => element("div", {className: "bin"},
     ...(list.dataset.name ? [element("b", {text: list.dataset.name})] : []), list)), announcement);
-  const words = (list) => /** @type {HTMLElement[]} */ ([...list.children]);
-  const all = () => lists.flatMap(words);
-  const now = () => lists.map((list) => words(list).map((word) => word.textContent ?? ""));
-  const focusOn = (word) => {
-    for (const one of all()) one.tabIndex = one === word ? 0 : -1;
-    word?.focus();
-  };
-  const moved = (word) => {
-    const list = /** @type {HTMLElement} */ (word.parentElement);
-    const where = list.dataset.name ? `${list.dataset.name}, ` : "";
-    announcement.textContent = `${word.textContent}: ${where}${words(list).indexOf(word) + 1} / ${words(list).length}`;
-    focusOn(word);
-    onMove(now());
-  };
-  for (const one of all()) one.tabIndex = -1;
-  if (all().length) all()[0].tabIndex = 0;
+  const all = lists.flatMap(wordsOf);
+  for (const word of all) word.tabIndex = word === all[0] ? 0 : -1;
+  const bins = {root, lists, announcement, onMove};
+  dragWords(bins);
+  moveByKeys(bins);
+}
 
+/** @returns {HTMLElement[]} */
+const wordsOf = (list) => [...list.children];
+const textsOf = ({lists}) => lists.map((list) => wordsOf(list).map((word) => word.textContent ?? ""));
+
+function focusOn({lists}, word) {
+  for (const other of lists.flatMap(wordsOf)) other.tabIndex = other === word ? 0 : -1;
+  word.focus();
+}
+
+/** Say where a word is now, and hand over all rows. @param {Bins} bins @param {HTMLElement} word */
+function moved(bins, word) {
+  const list = /** @type {HTMLElement} */ (word.parentElement), row = list.dataset.name ? `${list.dataset.name}, ` : "";
+  bins.announcement.textContent = `${word.textContent}: ${row}${wordsOf(list).indexOf(word) + 1} / ${list.children.length}`;
+  focusOn(bins, word);
+  bins.onMove(textsOf(bins));
+}
+
+/** @param {Bins} bins */
+function dragWords(bins) {
+  const {root, lists} = bins;
   let drag = /** @type {any} */ (null);
   /** Rows keep their height while a word is dragged: one that lost a line would move those below from under the finger. */
   const keepHeights = (isKept) => {
@@ -45,9 +57,9 @@ export function wordBins(root, {rows, label, onMove}) {
   const inside = (box, {clientX, clientY}) =>
     clientX >= box.left && clientX <= box.right && clientY >= box.top && clientY <= box.bottom;
   root.onpointerdown = (event) => {
-    const word = /** @type {HTMLElement} */ (event.target).closest?.(".bin-words > button");
+    const word = wordAt(event);
     if (!word || event.button) return;
-    drag = {word, before: JSON.stringify(now()), x: event.clientX, y: event.clientY, moved: false};
+    drag = {word, before: JSON.stringify(textsOf(bins)), x: event.clientX, y: event.clientY, moved: false};
     root.setPointerCapture(event.pointerId);
   };
   root.onpointermove = (event) => {
@@ -56,9 +68,9 @@ export function wordBins(root, {rows, label, onMove}) {
     if (!drag.moved) keepHeights(true);
     drag.moved = true;
     drag.word.classList.add("dragged");
-    const list = lists.find((one) => inside(/** @type {Element} */ (one.parentElement).getBoundingClientRect(), event));
+    const list = lists.find(({parentElement}) => inside(/** @type {Element} */ (parentElement).getBoundingClientRect(), event));
     if (!list) return;
-    const other = words(list).find((one) => one !== drag.word && inside(one.getBoundingClientRect(), event));
+    const other = wordsOf(list).find((word) => word !== drag.word && inside(word.getBoundingClientRect(), event));
     if (other) {
       const box = other.getBoundingClientRect();
       list.insertBefore(drag.word, event.clientX > box.left + box.width / 2 ? other.nextSibling : other);
@@ -70,26 +82,33 @@ export function wordBins(root, {rows, label, onMove}) {
     drag = null;
     word.classList.remove("dragged");
     keepHeights(false);
-    if (JSON.stringify(now()) !== before) moved(word);
-    else focusOn(word);
+    if (JSON.stringify(textsOf(bins)) !== before) moved(bins, word);
+    else focusOn(bins, word);
   };
+}
 
+/** @returns {HTMLElement | null} */
+const wordAt = ({target}) => target.closest?.(".bin-words > button");
+
+/** @param {Bins} bins */
+function moveByKeys(bins) {
+  const {root, lists} = bins;
   root.onkeydown = (event) => {
-    const word = /** @type {HTMLElement} */ (event.target).closest?.(".bin-words > button");
-    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-    const down = {ArrowUp: -1, ArrowDown: 1}[event.key];
+    const word = wordAt(event);
+    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key], down = {ArrowUp: -1, ArrowDown: 1}[event.key];
     if (!word || (!by && !down)) return;
     event.preventDefault();
-    const list = /** @type {HTMLElement} */ (word.parentElement);
-    const place = words(list).indexOf(/** @type {HTMLElement} */ (word));
+    const list = /** @type {HTMLElement} */ (word.parentElement), words = wordsOf(list), place = words.indexOf(word);
     const next = lists[lists.indexOf(list) + (down ?? 0)];
-    if (event.shiftKey && by && words(list)[place + by]) {
-      list.insertBefore(word, by > 0 ? words(list)[place + 1].nextSibling : words(list)[place - 1]);
-      moved(word);
+    if (event.shiftKey && by && words[place + by]) {
+      list.insertBefore(word, by > 0 ? words[place + 1].nextSibling : words[place - 1]);
+      moved(bins, word);
     } else if (event.shiftKey && down && next && lists.length > 1) {
       next.append(word);
-      moved(word);
-    } else if (!event.shiftKey && by) focusOn(words(list)[place + by] ?? word);
-    else if (!event.shiftKey && down && next && words(next).length) focusOn(words(next)[Math.min(place, words(next).length - 1)]);
+      moved(bins, word);
+    } else if (!event.shiftKey && by) focusOn(bins, words[place + by] ?? word);
+    else if (!event.shiftKey && down && next?.children.length) {
+      focusOn(bins, next.children[Math.min(place, next.children.length - 1)]);
+    }
   };
 }
