@@ -21,7 +21,8 @@ from txcls.config import DataConfig
 from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
-from txcls.training.auto import OwnResult, plan_own, train_own
+from txcls.training.auto.plan import plan_training
+from txcls.training.auto.run import TrainingResult, run_plan
 
 SETS = ("snips", "atis", "clinc150", "20news", "ag_news", "huffpost", "imdb")
 """Published sets that are measured if nothing is named."""
@@ -55,7 +56,7 @@ def part_of(rows: LabelledTexts, n: int, *, seed: int) -> LabelledTexts:
     return LabelledTexts(chosen.texts, [place[rows.classes[label]] for label in chosen.labels], classes)
 
 
-def line(name: str, rows: LabelledTexts, result: OwnResult) -> str:
+def line(name: str, rows: LabelledTexts, result: TrainingResult) -> str:
     """One row of the table."""
     found = result.comparison
     difference = found.difference
@@ -92,9 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shown, rows, test = rows_of(name)
         if options.rows is not None:
             rows = part_of(rows, options.rows, seed=options.seed)
-        plan = plan_own(rows, test=test, minutes=options.minutes, seed=options.seed, source=shown)
+        plan = plan_training(rows, test=test, minutes=options.minutes, seed=options.seed, source=shown)
         print(f"{shown}: {' '.join(plan.notes)}", file=sys.stderr, flush=True)
-        print(line(shown, rows, train_own(plan, out=None)), flush=True)
+        print(line(shown, rows, run_plan(plan, out=None)), flush=True)
     return 0
 
 

@@ -127,7 +127,7 @@ def test_inference_never_imports_training():
     assert users == {
         "txcls.classifier",
         "txcls.cli.train",
-        "txcls.cli.train_own",
+        "txcls.cli.train_file",
         "txcls.app.jobs.train_model",
     }
 

@@ -16,7 +16,7 @@ from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkp
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
 from txcls.cli.output import console, note, print_json, print_table
-from txcls.cli.train_own import comparison_table
+from txcls.cli.train_file import comparison_table
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts

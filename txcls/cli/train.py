@@ -22,12 +22,13 @@ from txcls.cli.options import (
     TextColumnOption,
 )
 from txcls.cli.output import note_once
-from txcls.cli.train_own import hint_at_own_file, refuse_mixed, train_file
+from txcls.cli.train_file import hint_at_train_file, refuse_other_options, train_file
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.tables.table import is_table
 from txcls.errors import DataError, TrainingError, shown
 from txcls.training.display import TrainingDisplay
 from txcls.training.distributed import launcher
+from txcls.training.run_folder import refuse_existing
 from txcls.wording import percentage
 
 OutOption = Annotated[
@@ -48,8 +49,6 @@ SnapshotsOption = Annotated[
     int | None,
     typer.Option("--snapshots", metavar="N", help="Same as --set train.snapshots=N: keep N states for Training film."),
 ]
-
-
 TestOption = Annotated[
     Path | None,
     typer.Option("--test", metavar="FILE", help="FILE only: test rows  [default: a fifth of the rows is held out]"),
@@ -60,6 +59,7 @@ MinutesOption = Annotated[
 
 
 def train(
+    context: typer.Context,
     preset: PresetOrFileArgument,
     data: DataOption = None,
     out: OutOption = None,
@@ -82,24 +82,11 @@ def train(
     the linear baseline. With a preset, the weights that did best on validation rows are kept; one for pre-training is
     trained as by `pretrain`. To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
     """
-    own = Path(preset) if _is_file_of_ones_own(preset) else None
-    refuse_mixed(
-        {
-            "data": data,
-            "settings": settings,
-            "max_steps": max_steps,
-            "snapshots": snapshots,
-            "device": device,
-            "test": test,
-            "minutes": minutes,
-            "text_column": text_column,
-            "label_column": label_column,
-        },
-        is_file=own is not None,
-    )
-    if own is not None:
+    is_file = _is_table_file(preset)
+    refuse_other_options(context.params, is_file=is_file)
+    if is_file:
         train_file(
-            own,
+            Path(preset),
             test=test,
             minutes=minutes,
             text_column=text_column,
@@ -139,7 +126,7 @@ def train(
     except DataError as error:
         if data is None or config.data.dataset == "table":
             raise
-        raise hint_at_own_file(error, data) from None
+        raise hint_at_train_file(error, data) from None
     figures = checkpoint.metrics["validation"]
     note_once(
         f"saved {folder}: validation accuracy {percentage(figures['accuracy'], 2)}, "
@@ -193,8 +180,8 @@ def _pretrain(
     )
 
 
-def _is_file_of_ones_own(name: str) -> bool:
-    """Whether the argument of `train` is a table and not a preset."""
+def _is_table_file(name: str) -> bool:
+    """Whether the argument of `train` is the user's table and not a preset."""
     if name in preset_names() or name.endswith(".toml"):
         return False
     return is_table(name) or Path(name).is_file()
@@ -210,10 +197,7 @@ def _config_and_folder(
     """
     config = load_preset(preset).with_settings([*(settings or ()), *([] if seed is None else [f"train.seed={seed}"])])
     folder = out or checkpoint_root() / config.name
-    if folder.exists() and not overwrite:
-        raise TrainingError(
-            f"{folder} already exists; choose another folder with --out DIR, or replace it with --overwrite"
-        )
+    refuse_existing(folder, overwrite=overwrite)
     return config, folder
 
 

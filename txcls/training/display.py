@@ -1,13 +1,14 @@
-"""What a person sees of a training run: a progress bar, its stages and a line per validation, on standard error."""
+"""Show a training run on standard error: a progress bar, its stages and a line per validation."""
 
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, TextColumn
+from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from txcls.checkpoint.schema import HistoryRow
+from txcls.training.auto.run import RunProgress
 from txcls.training.loop import Progress
 from txcls.wording import percentage
 
@@ -27,7 +28,7 @@ class Display:
             # Rich would show its bar in a notebook through ipywidgets, which need not be installed.
             console=Console(stderr=True, quiet=not shown, force_jupyter=False),
         )
-        self._task: Any = None
+        self._task = self._bar.add_task("", total=None, facts="", visible=False)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -42,6 +43,11 @@ class Display:
         """Print a sentence above the bar."""
         self._bar.console.print(sentence, highlight=False, markup=False)
 
+    def _update(self, description: str, *, completed: float, total: float, facts: list[str]) -> None:
+        self._bar.update(
+            self._task, description=description, completed=completed, total=total, facts="  ".join(facts), visible=True
+        )
+
 
 class TrainingDisplay(Display):
     """The display of a run of `train` or `pretrain`, which get its `callbacks`."""
@@ -52,14 +58,16 @@ class TrainingDisplay(Display):
         return {"on_stage": self.say, "on_step": self._step, "on_validation": self._validation}
 
     def _step(self, progress: Progress) -> None:
-        if self._task is None:
-            self._task = self._bar.add_task("", total=progress.total_steps, facts="")
-        self._bar.update(
-            self._task,
+        self._update(
+            f"epoch {progress.epoch}/{progress.epochs}",
             completed=progress.step,
-            description=f"epoch {progress.epoch}/{progress.epochs}",
-            facts=f"loss {progress.loss:.4f}  accuracy {percentage(progress.accuracy, 2)}  "
-            f"{progress.tokens_per_second:,.0f} tokens/s  {time_left(progress.seconds_left)}",
+            total=progress.total_steps,
+            facts=[
+                f"loss {progress.loss:.4f}",
+                f"accuracy {percentage(progress.accuracy, 2)}",
+                f"{progress.tokens_per_second:,.0f} tokens/s",
+                _time_left(progress.seconds_left),
+            ],
         )
 
     def _validation(self, row: HistoryRow) -> None:
@@ -71,7 +79,37 @@ class TrainingDisplay(Display):
         )
 
 
-def time_left(seconds: float) -> str:
+class PlanDisplay(Display):
+    """The display of `run_plan`, which gets its `callbacks`: one bar for the whole run."""
+
+    def __init__(self, *, shown: bool) -> None:
+        super().__init__(TaskProgressColumn(), shown=shown)
+
+    @property
+    def callbacks(self) -> dict[str, Any]:
+        """The keyword arguments of `run_plan` that report."""
+        return {"on_progress": self._progress, "on_epoch": self._epoch}
+
+    def _progress(self, progress: RunProgress) -> None:
+        facts = []
+        if progress.loss is not None and progress.accuracy is not None:
+            facts = [
+                f"loss {progress.loss:.3f}",
+                f"accuracy {percentage(progress.accuracy)}",
+                f"{progress.tokens_per_second:,.0f} tokens/s",
+            ]
+        facts.append(_time_left(progress.seconds_left))
+        epoch = f", epoch {progress.epoch}/{progress.epochs}" if progress.epochs else ""
+        self._update(f"{progress.message}{epoch}", completed=progress.share, total=1.0, facts=facts)
+
+    def _epoch(self, row: HistoryRow) -> None:
+        self.say(
+            f"epoch {row.epoch}: training accuracy {percentage(row.train_accuracy)}, "
+            f"on validation rows {percentage(row.validation_accuracy)}"
+        )
+
+
+def _time_left(seconds: float) -> str:
     """Minutes and seconds, as in "2:05 left"."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d} left"

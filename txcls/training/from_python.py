@@ -7,14 +7,17 @@ from typing import Any
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.given import given_dataset, given_rows
-from txcls.errors import TrainingError
-from txcls.training.auto import plan_own, train_own
-from txcls.training.auto.display import OwnDisplay
-from txcls.training.display import TrainingDisplay
+from txcls.training.auto.plan import plan_training
+from txcls.training.auto.run import run_plan
+from txcls.training.display import PlanDisplay, TrainingDisplay
 from txcls.training.from_pretrained import settings_from
+from txcls.training.run_folder import refuse_existing
 from txcls.training.supervised import train
 
 Validation = tuple[Iterable[str], Iterable[object]] | float | None
+
+
+EXISTING = "choose another folder, or replace it with overwrite=True"
 
 
 def train_on_rows(
@@ -42,7 +45,8 @@ def train_on_rows(
         held_out = given_rows(*_pair(validation), classes=rows.classes, kind="validation ")
     dataset = given_dataset(rows, held_out)
     folder = None if out is None else Path(out)
-    _refuse_existing(folder, overwrite=overwrite)
+    if folder is not None:
+        refuse_existing(folder, overwrite=overwrite, advice=EXISTING)
     config = load_preset(preset)
     if config.data.dataset != "table":  # the preset of a published data set, for texts of another one
         data = DataConfig(dataset="table", validation_fraction=config.data.validation_fraction)
@@ -79,8 +83,9 @@ def train_on_own_rows(
     rows = given_rows(texts, labels)
     tests = None if test is None else given_rows(*_pair(test, "test"), kind="test ")
     folder = None if out is None else Path(out)
-    _refuse_existing(folder, overwrite=overwrite)
-    plan = plan_own(
+    if folder is not None:
+        refuse_existing(folder, overwrite=overwrite, advice=EXISTING)
+    plan = plan_training(
         rows,
         test=tests,
         minutes=5.0 if minutes is None else minutes,
@@ -92,10 +97,10 @@ def train_on_own_rows(
         *([] if minutes is None else [f"minutes={minutes:g}"]),
         *([] if test is None else ["test=(texts, labels)"]),
     ]
-    with OwnDisplay(shown=progress) as display:
+    with PlanDisplay(shown=progress) as display:
         for sentence in plan.notes:
             display.say(sentence)
-        result = train_own(
+        result = run_plan(
             plan,
             out=folder,
             overwrite=overwrite,
@@ -104,11 +109,6 @@ def train_on_own_rows(
         )
         display.say(result.comparison.verdict)
     return result.checkpoint
-
-
-def _refuse_existing(folder: Path | None, *, overwrite: bool) -> None:
-    if folder is not None and folder.exists() and not overwrite:
-        raise TrainingError(f"{folder} already exists; choose another folder, or replace it with overwrite=True")
 
 
 def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable[object]]:

@@ -7,7 +7,6 @@ python -m txcls train ag_news --resume   # continue an interrupted run
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +83,21 @@ class _Running:
         self.tokens += tokens
         self.seconds += seconds
 
+    @property
+    def mean_loss(self) -> float:
+        """Over the rows."""
+        return self.loss / max(self.n, 1)
+
+    @property
+    def accuracy(self) -> float:
+        """Over the rows."""
+        return self.right / max(self.n, 1)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of the steps."""
+        return self.tokens / max(self.seconds, 1e-9)
+
 
 def fit(
     model: Encoder,
@@ -116,7 +130,7 @@ def fit(
         resume: continue from `state_path`; batch order, dropout and result are those of an uninterrupted run.
         on_step, on_validation: called after each optimiser step and each validation.
         max_steps: stop after this many optimiser steps in total (for trials; the schedule is that of the whole run).
-        should_stop: asked after each step; once it is true, training ends after one more validation.
+        should_stop: called after each step; once it is true, training ends after one more validation.
 
     Raises:
         TrainingError: the loss is not finite, there is no (matching) state to resume from, or another process of the
@@ -127,16 +141,13 @@ def fit(
     if objective is None:
         assert isinstance(model, TextClassifier)
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)
-    return _Fit(model, train, validation, config, objective, torch.device(device), state_path).run(
-        resume=resume,
-        on_step=on_step,
-        on_validation=on_validation,
-        max_steps=max_steps,
-        should_stop=should_stop,
+    trainer = Trainer(model, train, validation, config, objective, device=device, state_path=state_path)
+    return trainer.run(
+        resume=resume, on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop
     )
 
 
-class _Fit:
+class Trainer:
     """The complete state of a training run, which can be saved and restored."""
 
     def __init__(
@@ -146,8 +157,9 @@ class _Fit:
         validation: TokenisedTexts,
         config: TrainConfig,
         objective: Objective,
-        device: torch.device,
-        state_path: Path | None,
+        *,
+        device: torch.device | str = "cpu",
+        state_path: Path | None = None,
     ) -> None:
         self.rows = len(train), len(validation)
         if not all(self.rows):
@@ -156,13 +168,14 @@ class _Fit:
             )
         self.processes = here()
         self.processes.check_same(train, validation, settings=config.model_dump_json())
-        self.model, self.train, self.validation = model.to(device), train, validation
+        self.device = torch.device(device)
+        self.model, self.train, self.validation = model.to(self.device), train, validation
         self.learner = self.processes.learner(self.model, objective)
-        self.config, self.objective, self.device, self.state_path = config, objective, device, state_path
+        self.config, self.objective, self.state_path = config, objective, state_path
         self.lengths = train.lengths
         self.optimizer = make_optimizer(model, config)
         self.average = AveragedWeights(model, config.ema_decay) if config.ema_decay else None
-        self.dtype = autocast_dtype(config.precision, device=device, model=model.config)
+        self.dtype = autocast_dtype(config.precision, device=self.device, model=model.config)
         self.epochs, self.total_steps = self._length_of_run()
         self.last_step = self.total_steps
         self.epoch, self.batch, self.step = 0, 0, 0
@@ -178,15 +191,16 @@ class _Fit:
         """(epochs, steps) of the whole run."""
         config = self.config
         if config.batch_tokens:  # how many batches there are differs a little between epochs
-            per_epoch = [len(self._batches(epoch)) for epoch in range(config.epochs)]
+            per_epoch = [len(self.batches(epoch)) for epoch in range(config.epochs)]
             while sum(per_epoch) < config.min_steps:
-                per_epoch.append(len(self._batches(len(per_epoch))))
+                per_epoch.append(len(self.batches(len(per_epoch))))
             return len(per_epoch), sum(per_epoch)
         batches = math.ceil(len(self.train) / config.batch_size)
         epochs = max(config.epochs, math.ceil(config.min_steps / batches))
         return epochs, batches * epochs
 
-    def _batches(self, epoch: int) -> list[NDArray[np.int64]]:
+    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        """The rows of each batch of an epoch."""
         config = self.config
         return length_bucketed_batches(
             self.lengths,
@@ -199,29 +213,36 @@ class _Fit:
     def run(
         self,
         *,
-        resume: bool,
-        on_step: Callable[[Progress], None] | None,
-        on_validation: Callable[[HistoryRow], None] | None,
-        max_steps: int | None,
+        resume: bool = False,
+        on_step: Callable[[Progress], None] | None = None,
+        on_validation: Callable[[HistoryRow], None] | None = None,
+        max_steps: int | None = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> FitResult:
+        """Train to the end; arguments and errors are those of `fit`."""
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
         torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # different dropout in each process
         if resume:
             self._load()
         try:
-            return self._run(on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop)
+            self._train(on_step, on_validation, max_steps, should_stop)
+            if self.snapshots and self.snapshots[-1][0].step != self.step:
+                self._take_snapshot()  # the last state of a run that ended early
         except LostProcessError as error:
             raise LostProcessError(f"{error} after step {self.step}{self._resume_hint()}") from error
+        self.model.load_state_dict(self.best_weights)
+        self.model.eval()
+        best = [row for row in self.history if row.best][-1]
+        snapshots = Snapshots.of(self.snapshots) if self.snapshots else None
+        return FitResult(tuple(self.history), best, self.seconds, self.step < self.total_steps, snapshots)
 
-    def _run(
+    def _train(
         self,
-        *,
         on_step: Callable[[Progress], None] | None,
         on_validation: Callable[[HistoryRow], None] | None,
         max_steps: int | None,
         should_stop: Callable[[], bool] | None,
-    ) -> FitResult:
+    ) -> None:
         if self.snapshot_steps and not self.snapshots:
             self._take_snapshot()
         if self.processes.size > 1:
@@ -229,12 +250,11 @@ class _Fit:
         stopped_early = self._is_out_of_patience()
         with stop_requests() as stop_requested:
             while self.epoch < self.epochs and not stopped_early:
-                batches = self._batches(self.epoch)
+                batches = self.batches(self.epoch)
                 validate_after = _validation_points(len(batches), self.config.validations_per_epoch)
                 while self.batch < len(batches) and not stopped_early:
-                    self._train_step(batches[self.batch])
+                    self.train_step(batches[self.batch])
                     self.batch += 1
-                    self.step += 1
                     if on_step is not None:
                         on_step(self._progress())
                     last = max_steps is not None and self.step >= max_steps
@@ -257,15 +277,9 @@ class _Fit:
                 if self.batch == len(batches):
                     self.epoch, self.batch = self.epoch + 1, 0
                     self._save()
-        if self.snapshots and self.snapshots[-1][0].step != self.step:
-            self._take_snapshot()  # the last state of a run that ended early
-        self.model.load_state_dict(self.best_weights)
-        self.model.eval()
-        best = [row for row in self.history if row.best][-1]
-        kept = Snapshots.of(self.snapshots) if self.snapshots else None
-        return FitResult(tuple(self.history), best, self.seconds, self.step < self.total_steps, kept)
 
-    def _train_step(self, indices: NDArray[np.int64]) -> None:
+    def train_step(self, indices: NDArray[np.int64]) -> None:
+        """One optimiser step on the rows with these indices."""
         started = time.perf_counter()
         self.model.train()
         rows = self.processes.share(indices)
@@ -274,7 +288,7 @@ class _Fit:
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
         rate = learning_rate(self.step, total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, rate)
-        with self._autocast():
+        with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
             outcome = self.learner(ids, labels)
         whole = self.processes.whole(outcome, n_rows=len(indices))
         if not math.isfinite(whole.loss):
@@ -297,67 +311,68 @@ class _Fit:
         self.tokens += tokens
         for running in (self.running, self.since_snapshot):
             running.add(loss=whole.loss, right=whole.right, n=whole.n, tokens=tokens, seconds=spent)
+        self.step += 1
 
-    def _kept_weights(self) -> dict[str, Tensor]:
-        """The current weights, or their moving average if there is one: what is validated and may be kept."""
+    def _averaged_weights(self) -> dict[str, Tensor]:
+        """What is validated and saved: the moving average of the weights, or if there is none the weights."""
         return self.model.state_dict() if self.average is None else self.average.weights
 
-    def _validated(self) -> Validated:
-        """Loss and accuracy of the weights that may be kept, on validation rows; the model is left as it was."""
+    def _measure(self) -> Validated:
+        """Loss and accuracy of the averaged weights on validation rows; the model is left as it was."""
         started = time.perf_counter()
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        self.model.load_state_dict(self._kept_weights())
-        found = self.processes.validated(
+        self.model.load_state_dict(self._averaged_weights())
+        measured = self.processes.validated(
             self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
         )
         self.model.load_state_dict(raw)
         self.seconds += time.perf_counter() - started
-        return found
+        return measured
 
     def _take_snapshot(self) -> None:
-        """Keep the current state, and what is known of it; training is not changed by it."""
+        """Record the current weights and figures; training is not changed by it."""
         if self.history and self.history[-1].step == self.step:
-            found = self.history[-1].validation_loss, self.history[-1].validation_accuracy
+            loss, accuracy = self.history[-1].validation_loss, self.history[-1].validation_accuracy
         else:
-            validated = self._validated()
-            found = validated.loss, validated.accuracy
+            measured = self._measure()
+            loss, accuracy = measured.loss, measured.accuracy
         seen = self.since_snapshot
-        row = SnapshotRow(self.step, *found, *((seen.loss / seen.n, seen.right / seen.n) if seen.n else ()))
-        self.snapshots.append((row, as_stored(self._kept_weights())))
+        training = (seen.loss / seen.n, seen.right / seen.n) if seen.n else ()
+        self.snapshots.append((SnapshotRow(self.step, loss, accuracy, *training), as_stored(self._averaged_weights())))
         self.since_snapshot = _Running()
 
     def _validate(self) -> HistoryRow:
-        found = self._validated()
-        best = self._better(loss=found.loss, accuracy=found.accuracy)
-        if best:
-            weights = self._kept_weights()
+        measured = self._measure()
+        is_best = self._is_best(measured)
+        if is_best:
+            weights = self._averaged_weights()
             self.best_weights = {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
         running = self.running
         row = HistoryRow(
             epoch=self.epoch + 1,
             step=self.step,
-            train_loss=running.loss / max(running.n, 1),
-            train_accuracy=running.right / max(running.n, 1),
-            validation_loss=found.loss,
-            validation_accuracy=found.accuracy,
+            train_loss=running.mean_loss,
+            train_accuracy=running.accuracy,
+            validation_loss=measured.loss,
+            validation_accuracy=measured.accuracy,
             learning_rate=learning_rate(self.step - 1, total=self.total_steps, config=self.config),
             seconds=self.seconds,
-            tokens_per_second=running.tokens / max(running.seconds, 1e-9),
-            best=best,
+            tokens_per_second=running.tokens_per_second,
+            best=is_best,
             tokens=self.tokens,
         )
         self.history.append(row)
         self.running = _Running()
         return row
 
-    def _better(self, *, loss: float, accuracy: float) -> bool:
+    def _is_best(self, measured: Validated) -> bool:
         """Whether this validation is the best so far; ties in accuracy are broken by loss."""
-        kept = [row for row in self.history if row.best]
-        if not kept or self.config.monitor == "last":
+        best = next((row for row in reversed(self.history) if row.best), None)
+        if best is None or self.config.monitor == "last":
             return True
         if self.config.monitor == "loss":
-            return loss < kept[-1].validation_loss
-        return (accuracy, -loss) > (kept[-1].validation_accuracy, -kept[-1].validation_loss)
+            return measured.loss < best.validation_loss
+        return (measured.accuracy, -measured.loss) > (best.validation_accuracy, -best.validation_loss)
 
     def _is_out_of_patience(self) -> bool:
         if not self.config.patience or not self.history:
@@ -366,28 +381,23 @@ class _Fit:
         return since_best >= self.config.patience
 
     def _progress(self) -> Progress:
-        running = self.running
-        per_step = self.seconds / self.step
         return Progress(
             epoch=self.epoch + 1,
             epochs=self.epochs,
             step=self.step,
             total_steps=self.last_step,
-            loss=running.loss / max(running.n, 1),
-            accuracy=running.right / max(running.n, 1),
-            tokens_per_second=running.tokens / max(running.seconds, 1e-9),
-            seconds_left=per_step * max(self.last_step - self.step, 0),
+            loss=self.running.mean_loss,
+            accuracy=self.running.accuracy,
+            tokens_per_second=self.running.tokens_per_second,
+            seconds_left=self.seconds / self.step * max(self.last_step - self.step, 0),
         )
-
-    def _autocast(self) -> Any:
-        return nullcontext() if self.dtype is None else torch.autocast(self.device.type, dtype=self.dtype)
 
     def _is_save_due(self) -> bool:
         """Whether it is time to save; with 0 seconds after every step, whatever it costs."""
         if self.state_path is None or self.processes.rank:
             return False  # nowhere to save, or not the process that saves
-        asked = self.config.save_every_seconds
-        pause = max(asked, self.last_save_took / MOST_SAVING) if asked else 0.0
+        interval = self.config.save_every_seconds
+        pause = max(interval, self.last_save_took / MOST_SAVING) if interval else 0.0
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
@@ -463,15 +473,15 @@ class _Fit:
         except Exception as error:  # torch.load raises many types for a damaged file
             raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
         shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
-        for what, came, wanted in (
+        for part, saved, wanted in (
             ("format", state.get("version"), STATE_VERSION),
             ("training settings", _settings(state.get("config")), self.config),
             ("model shapes", state.get("shapes"), shapes),
             ("row counts", tuple(state.get("rows", ())), self.rows),
         ):
-            if came != wanted:
+            if saved != wanted:
                 raise TrainingError(
-                    f"{self.state_path} is from a run with different {what}, which cannot be resumed. Repeat its "
+                    f"{self.state_path} is from a run with different {part}, which cannot be resumed. Repeat its "
                     "settings, or start without --resume"
                 )
         return state

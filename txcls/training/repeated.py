@@ -1,4 +1,4 @@
-"""Fit a model several times from the same initial weights, and keep the mean of the weights.
+"""Fit a model several times from the same initial weights, and average the weights.
 
 Runs that start from the same pre-trained weights end in the same basin, so that the mean of their weights errs less
 than each of them, at the cost of one model (Wortsman et al. 2022, "Model soups"). They differ in order of rows and in
@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from txcls.training.objectives import Objective
 from txcls.training.run_folder import runs_file
 
 SEEDS_APART = 1000
-"""Between the seeds of two runs."""
+"""Difference between the seeds of two runs."""
 
 
 @dataclass
@@ -75,73 +76,63 @@ def fit_repeatedly(
     config: TrainConfig,
     *,
     objective: Objective,
-    device: torch.device | str,
-    state_path: Path | None,
-    resume: bool,
-    on_step: Callable[[Progress], None] | None,
-    on_validation: Callable[[HistoryRow], None] | None,
-    max_steps: int | None,
-    should_stop: Callable[[], bool] | None,
+    device: torch.device | str = "cpu",
+    state_path: Path | None = None,
+    resume: bool = False,
+    on_step: Callable[[Progress], None] | None = None,
+    on_validation: Callable[[HistoryRow], None] | None = None,
+    max_steps: int | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> FitResult:
     """`fit` as often as `config.runs` says; leaves `model` with the mean of the runs' weights.
 
-    Arguments and errors are those of `fit`. The callbacks are told of all runs, their steps and epochs counted on from
-    one to the next; the history is the first run's, the seconds are of all. Asked to stop, it
-    keeps the mean of the runs finished before, or the first one as far as it came.
+    Arguments and errors are those of `fit`. The callbacks see all runs as one, with steps and epochs counted on from
+    run to run; the history is the first run's, the seconds are of all. If `should_stop` ends it, the weights are the
+    mean of the runs finished before, or those of the first run so far.
     """
+    fit_once = partial(
+        fit,
+        model,
+        train,
+        validation,
+        objective=objective,
+        device=device,
+        state_path=state_path,
+        max_steps=max_steps,
+        should_stop=should_stop,
+    )
     if config.runs == 1:
-        return fit(
-            model,
-            train,
-            validation,
-            config,
-            objective=objective,
-            device=device,
-            state_path=state_path,
-            resume=resume,
-            on_step=on_step,
-            on_validation=on_validation,
-            max_steps=max_steps,
-            should_stop=should_stop,
+        return fit_once(config, resume=resume, on_step=on_step, on_validation=on_validation)
+    file = None if state_path is None or here().rank else runs_file(state_path)
+    finished = _Finished.load(runs_file(state_path)) if resume and state_path is not None else _Finished()
+    if file is not None and not resume:
+        file.unlink(missing_ok=True)
+    initial = deepcopy(model.state_dict())
+    is_stopped, callbacks = False, _Callbacks(on_step, on_validation, config.runs)
+    while finished.runs < config.runs and not is_stopped:
+        model.load_state_dict(initial)
+        callbacks.runs_before = finished.runs
+        run_config = config.model_copy(update={"seed": config.seed + SEEDS_APART * finished.runs})
+        result = fit_once(
+            run_config,
+            resume=resume and _is_of(state_path, run_config),
+            on_step=callbacks.on_step,
+            on_validation=callbacks.on_validation,
         )
-    kept = None if state_path is None else runs_file(state_path)
-    finished = _Finished.load(kept) if resume and kept is not None else _Finished()
-    if kept is not None and not resume and not here().rank:
-        kept.unlink(missing_ok=True)
-    start = deepcopy(model.state_dict())
-    stopped, told = False, _Told(on_step, on_validation, config.runs)
-    while finished.runs < config.runs and not stopped:
-        model.load_state_dict(start)
-        told.before = finished.runs
-        own = config.model_copy(update={"seed": config.seed + SEEDS_APART * finished.runs})
-        result = fit(
-            model,
-            train,
-            validation,
-            own,
-            objective=objective,
-            device=device,
-            state_path=state_path,
-            resume=resume and _is_of(state_path, own),
-            on_step=told.step,
-            on_validation=told.validation,
-            max_steps=max_steps,
-            should_stop=should_stop,
-        )
-        stopped = result.stopped_early
-        if not stopped or not finished.runs:
+        is_stopped = result.stopped_early
+        if not is_stopped or not finished.runs:
             finished.add(model.state_dict(), result)
-        if state_path is not None and kept is not None and finished.runs < config.runs and not here().rank:
-            finished.save(kept)
+        if file is not None and state_path is not None and finished.runs < config.runs:
+            finished.save(file)
             state_path.unlink(missing_ok=True)
     model.load_state_dict({name: tensor / finished.runs for name, tensor in finished.weights.items()})
     model.eval()
     best = [row for row in finished.history if row.best][-1]
-    return FitResult(tuple(finished.history), best, finished.seconds, stopped)
+    return FitResult(tuple(finished.history), best, finished.seconds, is_stopped)
 
 
 def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
-    """Whether there is a saved state and it is of the run with these settings, not of a finished one."""
+    """Whether the saved state, if any, is of the run with these settings and not of a finished run."""
     if state_path is None or not state_path.is_file():
         return False
     try:
@@ -152,48 +143,41 @@ def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
     return seed == config.seed or (seed - config.seed) % SEEDS_APART != 0
 
 
-@dataclass
-class _Told:
-    """The callbacks of all runs, told of steps and epochs counted over all of them.
+class _Callbacks:
+    """The callbacks of all runs, with steps and epochs counted over all of them."""
 
-    Attributes:
-        on_step, on_validation: the callbacks.
-        runs: how many there are.
-        before: finished runs.
-        steps, epochs: of one run, known from its first step on.
-        per_step: seconds; at a run's last step those of the step before.
-    """
+    def __init__(
+        self,
+        on_step: Callable[[Progress], None] | None,
+        on_validation: Callable[[HistoryRow], None] | None,
+        runs: int,
+    ) -> None:
+        self._on_step, self._on_validation, self.runs = on_step, on_validation, runs
+        self.runs_before = 0
+        self.steps, self.epochs = 0, 0  # of one run, known from its first step on
+        self.step_seconds = 0.0  # at a run's last step those of the step before
 
-    on_step: Callable[[Progress], None] | None
-    on_validation: Callable[[HistoryRow], None] | None
-    runs: int
-    before: int = 0
-    steps: int = 0
-    epochs: int = 0
-    per_step: float = 0.0
-
-    def step(self, progress: Progress) -> None:
+    def on_step(self, progress: Progress) -> None:
         """A step of the present run is done."""
         self.steps, self.epochs = progress.total_steps, progress.epochs
-        if self.on_step is None:
+        if self._on_step is None:
             return
-        left = progress.total_steps - progress.step
-        if left:
-            self.per_step = progress.seconds_left / left
-        self.on_step(
+        if steps_left := progress.total_steps - progress.step:
+            self.step_seconds = progress.seconds_left / steps_left
+        later_steps = (self.runs - 1 - self.runs_before) * self.steps
+        self._on_step(
             replace(
                 progress,
-                epoch=progress.epoch + self.before * progress.epochs,
-                epochs=progress.epochs * self.runs,
-                step=progress.step + self.before * progress.total_steps,
-                total_steps=progress.total_steps * self.runs,
-                seconds_left=progress.seconds_left
-                + self.per_step * (self.runs - 1 - self.before) * progress.total_steps,
+                epoch=progress.epoch + self.runs_before * self.epochs,
+                epochs=self.epochs * self.runs,
+                step=progress.step + self.runs_before * self.steps,
+                total_steps=self.steps * self.runs,
+                seconds_left=progress.seconds_left + self.step_seconds * later_steps,
             )
         )
 
-    def validation(self, row: HistoryRow) -> None:
+    def on_validation(self, row: HistoryRow) -> None:
         """The present run was validated."""
-        if self.on_validation is not None:
-            epoch, step = row.epoch + self.before * self.epochs, row.step + self.before * self.steps
-            self.on_validation(replace(row, epoch=epoch, step=step))
+        if self._on_validation is not None:
+            epoch, step = row.epoch + self.runs_before * self.epochs, row.step + self.runs_before * self.steps
+            self._on_validation(replace(row, epoch=epoch, step=step))

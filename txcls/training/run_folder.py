@@ -43,7 +43,7 @@ def check_writable(out: Path) -> None:
 
 
 def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
-    """Decorate `run(out=…, resume=…, overwrite=…)`: one run per folder, and no saved state is replaced unasked.
+    """Decorate `run(out=…, resume=…, overwrite=…)`: one run per folder, no saved state overwritten without `overwrite`.
 
     Raises:
         TrainingError: another run is writing that folder, an interrupted one left its state there, or it cannot be
@@ -69,12 +69,12 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
 
 
 def plan_file(out: Path) -> Path:
-    """Where a run on texts of one's own keeps its plan, beside its state."""
+    """Where `txcls.training.auto` saves its plan, beside the run's state."""
     return state_file(out).with_name("plan.json")
 
 
 def runs_file(state: Path) -> Path:
-    """Where the mean of finished runs is kept, for a run whose state is in this file."""
+    """Where the weights of finished runs are saved, beside the state of the present one."""
     return state.with_name("runs.pt")
 
 
@@ -84,11 +84,23 @@ def is_interrupted(out: Path) -> bool:
     return state.is_file() or runs_file(state).is_file()
 
 
+def refuse_existing(
+    out: Path, *, overwrite: bool, advice: str = "choose another folder with --out DIR, or replace it with --overwrite"
+) -> None:
+    """Fail if the checkpoint folder is there and is not to be overwritten.
+
+    Raises:
+        TrainingError: if it is.
+    """
+    if out.exists() and not overwrite:
+        raise TrainingError(f"{out} already exists; {advice}")
+
+
 def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
     """Fail if an interrupted run left its state beside `out` and is neither continued nor discarded.
 
     Raises:
-        TrainingError: so it is.
+        TrainingError: if a saved state exists.
     """
     state = state_file(out)
     if is_interrupted(out) and not resume and not overwrite:

@@ -115,12 +115,13 @@ def test_what_was_forecast_is_what_is_trained_unless_it_was_measured_long_ago() 
         plan = train_model._planned(
             Job(session.folder, "train", {**spec, "minutes": minutes, "speed": told["speed"]}), rows
         )
-        assert plan.tokens_per_second == found["measured"]["tokens_per_second"]
-        assert (plan.forecast, plan.epochs, plan.n_training) == (told["forecast"], told["epochs"], told["training"])
-        assert (plan.n_validation, plan.n_test) == (told["validation"], told["test"])
+        assert plan.speed.tokens_per_second == found["measured"]["tokens_per_second"]
+        assert (plan.recipe.forecast, plan.recipe.epochs) == (told["forecast"], told["epochs"])
+        parts = {name: len(getattr(plan.parts, name)) for name in ("training", "validation", "test")}
+        assert parts == {name: told[name] for name in parts}
     old = {"threads": 1, "tokens_per_second": 12345.0, "at": time.monotonic() - train_model.SPEED_HOLDS - 1}
     plan = train_model._planned(Job(session.folder, "train", {**spec, "minutes": 1, "speed": old}), rows)
-    assert plan.tokens_per_second != old["tokens_per_second"]
+    assert plan.speed.tokens_per_second != old["tokens_per_second"]
 
 
 @pytest.mark.slow

@@ -11,8 +11,9 @@ from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import append_line, write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
-from txcls.training.auto import OwnPlan, OwnProgress, plan_own, train_own
-from txcls.training.auto.recipe import Measured, recipe_for
+from txcls.training.auto.plan import TrainingPlan, plan_training
+from txcls.training.auto.recipe import RecipeInputs, choose_recipe
+from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 
 MOST_POINTS = 2000
@@ -32,38 +33,38 @@ def run(job: Job) -> dict[str, Any]:
     plan = _planned(job, rows)
     if job.spec.get("only_plan"):
         return {
-            "measured": plan.measured.to_dict(),
-            "threads": plan.threads,
+            "measured": plan.inputs.to_dict(),
+            "threads": plan.speed.threads,
             "at": time.monotonic(),
-            "validation": plan.n_validation,
-            "test": plan.n_test,
+            "validation": len(plan.parts.validation),
+            "test": len(plan.parts.test),
         }
     about: dict[str, Any] = {
         "notes": [*rows.notes, *plan.notes],
-        "forecast": plan.forecast,
-        "epochs": plan.epochs,
-        "runs": plan.config.train.runs,
+        "forecast": plan.recipe.forecast,
+        "epochs": plan.recipe.epochs,
+        "runs": plan.recipe.runs,
         "steps": plan.steps,
-        "tokens_per_second": plan.tokens_per_second,
-        "threads": plan.threads,
-        "training": plan.n_training,
-        "validation": plan.n_validation,
-        "unused": len(plan.unused),
-        "test": plan.n_test,
-        "classes": len(plan.classes),
+        "tokens_per_second": plan.speed.tokens_per_second,
+        "threads": plan.speed.threads,
+        "training": len(plan.parts.training),
+        "validation": len(plan.parts.validation),
+        "unused": len(plan.parts.unused),
+        "test": len(plan.parts.test),
+        "classes": len(plan.parts.training.classes),
     }
     write_json(job.folder / "plan.json", about)
     return about | _trained(job, plan, _kept_rows(rows, plan, job.spec))
 
 
-def _planned(job: Job, rows: Rows) -> OwnPlan:
+def _planned(job: Job, rows: Rows) -> TrainingPlan:
     minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
     speed = None
     if (known := job.spec.get("speed")) and 0 <= time.monotonic() - known["at"] < SPEED_HOLDS:
         threads, rate = int(known["threads"]), float(known["tokens_per_second"])
         speed = Speed(threads, rate, ((threads, rate),))
-    return plan_own(
+    return plan_training(
         rows.train,
         test=rows.test,
         minutes=minutes,
@@ -80,27 +81,27 @@ def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     Returns the seconds of all ("forecast"), "epochs", "runs", rows to learn from ("training") and rows that do not fit
     into the time ("unused"), "validation", "test", and the measured "speed" for the job that trains.
     """
-    measured = Measured.from_dict(found["measured"])
-    recipe = recipe_for(measured, minutes=minutes)
-    speed = {"threads": found["threads"], "tokens_per_second": measured.tokens_per_second, "at": found["at"]}
+    inputs = RecipeInputs.from_dict(found["measured"])
+    recipe = choose_recipe(inputs, minutes=minutes)
+    speed = {"threads": found["threads"], "tokens_per_second": inputs.tokens_per_second, "at": found["at"]}
     return {
-        "forecast": recipe.seconds + recipe.overhead,
+        "forecast": recipe.forecast,
         "epochs": recipe.epochs,
         "runs": recipe.runs,
         "training": recipe.rows,
-        "unused": measured.n - recipe.rows,
+        "unused": inputs.n - recipe.rows,
         "validation": found["validation"],
         "test": found["test"],
         "speed": speed,
     }
 
 
-def _trained(job: Job, plan: OwnPlan, kept: KeptRows) -> dict[str, Any]:
+def _trained(job: Job, plan: TrainingPlan, kept: KeptRows) -> dict[str, Any]:
     out = job.session / "own" / str(job.spec["as"])
-    write_kept(job.session / "kept", out.name, kept, _examples(plan.test.texts, plan.test.labels))
+    write_kept(job.session / "kept", out.name, kept, _examples(plan.parts.test.texts, plan.parts.test.labels))
     curves = _Curves(job, out)
     job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server is slower than it was when measured
-    result = train_own(
+    result = run_plan(
         plan,
         out=out,
         on_progress=curves.progress,
@@ -120,15 +121,16 @@ def _trained(job: Job, plan: OwnPlan, kept: KeptRows) -> dict[str, Any]:
     }
 
 
-def _kept_rows(rows: Rows, plan: OwnPlan, spec: Mapping[str, Any]) -> KeptRows:
+def _kept_rows(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> KeptRows:
     """What is kept of the rows that a plan trains on."""
     classes = rows.train.classes
-    given = plan.test if plan.given_test else plan.test.subset([])
+    parts = plan.parts
+    given = parts.test.subset([] if parts.test_rows is not None else range(len(parts.test)))
     return KeptRows(
         texts=list(rows.train.texts),
         labels=[classes[label] for label in rows.train.labels],
         places=list(rows.places),
-        test=[int(row) for row in plan.test_rows],
+        test=[] if parts.test_rows is None else parts.test_rows.tolist(),
         given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
         spec={name: spec[name] for name in ("file", "names", "text_column", "label_column") if name in spec},
     )
@@ -140,7 +142,7 @@ class _Curves:
     def __init__(self, job: Job, out: Path) -> None:
         self.job, self.out, self.points, self.every = job, out, 0, 1
 
-    def progress(self, now: OwnProgress) -> None:
+    def progress(self, now: RunProgress) -> None:
         """Called after each step and at each stage."""
         if now.stage == "compare":  # which may take more memory than there is
             write_downloads(self.job.session, self.out.name)
@@ -148,7 +150,7 @@ class _Curves:
             name: getattr(now, name)
             for name in ("share", "seconds_left", "epoch", "epochs", "step", "steps", "loss", "accuracy")
         }
-        self.job.progress(now.message or now.stage, now=not now.step, tokens_per_second=now.tokens_per_second, **known)
+        self.job.progress(now.message, now=not now.step, tokens_per_second=now.tokens_per_second, **known)
         if now.step and now.loss is not None and now.step % self.every == 0:
             row = {"step": now.step, "loss": now.loss, "accuracy": now.accuracy}
             append_line(self.job.folder / "curve.jsonl", row)

@@ -1,8 +1,8 @@
-"""The parts of a user's own rows: to learn from, to fit the calibration, to test on."""
+"""The parts of a user's rows: to learn from, to fit the calibration, to test on."""
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,36 @@ too few for it, so that of small sets up to twice the share is taken; and most o
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts of the data and which rows they are; `test_rows` is empty if the test rows were given."""
+    """Rows by what they are used for; no text is in two parts.
+
+    Attributes:
+        training, validation, test: the rows of each part.
+        unused: rows that the time budget leaves no time to learn; the linear baseline learns them. Mostly none.
+        training_rows, validation_rows, test_rows: which of the rows given these are, counted from 0; `test_rows` is
+            None if test rows were given separately.
+        notes: sentences on classes and repeated texts.
+    """
 
     training: LabelledTexts
     validation: LabelledTexts
     test: LabelledTexts
+    unused: LabelledTexts
     training_rows: Indices
     validation_rows: Indices
-    test_rows: Indices
+    test_rows: Indices | None
     notes: tuple[str, ...]
+
+    def limited_to(self, n: int, *, seed: int) -> "Parts":
+        """The same with at most n training rows, drawn by chance; the others are unused."""
+        if n >= len(self.training):
+            return self
+        learned, unused = hold_out(self.training.labels, n=len(self.training) - n, seed=seed)
+        return replace(
+            self,
+            training=self.training.subset(learned),
+            unused=self.training.subset(unused),
+            training_rows=self.training_rows[learned],
+        )
 
 
 def check_rows(rows: LabelledTexts) -> None:
@@ -59,59 +80,67 @@ def check_rows(rows: LabelledTexts) -> None:
         raise DataError(f"{problem}; is it the right label column?")
 
 
-def parted(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Parts:
-    """Training, validation and test rows, with notes on classes and copies."""
-    notes = []
-    everything = np.arange(len(rows))
-    test_rows = np.zeros(0, dtype=np.int64)
+def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Parts:
+    """Split the rows; with `test` None, hold out test rows too.
+
+    Raises:
+        DataError: no test row is left.
+    """
+    notes: list[str] = []
+    test_rows = None
     if test is None:
         groups = copies(rows.texts)
-        if repeated := len(rows) - len(np.unique(groups)):
-            notes.append(f"{repeated:,} rows repeat the text of another; copies are kept in the same part.")
+        if n_repeated := len(rows) - len(np.unique(groups)):
+            notes.append(f"{n_repeated:,} rows repeat the text of another; copies are kept in the same part.")
         n = min(round(TEST_SHARE * len(rows)), MOST_TEST)
-        kept, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
-        tested = rows.subset(test_rows)
+        known_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
+        test_part = rows.subset(test_rows)
     else:
-        kept = everything
-        tested, _ = in_classes(test, rows.classes)
-        notes += _on_given_test(rows, test, tested)
-    if not len(tested):
+        known_rows = np.arange(len(rows))
+        test_part, _ = in_classes(test, rows.classes)
+        notes += _notes_on_given_test(rows, test, test_part)
+    if not len(test_part):
         raise DataError("no test rows are left; give more rows, or test rows of the same classes")
-    known = rows.subset(kept)
+    known = rows.subset(known_rows)
     share = VALIDATION_SHARE * len(known)
     n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MOST_VALIDATION)
-    inner, validated = hold_out(known.labels, n=n, seed=seed + 1, groups=copies(known.texts))
+    learned, validated = hold_out(known.labels, n=n, seed=seed + 1, groups=copies(known.texts))
     if not len(validated):  # every class has a single row or copies of one text
-        validated, inner = inner[:1], inner[1:]
-    notes += _on_small_classes(rows, tested)
-    how = "given" if test is not None else "held out by chance, every class in proportion"
+        validated, learned = learned[:1], learned[1:]
+    notes += _notes_on_small_classes(rows, test_part)
+    origin = "given" if test is not None else "held out by chance, every class in proportion"
     notes.append(
-        f"{len(inner):,} rows to learn from, {len(validated):,} to fit the calibration, {len(tested):,} to test on "
-        f"({how})."
+        f"{len(learned):,} rows to learn from, {len(validated):,} to fit the calibration, {len(test_part):,} to test "
+        f"on ({origin})."
     )
-    training = kept[inner]
     return Parts(
-        rows.subset(training), rows.subset(kept[validated]), tested, training, kept[validated], test_rows, tuple(notes)
+        training=known.subset(learned),
+        validation=known.subset(validated),
+        test=test_part,
+        unused=known.subset([]),
+        training_rows=known_rows[learned],
+        validation_rows=known_rows[validated],
+        test_rows=test_rows,
+        notes=tuple(notes),
     )
 
 
-def _on_given_test(rows: LabelledTexts, test: LabelledTexts, tested: LabelledTexts) -> Iterator[str]:
-    if left := len(test) - len(tested):
+def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: LabelledTexts) -> Iterator[str]:
+    if n_left_out := len(test) - len(used):
         unknown = sorted({test.classes[label] for label in test.labels} - set(rows.classes))
-        yield f"{left:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."
-    seen = {normalised(text) for text in rows.texts}
-    if both := sum(normalised(text) in seen for text in tested.texts):
-        yield f"{both:,} test rows repeat the text of a training row, which makes the test a little easier."
+        yield f"{n_left_out:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."
+    training_texts = {normalised(text) for text in rows.texts}
+    if n_repeated := sum(normalised(text) in training_texts for text in used.texts):
+        yield f"{n_repeated:,} test rows repeat the text of a training row, which makes the test a little easier."
 
 
-def _on_small_classes(rows: LabelledTexts, tested: LabelledTexts) -> Iterator[str]:
-    counts = Counter(rows.labels)
-    if single := [rows.classes[label] for label, n in sorted(counts.items()) if n == 1]:
-        one = len(single) == 1
+def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
+    counts = sorted(Counter(rows.labels).items())
+    if single := [rows.classes[label] for label, n in counts if n == 1]:
+        nouns, pronoun = ("class", "it is") if len(single) == 1 else ("classes", "they are")
         yield (
-            f"{len(single):,} class{'' if one else 'es'} with a single row ({listed(single)}): "
-            f"{'it is' if one else 'they are'} learned, but cannot be measured."
+            f"{len(single):,} {nouns} with a single row ({listed(single)}): {pronoun} learned, but cannot be measured."
         )
-    measured = set(tested.labels)
-    if rare := [rows.classes[label] for label, n in sorted(counts.items()) if n > 1 and label not in measured]:
+    in_test = set(test.labels)
+    if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
         yield f"{len(rare):,} further classes with few rows have no test row ({listed(rare)})."

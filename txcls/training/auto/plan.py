@@ -1,30 +1,30 @@
-"""What `plan_own` decides: parts of the data, length, epochs, threads, settings."""
+"""Plan training on a user's rows: split them, measure speed, choose a recipe; or repeat an interrupted run's plan."""
 
+import hashlib
 import itertools
+import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Literal
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
-from txcls.checkpoint.files import checkpoint_root
+from txcls.checkpoint.files import checkpoint_root, reason
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
-from txcls.data.splits import hold_out
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, shown
+from txcls.errors import DataError, TrainingError, shown
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
-from txcls.training.auto.parts import Parts, check_rows, parted
-from txcls.training.auto.recipe import LENGTHS, Measured, Recipe, batch_size, longest_of, recipe_for
-from txcls.training.auto.types import OwnPlan
+from txcls.training.auto.parts import Indices, Parts, check_rows, split_rows
+from txcls.training.auto.recipe import LENGTHS, Recipe, RecipeInputs, batch_size, choose_recipe, longest_of
 from txcls.training.from_pretrained import encoder_from, settings_from
+from txcls.training.run_folder import plan_file
 from txcls.training.speed import Speed, measure_speed
-
-Indices = NDArray[np.int64]
 
 MEASURED_TEXTS = 2000
 """Training texts whose tokens are counted and on which the speed is measured."""
@@ -32,10 +32,41 @@ MEASURED_LENGTH = LENGTHS[0]
 """Most tokens of them while the speed is measured: as many as may be read, since a token of a longer text takes longer
 (of newsgroup posts at 512 tokens by a third to a half, and a training of four minutes took more than seven)."""
 VOCABULARY_TEXTS = 20_000
-"""Texts from which a vocabulary is made to count tokens, where no pre-trained encoder brings one."""
+"""Texts from which a vocabulary is made to count tokens, if no pre-trained encoder brings its own."""
 
 
-def plan_own(
+@dataclass(frozen=True, eq=False)
+class TrainingPlan:
+    """Everything that is decided before training.
+
+    Attributes:
+        config: all settings; `config.name` is the checkpoint's default name, `config.title` the source of the rows.
+        parts: training, validation and test rows.
+        init: the pre-trained model to start from; None for random weights.
+        minutes: the time budget.
+        speed: tokens per second on this machine, and the number of processor threads to use.
+        inputs: what the recipe was chosen by; `choose_recipe` forecasts other budgets from it.
+        recipe: epochs, length and so on, with a forecast.
+        notes: sentences on what was chosen and why.
+    """
+
+    config: RunConfig
+    parts: Parts
+    init: Checkpoint | None
+    minutes: float
+    speed: Speed
+    inputs: RecipeInputs
+    recipe: Recipe
+    notes: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of all runs."""
+        train = self.config.train
+        return train.runs * train.epochs * math.ceil(len(self.parts.training) / train.batch_size)
+
+
+def plan_training(
     rows: LabelledTexts,
     *,
     test: LabelledTexts | None = None,
@@ -46,29 +77,35 @@ def plan_own(
     source: str = "texts of your own",
     columns: tuple[str, str] | None = None,
     speed: Speed | None = None,
-) -> OwnPlan:
-    """Choose parts of the data and all settings from the rows and the time budget; takes a few seconds of measuring.
+    resume: Path | None = None,
+) -> TrainingPlan:
+    """Choose parts of the data and all settings from the rows and the time budget; measuring takes a few seconds.
 
     Args:
         rows: all labelled rows.
         test: test rows; None holds some of `rows` out. Rows of classes that `rows` lacks are left out, with a note.
-        minutes: the budget for everything that `train_own` does.
+        minutes: the budget for everything that `run_plan` does.
         seed: of the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one if it is there; None for random
             weights.
         name: of the checkpoint: letters, digits, `_`, `.` and `-`.
         source: what the rows are, for the title and the card: the file's name.
         columns: names of the file's text and label column, for `evaluate` on other files; None if there is no file.
-        speed: of this machine on these rows, as an earlier plan measured it; None measures it.
+        speed: of this machine on these rows, as measured for an earlier plan; None measures it.
+        resume: the checkpoint folder of an interrupted run, whose plan is repeated: its budget and measured speed are
+            used instead of these.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat; the message says what to do.
-        TrainingError: `init` is a classifier.
+        TrainingError: `init` is a classifier, or `resume` has no saved plan, a damaged one, or one for other rows.
     """
+    saved = None if resume is None else _read_plan(resume)
+    if saved is not None:
+        minutes, speed = saved.minutes, saved.speed
     if not 0.05 <= minutes <= 24 * 60:
         raise DataError(f"got a budget of {minutes:g} minutes; wanted 0.05 to 1440")
     check_rows(rows)
-    parts = parted(rows, test, seed=seed)
+    parts = split_rows(rows, test, seed=seed)
     start = shipped_encoder() if init == "encoder" else init
     config = _base_config(name, source, columns, batch=batch_size(len(parts.training)), seed=seed)
     if start is not None:
@@ -77,8 +114,8 @@ def plan_own(
     encoder = _encoder(config, start, parts.training)
     lengths = TokenisedTexts.encode(encoder, sample).lengths
     if speed is None:
-        speed = _measured(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
-    measured = Measured(
+        speed = _measure(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
+    inputs = RecipeInputs(
         lengths,
         n=len(parts.training),
         n_classes=len(rows.classes),
@@ -86,31 +123,63 @@ def plan_own(
         tokens_per_second=speed.tokens_per_second,
         pretrained=start is not None,
     )
-    recipe = recipe_for(measured, minutes=minutes)
-    config = config.with_settings(recipe.settings)
-    learned = _within(parts, recipe, seed=seed)
-    return OwnPlan(
-        config=config,
-        training=parts.training.subset(learned),
-        validation=parts.validation,
-        test=parts.test,
-        unused=parts.training.subset(np.setdiff1d(np.arange(len(parts.training)), learned)),
-        training_rows=parts.training_rows[learned],
-        validation_rows=parts.validation_rows,
-        test_rows=parts.test_rows,
-        given_test=test is not None,
-        init=start,
-        minutes=minutes,
-        epochs=recipe.epochs,
-        steps=recipe.runs * recipe.epochs * math.ceil(len(learned) / config.train.batch_size),
-        max_length=recipe.max_length,
-        threads=speed.threads,
-        tokens_per_second=speed.tokens_per_second,
-        measured=measured,
-        forecast=recipe.seconds + recipe.overhead,
-        overhead=recipe.overhead,
-        notes=(*parts.notes, *_notes(start, lengths, speed, recipe, len(parts.training), minutes)),
-    )
+    recipe = choose_recipe(inputs, minutes=minutes)
+    notes = (*parts.notes, *_notes(start, lengths, speed, recipe, len(parts.training), minutes))
+    parts = parts.limited_to(recipe.rows, seed=seed)
+    plan = TrainingPlan(config.with_settings(recipe.settings), parts, start, minutes, speed, inputs, recipe, notes)
+    if saved is not None and saved.digest != _digest(plan):
+        raise TrainingError(
+            f"{saved.file} is of a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
+        )
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _SavedPlan:
+    """What makes a plan again for the same rows: measured anew, the speed would give other settings."""
+
+    file: Path
+    minutes: float
+    speed: Speed
+    digest: str
+
+
+def write_plan(plan: TrainingPlan, out: Path) -> None:
+    """Save what `plan_training(…, resume=out)` needs beside the state of the run.
+
+    Raises:
+        TrainingError: it cannot be written.
+    """
+    file = plan_file(out)
+    values = {"minutes": plan.minutes, "speed": asdict(plan.speed), "digest": _digest(plan)}
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values), encoding="utf-8")
+    except OSError as error:
+        raise TrainingError(f"cannot write to {file.parent}: {reason(error)}; choose another --out") from None
+
+
+def _read_plan(out: Path) -> _SavedPlan:
+    file = plan_file(out)
+    try:
+        values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        by_threads = tuple((int(n), float(rate)) for n, rate in values["speed"]["by_threads"])
+        speed = Speed(int(values["speed"]["threads"]), float(values["speed"]["tokens_per_second"]), by_threads)
+        return _SavedPlan(file, float(values["minutes"]), speed, str(values["digest"]))
+    except FileNotFoundError:
+        raise TrainingError(f"nothing to resume: there is no {file}; start without --resume") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TrainingError(f"{file} is damaged ({error!s:.200}); start without --resume, with --overwrite") from None
+
+
+def _digest(plan: TrainingPlan) -> str:
+    """A hash of the rows, their parts and the settings."""
+    parts, config = plan.parts, plan.config
+    settings = (parts.training.classes, config.text, config.model, config.train)
+    digest = hashlib.sha256(repr(settings).encode("utf-8", "backslashreplace"))
+    for rows in (parts.training, parts.validation, parts.test):
+        digest.update(repr((list(rows.texts), list(rows.labels))).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
 
 
 def shipped_encoder() -> Checkpoint | None:
@@ -122,22 +191,17 @@ def shipped_encoder() -> Checkpoint | None:
 def _base_config(name: str, source: str, columns: tuple[str, str] | None, *, batch: int, seed: int) -> RunConfig:
     text, label = columns or (None, None)
     data = DataConfig(dataset="table", text_column=text, label_column=label)
-    named = {"name": checkpoint_name(name), "title": title_of(source), "data": data}
+    named = {"name": checkpoint_name(name), "title": shown(source, limit=80), "data": data}
     settings = [f"train.batch_size={batch}", f"train.seed={seed}", f"model.max_length={LENGTHS[0]}"]
     return load_preset("own").model_copy(update=named).with_settings(settings)
 
 
 def checkpoint_name(name: str) -> str:
-    """A name that a checkpoint may have, made of any: `my data.csv` gives `my_data`."""
+    """A valid checkpoint name for a file: `my data.csv` gives `my_data`."""
     stem = re.sub(r"(\.gz)?$", "", name)
     stem = re.sub(r"\.(csv|tsv|tab|txt|jsonl|ndjson|json|parquet|xlsx|xlsm)$", "", stem, flags=re.IGNORECASE)
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem).strip("_.-")
     return stem[:60] or "mine"
-
-
-def title_of(source: str) -> str:
-    """What a classifier of one's own is called: after its file."""
-    return shown(source, limit=80)
 
 
 def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:
@@ -146,27 +210,17 @@ def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:
 
 
 def _encoder(config: RunConfig, start: Checkpoint | None, rows: LabelledTexts) -> TextEncoder:
-    """An encoder that reads as much of a text as is ever read."""
+    """An encoder that cuts no text shorter than any recipe does."""
     if start is not None:
         return encoder_from(start, config)
-    some = rows.subset(range(0, len(rows), max(1, len(rows) // VOCABULARY_TEXTS)))
-    return TextEncoder.fit(
-        some.texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
-    )
+    texts = rows.texts[:: max(1, len(rows) // VOCABULARY_TEXTS)]
+    return TextEncoder.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
 
 
-def _measured(config: RunConfig, encoder: TextEncoder, sample: LabelledTexts, *, length: int) -> Speed:
+def _measure(config: RunConfig, encoder: TextEncoder, sample: LabelledTexts, *, length: int) -> Speed:
     cut = TextEncoder.from_dict({**encoder.to_dict(), "max_length": length})
     model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(sample.classes))
     return measure_speed(model, TokenisedTexts.encode(cut, sample), config.train)
-
-
-def _within(parts: Parts, recipe: Recipe, *, seed: int) -> Indices:
-    """Which training rows are learned, from 0: all, or as many by chance as fit into the budget."""
-    n = len(parts.training)
-    if recipe.rows >= n:
-        return np.arange(n)
-    return hold_out(parts.training.labels, n=n - recipe.rows, seed=seed)[0]
 
 
 def _notes(
@@ -175,8 +229,9 @@ def _notes(
     yield (
         f"Training starts from the pre-trained '{start.name}'."
         if start is not None
-        else "Training starts from random weights, since no pre-trained encoder is there."
+        else "Training starts from random weights, without a pre-trained encoder."
     )
+    budget = f"{minutes:g} minute{'s' * (minutes != 1)}"
     cut = float((lengths > recipe.max_length).mean())
     share = "less than 1 %" if cut < 0.005 else f"{100 * cut:.0f} %"
     yield f"The first {recipe.max_length} tokens of a text are read" + (
@@ -184,13 +239,11 @@ def _notes(
     )
     yield speed.sentence
     if recipe.rows < n:
-        within = f"{minutes:g} minute{'s' * (minutes != 1)}"
         yield (
-            f"Only {recipe.rows:,} of {n:,} rows, drawn by chance, can be learned in {within}; give it more "
-            "time to learn all."
+            f"Only {recipe.rows:,} of {n:,} rows, drawn by chance, can be learned in {budget}; give it more time to "
+            "learn all."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
     if recipe.runs > 1:
-        epochs = f"{recipe.runs} runs of {epochs}, of whose weights the mean is kept"
-    seconds = recipe.seconds + recipe.overhead
-    yield f"{epochs}; forecast for everything: {seconds / 60:.1f} of {minutes:g} minute{'s' * (minutes != 1)}."
+        epochs = f"{recipe.runs} runs of {epochs}, whose weights are averaged"
+    yield f"{epochs}; forecast for everything: {recipe.forecast / 60:.1f} of {budget}."

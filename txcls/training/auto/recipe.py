@@ -1,4 +1,4 @@
-"""The recipe for texts of one's own: epochs, length, learning rate and so on, by rows, budget and measured speed."""
+"""Choose epochs, runs, text length, learning rate and so on by the rows, the time budget and the measured speed."""
 
 import math
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from txcls.evaluation.baseline import baseline_seconds
 
 LENGTHS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
-"""Tokens that may be read of a text, so that few different widths are compiled and compared."""
+"""Most tokens that a model reads of a text: one of these, so that few widths are compiled and compared."""
 LEAST_LENGTH = 96
-"""Long texts are cut to this length at most for the sake of more epochs."""
+"""To leave time for more epochs, long texts are cut to no fewer tokens than these."""
 ENOUGH_EPOCHS = 3.0
 """Epochs that are worth cutting long texts for."""
 EPOCHS, EPOCHS_PER_CLASS = 6.0, 0.15
@@ -41,7 +41,7 @@ OTHER_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What was chosen.
+    """The settings that were chosen, and the forecast.
 
     Attributes:
         settings: as `section.key=value`.
@@ -61,18 +61,24 @@ class Recipe:
     seconds: float
     overhead: float
 
+    @property
+    def forecast(self) -> float:
+        """Seconds from start to end, linear baseline included."""
+        return self.seconds + self.overhead
+
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Measured:
-    """What a recipe is chosen by, beside the budget.
+class RecipeInputs:
+    """What a recipe is chosen by, besides the time budget.
 
     Attributes:
         lengths: tokens of some of the texts, uncut.
         n: training rows.
         n_classes: C.
         characters: of all rows that the linear baseline is fitted to or classifies.
-        tokens_per_second: measured.
-        pretrained: whether the initial weights are; from random ones, runs end too far apart for a mean.
+        tokens_per_second: measured in training.
+        pretrained: whether training starts from a pre-trained model; runs from random weights end too far apart for
+            their weights to be averaged.
     """
 
     lengths: NDArray[np.int64]
@@ -83,12 +89,12 @@ class Measured:
     pretrained: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON takes it."""
+        """Its fields as JSON values."""
         return {**{name: getattr(self, name) for name in self.__slots__}, "lengths": self.lengths.tolist()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Measured":
-        """What `to_dict` gave."""
+    def from_dict(cls, values: Mapping[str, Any]) -> "RecipeInputs":
+        """The inverse of `to_dict`."""
         return cls(**{**values, "lengths": np.array(values["lengths"], dtype=np.int64)})
 
 
@@ -109,23 +115,23 @@ def epochs_for(n: int, n_classes: int) -> int:
     return int(np.clip(round(passes), FEWEST_EPOCHS, MOST_EPOCHS))
 
 
-def recipe_for(measured: Measured, *, minutes: float) -> Recipe:
-    """The recipe for what was measured and a budget in minutes."""
-    lengths, n = measured.lengths, measured.n
-    overhead = OTHER_SECONDS + baseline_seconds(measured.characters, measured.n_classes)
+def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
+    """The recipe for a time budget in minutes."""
+    lengths, n = inputs.lengths, inputs.n
+    overhead = OTHER_SECONDS + baseline_seconds(inputs.characters, inputs.n_classes)
     budget = 60 * minutes
     seconds = max((1 - RESERVE) * budget - overhead, LEAST_SHARE * budget)
-    wanted = epochs_for(n, measured.n_classes)
+    useful_epochs = epochs_for(n, inputs.n_classes)
 
     def epoch_seconds(length: int) -> float:
-        return n * float(np.minimum(lengths, length).mean()) / measured.tokens_per_second
+        return n * float(np.minimum(lengths, length).mean()) / inputs.tokens_per_second
 
     longest = longest_of(lengths)
-    for length in (one for one in LENGTHS if one <= longest):
+    for length in (length for length in LENGTHS if length <= longest):
         if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= LEAST_LENGTH:
             break
-    epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, wanted)
-    runs = int(np.clip(seconds // (epochs * epoch_seconds(length)), 1, MOST_RUNS if measured.pretrained else 1))
+    epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)
+    runs = int(np.clip(seconds // (epochs * epoch_seconds(length)), 1, MOST_RUNS if inputs.pretrained else 1))
     settings = (
         f"train.epochs={epochs}",
         f"train.runs={runs}",
@@ -136,19 +142,19 @@ def recipe_for(measured: Measured, *, minutes: float) -> Recipe:
         "train.token_dropout=0.1",
         "train.ema_decay=0.99",
         "train.weight_decay=0.05",
-        f"train.layer_decay={LAYER_DECAY if measured.pretrained and epochs >= wanted else 1.0}",
+        f"train.layer_decay={LAYER_DECAY if inputs.pretrained and epochs >= useful_epochs else 1.0}",
         "train.monitor=last",
         f"model.max_length={length}",
     )
     return Recipe(settings, epochs, runs, length, rows, runs * epochs * epoch_seconds(length) * rows / n, overhead)
 
 
-def _epochs_and_rows(fitting: float, n: int, wanted: int) -> tuple[int, int]:
-    """Epochs, and how many of n rows, where so many epochs over all rows would fit into the time.
+def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
+    """Epochs, and how many of n rows, if there is time for `affordable` epochs over all rows and `useful` ones help.
 
-    Where few fit, one more over most of the rows teaches more than the whole ones alone.
+    Where few epochs fit, one more over most of the rows teaches more than whole epochs alone.
     """
-    one_more = math.ceil(fitting)
-    if fitting < ENOUGH_EPOCHS and one_more <= wanted and (fitting < 1 or fitting >= MOST_ROWS_SHARE * one_more):
-        return one_more, max(int(n * fitting / one_more), 1)
-    return max(1, min(wanted, int(fitting))), n
+    more = math.ceil(affordable)
+    if affordable < ENOUGH_EPOCHS and more <= useful and (affordable < 1 or affordable >= MOST_ROWS_SHARE * more):
+        return more, max(int(n * affordable / more), 1)
+    return max(1, min(useful, int(affordable))), n

@@ -1,33 +1,157 @@
-"""What `train_own` does: fit, compare with the linear baseline on the test rows, save."""
+"""Carry out a plan: train, compare with the linear baseline on the test rows, save."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
 from txcls.evaluation.baseline import ClassIndices, compare, fit_linear_baseline, majority_answers
-from txcls.evaluation.evaluate import Evaluation, evaluate_rows, predict_logits, with_comparison, with_evaluation
+from txcls.evaluation.evaluate import evaluate_rows, predict_logits, with_comparison, with_evaluation
 from txcls.model import TextClassifier
-from txcls.training.auto.resume import write_plan
-from txcls.training.auto.types import OwnPlan, OwnProgress, OwnResult, Stage
+from txcls.training.auto.plan import TrainingPlan, write_plan
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
+from txcls.training.speed import using_threads
 from txcls.training.supervised import train
+
+Stage = Literal["prepare", "learn", "compare", "save"]
+"""Tokenising, learning the labels, fitting the linear baseline and measuring on the test rows, and saving."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run is, after a step; `share` and `seconds_left` are of the whole run.
+
+    Attributes:
+        stage, message: the present stage, and a sentence about it.
+        share: of the run that is done, from 0 to 1.
+        seconds_left: forecast by the speed so far.
+        epoch, epochs, step, steps: of this stage; 0 in stages without steps.
+        loss, accuracy: over the last steps on training rows; None in stages without steps.
+        tokens_per_second: of these steps; None likewise.
+    """
+
+    stage: Stage
+    message: str
+    share: float
+    seconds_left: float
+    epoch: int = 0
+    epochs: int = 0
+    step: int = 0
+    steps: int = 0
+    loss: float | None = None
+    accuracy: float | None = None
+    tokens_per_second: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """The classifier and how it compares.
+
+    Attributes:
+        checkpoint: the classifier; its metrics hold "test" and "comparison", its `path` the folder or None.
+        comparison: with the majority guess and the linear baseline on the test rows.
+        linear_answers: the linear baseline's class of each test row (M,), in the order of `plan.parts.test`.
+        answers: the Transformer's (M,).
+        seconds: from start to end.
+        stopped_early: whether `should_stop` ended it.
+    """
+
+    checkpoint: Checkpoint
+    comparison: Comparison
+    linear_answers: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    seconds: float
+    stopped_early: bool
+
+
+def run_plan(
+    plan: TrainingPlan,
+    *,
+    out: Path | None,
+    on_progress: Callable[[RunProgress], None] | None = None,
+    on_epoch: Callable[[HistoryRow], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    command: str = "",
+) -> TrainingResult:
+    """Train as planned, compare with the linear baseline on the test rows, and save.
+
+    Ctrl-C and SIGTERM save the state beside `out`, from which `resume` continues with the same plan; `should_stop` ends
+    training early instead, and what has been learned so far is measured and saved.
+
+    Args:
+        plan: from `plan_training`; to resume, planned with `resume=out`.
+        out: the checkpoint folder to write; None for none.
+        on_progress: called after each step and at each stage.
+        on_epoch: called after each validation.
+        should_stop: asked after each step; once it is true, training ends with the weights so far.
+        resume: continue an interrupted run of the same plan.
+        overwrite: discard the saved state of an interrupted run.
+        command: the command line for the model card.
+
+    Raises:
+        TrainingError, TrainingInterruptedError, CheckpointError: as `txcls.training.train`.
+    """
+    if out is not None:
+        check_writable(out)
+        refuse_saved_state(out, resume=resume, overwrite=overwrite)
+        if not resume:
+            write_plan(plan, out)
+    reporter = _Reporter(plan, on_progress)
+    reporter.stage("prepare", 0.0, "turning texts into tokens")
+    is_stopped = False
+
+    def stop() -> bool:
+        nonlocal is_stopped
+        is_stopped = is_stopped or (should_stop is not None and should_stop())
+        return is_stopped
+
+    try:
+        with using_threads(plan.speed.threads):
+            checkpoint = train(
+                plan.config,
+                out=out,
+                dataset=given_dataset(plan.parts.training, plan.parts.validation, source=plan.config.title),
+                init=plan.init,
+                command=command,
+                device="cpu",
+                resume=resume,
+                overwrite=overwrite,
+                on_step=reporter.step,
+                on_validation=on_epoch,
+                should_stop=stop,
+            )
+            reporter.stage("compare", reporter.share, "comparing with the linear baseline on the test rows")
+            result = _compare_on_test_rows(plan, checkpoint)
+    finally:
+        if out is not None and not is_interrupted(out):  # nothing to resume
+            plan_file(out).unlink(missing_ok=True)
+            with suppress(OSError):  # not empty, or gone already
+                plan_file(out).parent.rmdir()
+    if out is not None:
+        reporter.stage("save", reporter.share, "saving")
+        save_checkpoint(result.checkpoint)
+    reporter.stage("save", 1.0, "done")
+    return replace(result, seconds=time.monotonic() - reporter.started, stopped_early=is_stopped)
 
 
 class _Reporter:
     """Turns the loop's progress into that of the whole run."""
 
-    def __init__(self, plan: OwnPlan, on_progress: Callable[[OwnProgress], None] | None) -> None:
-        self.plan, self.on_progress = plan, on_progress
+    def __init__(self, plan: TrainingPlan, on_progress: Callable[[RunProgress], None] | None) -> None:
+        self.recipe, self.on_progress = plan.recipe, on_progress
         self.started = time.monotonic()
         self.share = 0.0
 
@@ -35,19 +159,20 @@ class _Reporter:
         """A stage without steps begins."""
         self.share = max(self.share, share)
         if self.on_progress is not None:
-            left = self.plan.overhead * (stage == "compare") + self.plan.forecast * (stage == "prepare")
-            self.on_progress(OwnProgress(stage, self.share, left, message=message))
+            left = {"prepare": self.recipe.forecast, "compare": self.recipe.overhead}.get(stage, 0.0)
+            self.on_progress(RunProgress(stage, message, self.share, left))
 
     def step(self, progress: Progress) -> None:
         """A step of training is done."""
         if self.on_progress is None:
             return
-        left = progress.seconds_left + self.plan.overhead
+        left = progress.seconds_left + self.recipe.overhead
         spent = time.monotonic() - self.started
         self.share = max(self.share, spent / max(spent + left, 1e-9))
         self.on_progress(
-            OwnProgress(
+            RunProgress(
                 "learn",
+                "learning the labels",
                 share=self.share,
                 seconds_left=left,
                 epoch=progress.epoch,
@@ -57,133 +182,35 @@ class _Reporter:
                 loss=progress.loss,
                 accuracy=progress.accuracy,
                 tokens_per_second=progress.tokens_per_second,
-                message="learning the labels",
             )
         )
 
 
-def train_own(
-    plan: OwnPlan,
-    *,
-    out: Path | None,
-    on_progress: Callable[[OwnProgress], None] | None = None,
-    on_epoch: Callable[[HistoryRow], None] | None = None,
-    on_stage: Callable[[str], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    command: str = "",
-) -> OwnResult:
-    """Train as planned, compare with the linear baseline on the test rows, and save.
-
-    Ctrl-C and SIGTERM save the state beside `out`, from which `resume` continues with the same plan; `should_stop` ends
-    training early instead, and what has been learned so far is measured and saved.
-
-    Args:
-        plan: from `plan_own`.
-        out: the checkpoint folder to write; None for none.
-        on_progress: called after each step and at each stage.
-        on_epoch: called after each validation.
-        on_stage: called with a message at each stage.
-        should_stop: asked after each step; once it is true, training ends with what there is.
-        resume: continue an interrupted run of the same plan.
-        overwrite: discard the saved state of an interrupted run.
-        command: the command line for the model card.
-
-    Raises:
-        TrainingError, TrainingInterruptedError, CheckpointError: as `txcls.training.train`.
-    """
-    started = time.monotonic()
-    if out is not None:
-        check_writable(out)
-        refuse_saved_state(out, resume=resume, overwrite=overwrite)
-        if not resume:
-            write_plan(plan, out)
-    reporter = _Reporter(plan, on_progress)
-    reporter.stage("prepare", 0.0, "turning texts into tokens")
-    stopper = _Stopper(should_stop)
-    try:
-        with _threads(plan.threads):
-            checkpoint = train(
-                plan.config,
-                out=out,
-                dataset=given_dataset(plan.training, plan.validation, source=plan.config.title),
-                init=plan.init,
-                command=command,
-                device="cpu",
-                resume=resume,
-                overwrite=overwrite,
-                on_stage=on_stage,
-                on_step=reporter.step,
-                on_validation=on_epoch,
-                should_stop=stopper,
-            )
-            reporter.stage("compare", reporter.share, "comparing with the linear baseline on the test rows")
-            result = _compared(plan, checkpoint)
-    finally:
-        if out is not None and not is_interrupted(out):
-            _discard_plan(out)
-    if out is not None:
-        reporter.stage("save", reporter.share, "saving")
-        save_checkpoint(result.checkpoint)
-    reporter.stage("save", 1.0, "done")
-    return replace(result, seconds=time.monotonic() - started, stopped_early=stopper.stopped)
-
-
-class _Stopper:
-    """Asks whether to stop until it is told so once."""
-
-    def __init__(self, should_stop: Callable[[], bool] | None) -> None:
-        self.should_stop, self.stopped = should_stop, False
-
-    def __call__(self) -> bool:
-        self.stopped = self.stopped or (self.should_stop is not None and self.should_stop())
-        return self.stopped
-
-
-@contextmanager
-def _threads(n: int) -> Iterator[None]:
-    """Inside the block, torch uses n processor threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _discard_plan(out: Path) -> None:
-    """Remove the plan of a run that has no state to resume from, and its folder if nothing else is in it."""
-    plan_file(out).unlink(missing_ok=True)
-    with suppress(OSError):
-        plan_file(out).parent.rmdir()
-
-
-def _compared(plan: OwnPlan, checkpoint: Checkpoint) -> OwnResult:
+def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> TrainingResult:
     """The checkpoint with its figures on the test rows, beside the linear baseline's."""
-    parts = (plan.training, plan.validation, plan.unused)
-    known = [text for part in parts for text in part.texts], [label for part in parts for label in part.labels]
-    begun = time.monotonic()
-    baseline = fit_linear_baseline(*known, seed=plan.config.train.seed)
-    linear = baseline.predict(plan.test.texts)
-    seconds = {"linear": time.monotonic() - begun, "transformer": float(checkpoint.metrics["training"]["seconds"])}
-    evaluation: Evaluation = evaluate_rows(checkpoint, plan.test, device="cpu", without_order=False)
+    test = plan.parts.test
+    known = (plan.parts.training, plan.parts.validation, plan.parts.unused)
+    labels = [label for rows in known for label in rows.labels]
+    started = time.monotonic()
+    baseline = fit_linear_baseline([text for rows in known for text in rows.texts], labels, seed=plan.config.train.seed)
+    linear = baseline.predict(test.texts)
+    seconds = {"linear": time.monotonic() - started, "transformer": float(checkpoint.metrics["training"]["seconds"])}
+    evaluation = evaluate_rows(checkpoint, test, device="cpu", without_order=False)
     answers = _answers(checkpoint, plan)
     comparison = compare(
-        truth=plan.test.labels,
-        majority=majority_answers(known[1], len(plan.test)),
+        truth=test.labels,
+        majority=majority_answers(labels, len(test)),
         linear=linear,
         transformer=answers,
         baseline=baseline,
         seconds=seconds,
     )
-    measured = with_comparison(with_evaluation(checkpoint, split="test", evaluation=evaluation), comparison)
-    return OwnResult(measured, comparison, evaluation, linear, answers, 0.0, stopped_early=False)
+    checkpoint = with_comparison(with_evaluation(checkpoint, split="test", evaluation=evaluation), comparison)
+    return TrainingResult(checkpoint, comparison, linear, answers, seconds=0.0, stopped_early=False)
 
 
-def _answers(checkpoint: Checkpoint, plan: OwnPlan) -> ClassIndices:
+def _answers(checkpoint: Checkpoint, plan: TrainingPlan) -> ClassIndices:
     assert isinstance(checkpoint.model, TextClassifier)
-    texts = TokenisedTexts.encode(checkpoint.encoder, plan.test)
-    logits = predict_logits(checkpoint.model, texts)  # N C
+    logits = predict_logits(checkpoint.model, TokenisedTexts.encode(checkpoint.encoder, plan.parts.test))  # N C
     answers: ClassIndices = logits.argmax(-1).numpy().astype(np.int64)
     return answers

@@ -1,9 +1,8 @@
-"""`txcls train FILE`: a classifier of one's own from a table, with nothing to choose."""
+"""`txcls train FILE`: a classifier from the user's own table, with everything chosen for them."""
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -19,13 +18,13 @@ from txcls.data.columns import Guess, guess_columns
 from txcls.data.tables.labelled import labelled_rows, read_labelled
 from txcls.data.tables.table import is_table, open_table
 from txcls.data.types import LabelledTexts
-from txcls.errors import ConfigError, TrainingError, TxclsError, shown
-from txcls.training.auto import OwnPlan, OwnResult, plan_own, resumed_plan, train_own
-from txcls.training.auto.display import OwnDisplay
-from txcls.training.auto.plan import checkpoint_name
-from txcls.training.run_folder import refuse_saved_state
+from txcls.errors import ConfigError, TxclsError, shown
+from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
+from txcls.training.auto.run import TrainingResult, run_plan
+from txcls.training.display import PlanDisplay
+from txcls.training.run_folder import refuse_existing, refuse_saved_state
 
-OWN_ONLY = ("test", "minutes", "text_column", "label_column")
+FILE_ONLY = ("test", "minutes", "text_column", "label_column")
 """Options that only training on a file has."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
 """Options that only training a preset has."""
@@ -44,19 +43,35 @@ def train_file(
     resume: bool,
     overwrite: bool,
 ) -> None:
-    """Guess, choose, train, compare, save, and say all of it."""
-    with _stops_while("reading; nothing was written"):
-        folder = out or checkpoint_root() / checkpoint_name(file.name)
-        _refuse_existing(folder, resume=resume, overwrite=overwrite)
-        columns = text_column, label_column
-        plan = _planned(file, test, columns, folder.name, minutes=minutes, seed=seed, init=init)
-        if resume:
-            plan = resumed_plan(plan, folder)
+    """Guess the columns, choose the settings, train, compare and save, with a note on each choice."""
+    folder = out or checkpoint_root() / checkpoint_name(file.name)
+    refuse_existing(folder, overwrite=overwrite)
+    refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading, not after
+    try:
+        start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
+        rows, guess = _read(file, text_column=text_column, label_column=label_column)
+        test_rows = None if test is None else _read_test(test, guess)
+        if not resume:
+            note("measuring how fast this machine trains")
+        plan: TrainingPlan = plan_training(
+            rows,
+            test=test_rows,
+            minutes=5.0 if minutes is None else minutes,
+            seed=seed or 0,
+            init=start,
+            name=folder.name,
+            source=file.name,
+            columns=(guess.text_column, guess.label_column),
+            resume=folder if resume else None,
+        )
+    except KeyboardInterrupt:
+        note("stopped by Ctrl-C while reading; nothing was written")
+        sys.exit(130)
     for sentence in plan.notes:
         note(sentence)
-    words = [Path(one).name if one == str(file) else one for one in sys.argv[1:]]  # without this machine's path
-    with OwnDisplay(shown=True) as display:
-        result = train_own(
+    words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without this machine's path
+    with PlanDisplay(shown=True) as display:
+        result = run_plan(
             plan,
             out=folder,
             resume=resume,
@@ -65,41 +80,6 @@ def train_file(
             **display.callbacks,
         )
     _print_result(result, folder)
-
-
-def _planned(
-    file: Path,
-    test: Path | None,
-    columns: tuple[str | None, str | None],
-    name: str,
-    *,
-    minutes: float | None,
-    seed: int | None,
-    init: str | None,
-) -> OwnPlan:
-    """What is guessed and chosen, said as it is known."""
-    start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
-    rows, guess = _read(file, text_column=columns[0], label_column=columns[1])
-    tests = None if test is None else _read_test(test, guess)
-    note("measuring how fast this machine trains")
-    return plan_own(
-        rows,
-        test=tests,
-        minutes=5.0 if minutes is None else minutes,
-        seed=seed or 0,
-        init=start,
-        name=name,
-        source=file.name,
-        columns=(guess.text_column, guess.label_column),
-    )
-
-
-def _refuse_existing(folder: Path, *, resume: bool, overwrite: bool) -> None:
-    if folder.exists() and not overwrite:
-        raise TrainingError(
-            f"{folder} already exists; choose another folder with --out DIR, or replace it with --overwrite"
-        )
-    refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading, not after
 
 
 def _read(file: Path, *, text_column: str | None, label_column: str | None) -> tuple[LabelledTexts, Guess]:
@@ -120,17 +100,7 @@ def _read_test(file: Path, guess: Guess) -> LabelledTexts:
     return rows.labelled
 
 
-@contextmanager
-def _stops_while(doing: str) -> Iterator[None]:
-    """On Ctrl-C inside the block, end with a sentence that says what was being done."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        note(f"stopped by Ctrl-C while {doing}")
-        sys.exit(130)
-
-
-def _print_result(result: OwnResult, folder: Path) -> None:
+def _print_result(result: TrainingResult, folder: Path) -> None:
     out = console()
     out.print(comparison_table(result.comparison))
     out.print(Text(shown(result.comparison.verdict, limit=500)))
@@ -146,34 +116,33 @@ def _print_result(result: OwnResult, folder: Path) -> None:
 
 
 def _open_command(folder: Path) -> str:
-    """The command that opens the app on a checkpoint, wherever it lies."""
+    """The command that opens the app on a checkpoint in any folder."""
     root = folder.resolve().parent
     where = "" if root == checkpoint_root().resolve() else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
     return f"{where}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or choose it there"
 
 
 def comparison_table(comparison: Comparison) -> Any:
-    """A table with a row for each: majority guess, linear baseline, Transformer, and the difference of the last two."""
+    """A table of the majority guess, the linear baseline, the Transformer, and the difference of the last two."""
     table = Table(title=f"{comparison.n:,} test rows, with 95 % intervals")
     table.add_column("")
     for heading in ("accuracy", "macro-F1"):
         table.add_column(heading, justify="right")
-    *players, difference = comparison.table
-    for row in players:
+    *models, difference = comparison.table
+    for row in models:
         table.add_row(*row)
     table.add_section()
     table.add_row(*difference)
     return table
 
 
-def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:
+def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:
     """Refuse options that belong to the other kind of training.
 
     Raises:
         ConfigError: one was given.
     """
-    wrong = PRESET_ONLY if is_file else OWN_ONLY
-    given = [name for name in wrong if options.get(name) not in (None, [])]
+    given = [name for name in (PRESET_ONLY if is_file else FILE_ONLY) if options.get(name) not in (None, (), [])]
     if not given:
         return
     names = ", ".join("--set" if name == "settings" else "--" + name.replace("_", "-") for name in given)
@@ -185,7 +154,7 @@ def refuse_mixed(options: Mapping[str, object], *, is_file: bool) -> None:
     raise ConfigError(f"{names}: only with a file of your own, as in `python -m txcls train mine.csv`")
 
 
-def hint_at_own_file(error: TxclsError, data: Path) -> TxclsError:
+def hint_at_train_file(error: TxclsError, data: Path) -> TxclsError:
     """The error of a preset that could not read this file, with the command that trains on it."""
     if not is_table(data.name):
         return error
