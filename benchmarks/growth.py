@@ -1,6 +1,6 @@
 """How the cost of training grows with rows, length and width, over a decade each.
 
-    python -m benchmarks.growth [--seconds 1.5] [--plot benchmarks/growth.svg]
+    python -m benchmarks.growth [--seconds 1.5]
 
 An epoch of `txcls.training.fit` on made-up ids: two layers, float32, 16 texts a batch; 32 tokens, 64 wide and 16 rows
 where nothing else is said. Cost is processor time of one thread, which other work on the machine hardly changes, and a
@@ -9,25 +9,17 @@ logarithms: 1 where cost grows in proportion.
 """
 
 import argparse
-import os
-import platform
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import unquote
 
 import numpy as np
-import plotly.graph_objects as go
 import torch
-from plotly.subplots import make_subplots
 
-from tests.browser.chromium import find_chromium
+from benchmarks._measure import machine
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.figures.style import OKABE_ITO
 from txcls.model import TextClassifier
 from txcls.training import fit
 
@@ -94,67 +86,27 @@ def measure(seconds: float) -> list[Growth]:
         ("length", "tokens per text", 24, 1, lambda n: epoch(length=n)),
         ("width", "d_model", 32, 4, lambda n: epoch(width=n)),
     )
-    found = []
+    growths = []
     for what, unit, first, multiple, make in along:
         sizes = tuple(round(first * factor / multiple) * multiple for factor in DECADE)
-        found.append(Growth(what, unit, sizes, tuple(best(make(size), seconds=seconds) for size in sizes)))
-    return found
-
-
-def plot(found: list[Growth]) -> go.Figure:
-    """Milliseconds against size, both logarithmic, beside the line of proportion through the first point."""
-    titles = [f"{one.what}: exponent {one.exponents[0]:.2f}" for one in found]
-    figure = make_subplots(1, len(found), subplot_titles=titles)
-    for column, one in enumerate(found, start=1):
-        proportion = [1000 * one.seconds[0] * size / one.sizes[0] for size in one.sizes]
-        for name, values, line in (
-            ("measured", [1000 * value for value in one.seconds], {"color": OKABE_ITO[0], "width": 2}),
-            ("in proportion", proportion, {"color": OKABE_ITO[7], "width": 1, "dash": "dash"}),
-        ):
-            mode = "lines+markers" if name == "measured" else "lines"
-            trace = go.Scatter(x=one.sizes, y=values, mode=mode, name=name, line=line, showlegend=column == 1)
-            figure.add_trace(trace, 1, column)
-        figure.update_xaxes(type="log", title=one.unit, tickvals=one.sizes[::2], row=1, col=column)
-        figure.update_yaxes(type="log", title="processor ms" if column == 1 else None, dtick="D2", row=1, col=column)
-    figure.update_layout(template="plotly_white", width=960, height=340, margin={"t": 50, "b": 50, "l": 70, "r": 20})
-    return figure.update_layout(legend={"orientation": "h", "y": -0.25})
-
-
-def write_svg(figure: go.Figure, path: Path) -> None:
-    """Let a browser draw the figure and keep what it drew."""
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page_file = Path(folder) / "figure.html"
-        figure.write_html(page_file, include_plotlyjs=True)
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
-        page.set_default_timeout(300_000)
-        page.goto(page_file.as_uri())
-        image = page.evaluate(
-            "Plotly.toImage(document.querySelector('.js-plotly-plot'), {format: 'svg', width: 960, height: 340})"
-        )
-        browser.close()
-    path.write_text(unquote(image.partition(",")[2]) + "\n", encoding="utf-8")
+        growths.append(Growth(what, unit, sizes, tuple(best(make(size), seconds=seconds) for size in sizes)))
+    return growths
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=1.5, help="least time to spend on a point")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw it as SVG; needs a Chromium")
     options = parser.parse_args()
     torch.set_num_threads(1)  # one thread: how work grows, not how it is shared
-    found = measure(options.seconds)
-    print(f"{platform.processor() or platform.machine()}, one thread, load {os.getloadavg()[0]:.1f}")
-    for one in found:
-        whole, upper = one.exponents
-        ratio = one.seconds[-1] / one.seconds[0]
-        print(f"\n{one.what}: {ratio:.1f} x the cost for {one.sizes[-1] / one.sizes[0]:.1f} x the size;", end=" ")
+    growths = measure(options.seconds)
+    print(machine())
+    for growth in growths:
+        whole, upper = growth.exponents
+        cost, size = growth.seconds[-1] / growth.seconds[0], growth.sizes[-1] / growth.sizes[0]
+        print(f"\n{growth.what}: {cost:.1f} x the cost for {size:.1f} x the size; ", end="")
         print(f"exponent {whole:.2f}, {upper:.2f} in the upper half")
-        print(f"{one.unit:>16}" + "".join(f"{size:>9}" for size in one.sizes))
-        print(f"{'ms':>16}" + "".join(f"{1000 * value:>9.1f}" for value in one.seconds))
-    if options.plot is not None:
-        write_svg(plot(found), options.plot)
+        print(f"{growth.unit:>16}" + "".join(f"{size:>9}" for size in growth.sizes))
+        print(f"{'ms':>16}" + "".join(f"{1000 * value:>9.1f}" for value in growth.seconds))
     return 0
 
 

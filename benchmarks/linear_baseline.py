@@ -1,6 +1,6 @@
 """The linear baseline, and a stronger linear model, on the rows of the shipped checkpoints and beside them.
 
-    python -m benchmarks.linear_baseline [ag_news huffpost clinc150 imdb who_won]
+    python -m benchmarks.linear_baseline [ag_news huffpost clinc150 imdb who_won] [--rows N]
 
 The baseline is `txcls.evaluation.baseline`, fitted to all training rows, those held out for validation included. The
 other model is n-grams of up to three words, weighted by their naive Bayes log-count ratio, then logistic regression
@@ -31,6 +31,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import SplitName
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.evaluate import in_classes_of
+from txcls.evaluation.report import some_rows
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 
@@ -55,11 +56,11 @@ class Rows:
     """What it is asked for."""
 
     @classmethod
-    def of(cls, dataset: Dataset, config: RunConfig, split: SplitName) -> Self:
-        """The rows of this set, those of `split` as `test`."""
+    def of(cls, dataset: Dataset, config: RunConfig, split: SplitName, *, most: int) -> Self:
+        """The rows of this set, those of `split` as `test`; at most so many of each kind."""
         training, validation = training_and_validation(dataset, config.data)
         known = training if dataset.has_validation else dataset.load("train")
-        return cls(training, validation, known, dataset.load(split))
+        return cls(*(some_rows(rows, most=most) for rows in (training, validation, known, dataset.load(split))))
 
 
 def linear_baseline(rows: Rows) -> tuple[NDArray[np.int_], str]:
@@ -137,11 +138,11 @@ def bayes_regression(rows: Rows, config: RunConfig, *, n_classes: int) -> tuple[
     return BayesRegression.over(rows.known, rows.test, config).predict(n_classes, best), f"C {best:g}"
 
 
-def compare(name: str, dataset: Dataset, split: SplitName) -> None:
+def compare(name: str, dataset: Dataset, split: SplitName, *, most: int) -> None:
     """One set: the checkpoint's accuracy on a split, each linear model's, and how often one alone is right."""
     config = load_preset(name)
     classifier = Predictor.load(name)
-    rows = Rows.of(dataset, config, split)
+    rows = Rows.of(dataset, config, split, most=most)
     test = in_classes_of(rows.test, classifier.checkpoint)
     own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N
     print(f"\n{name}, {len(test):,} {split} rows: checkpoint {own.mean():.2%}")
@@ -170,6 +171,7 @@ def compare(name: str, dataset: Dataset, split: SplitName) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", choices=SETS, metavar="SET", help=", ".join(SETS))
+    parser.add_argument("--rows", type=int, default=sys.maxsize, help="at most so many rows of each split")
     options = parser.parse_args(arguments)
     print(machine())
     for name in options.sets or SETS:
@@ -177,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             dataset = open_dataset(load_preset(name).data)
             for split in ASKED:
                 if split in dataset.splits:
-                    compare(name, dataset, split)
+                    compare(name, dataset, split, most=options.rows)
         else:
             print(f"\n{name} is not on this machine (`txcls data list`)")
     return 0

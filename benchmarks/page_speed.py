@@ -1,6 +1,6 @@
 """How fast an exported page answers: a local file opened to its first answer, a key pressed to the redrawn page.
 
-    python -m benchmarks.page_speed [--keys 40] [--starts 3]
+    python -m benchmarks.page_speed [CHECKPOINT ...] [--keys 40] [--starts 3]
 
 A real Chromium with the network off opens single files, one of every classifier that can be exported. "Redrawn" is when
 the page's script has read the text, drawn and laid out everything; the browser's painting comes after that, and is in
@@ -108,6 +108,7 @@ def measure(
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="all classifiers unless given")
     parser.add_argument("--keys", type=int, default=40)
     parser.add_argument("--starts", type=int, default=3)
     options = parser.parse_args()
@@ -122,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         root = Path(scratch)
         browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
-        for name in [one.name for one in list_checkpoints().classifiers]:
+        for name in options.checkpoints or [classifier.name for classifier in list_checkpoints().classifiers]:
             checkpoint = load_checkpoint(name)
             if unsupported(checkpoint):
                 continue

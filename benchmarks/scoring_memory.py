@@ -7,8 +7,6 @@ it; its resident memory is read from /proc once a second (Linux).
 """
 
 import argparse
-import os
-import platform
 import random
 import subprocess
 import sys
@@ -16,6 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from benchmarks._measure import machine, resident_mb
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.evaluation.scoring import PART_ROWS
@@ -23,10 +26,6 @@ from txcls.evaluation.scoring import PART_ROWS
 
 def write_rows(path: Path, n: int) -> None:
     """A CSV (or JSON Lines, or Parquet) file of n texts of 5 to 25 words, written a few at a time."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet as pq
-
     words = sorted({word for text in open_dataset(DataConfig()).load("train").texts for word in text.split()})
     chance = random.Random(0)
     schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
@@ -36,15 +35,6 @@ def write_rows(path: Path, n: int) -> None:
             rows = range(start, min(start + 10_000, n))
             texts = [" ".join(chance.choices(words, k=chance.randint(5, 25))) for _ in rows]
             writer.write_table(pa.table({"id": list(rows), "text": texts}, schema=schema))
-
-
-def resident_mb(pid: int) -> float | None:
-    """Resident memory of a process in MB; None where it has ended or the system does not tell."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), None)
 
 
 def main() -> int:
@@ -73,7 +63,7 @@ def main() -> int:
             print(f"predict ended with {process.returncode}")
             return 1
         size = source.stat().st_size / 1e6
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(machine())
     what = f"{options.checkpoint}, {options.precision}, one process"
     print(f"{options.rows:,} rows, {size:.0f} MB of {options.suffix}, {what}")
     print(f"{seconds:.0f} s in all, {options.rows / seconds:,.0f} rows/s with start, check and joining")

@@ -10,10 +10,9 @@ import argparse
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-from benchmarks._measure import alternate, machine, median_ratio
+from benchmarks._measure import alternate, machine, median_ratio, seconds
 
 ROOT = Path(__file__).resolve().parent.parent
 AIM_START, AIM_MEGABYTES = 1.5, 400
@@ -42,9 +41,8 @@ for name in sys.stdin.read().split():
 
 
 def start(*arguments: str) -> float:
-    started = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, stdin=subprocess.DEVNULL)
-    return time.perf_counter() - started
+    command = [sys.executable, *arguments]
+    return seconds(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True, stdin=subprocess.DEVNULL))
 
 
 def run(code: str, given: str = "") -> list[str]:

@@ -23,8 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks._measure import machine
-from benchmarks.attack._row import HOSTED, Memory, percentile
+from benchmarks._measure import HOSTED, Memory, machine, percentile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
 from txcls.data.examples import EXAMPLES
@@ -89,7 +88,7 @@ def _one_page(visitor: Visitor, chance: random.Random, end: float, log: Log) -> 
     log.note(page, visitor.open(page, checkpoint=checkpoint, text=chance.choice(EXAMPLES).text))
     _pause(chance.uniform(3, 12), end)
     typed = 0
-    while typed < len(words) and time.monotonic() < end:
+    while visitor.has_text_box and typed < len(words) and time.monotonic() < end:
         more = chance.randint(2, 4)
         _pause(more * chance.uniform(0.8, 1.8), end)  # some 45 words a minute
         typed += more

@@ -104,7 +104,7 @@ class Visitor:
 
     def type(self, text: str) -> Visit:
         """Hand over another text, as the page's text box does after a pause in typing, and wait for the page's end."""
-        assert self._text_area is not None, "the page has no text box"
+        assert self.has_text_box, "the page has no text box"
         self._text = text
         self._send()
         return self.wait()
@@ -150,6 +150,11 @@ class Visitor:
                 got.answered = time.perf_counter() - self._started
             elif drawn == "text_area" and self._text_area is None:
                 self._text_area = element.text_area.id
+
+    @property
+    def has_text_box(self) -> bool:
+        """Whether the page that is open has a box to type a text into."""
+        return self._text_area is not None
 
     def leave(self) -> None:
         """Close the connection, whatever is still being drawn."""

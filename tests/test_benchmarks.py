@@ -1,0 +1,60 @@
+"""Every benchmark runs to its end, at its smallest size, and prints figures."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CLASSES, TEXTS, make_language_model
+
+ROOT = Path(__file__).resolve().parent.parent
+SMALLEST = {
+    "app_speed": "--texts 1 --starts 1",
+    "growth": "--seconds 0",
+    "head_stories": "who_won_none",
+    "inspection_speed": "--repeats 1",
+    "label_errors": "sample --rows 100 --seeds 1",
+    "linear_baseline": "who_won --rows 300",
+    "own_data": "sample --rows 200 --minutes 0.05",
+    "page_speed": "who_won --keys 4 --starts 1",
+    "prediction_speed": "--headlines 2 --texts 8 --rounds 1 --rows 500",
+    "pretrained_start": "FOLDER/table.csv --init FOLDER/encoder --set train.epochs=1",
+    "scoring_memory": "--rows 50",
+    "start_and_memory": "--rounds 1",
+    "training_speed": "--rounds 1 --steps 1 --texts 20",
+    "visitors": "--visitors 2",
+    "visitors ": "--visitors 2 --leavers 2 --minutes 0.2",
+}
+"""Arguments for each benchmark; FOLDER holds a table and a tiny encoder."""
+BROWSER = {"app_speed", "page_speed"}
+PUBLISHED = {"prediction_speed", "training_speed"}
+
+
+def test_each_benchmark_is_tried() -> None:
+    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if not path.stem.startswith("_")}
+    assert {name.strip() for name in SMALLEST} == modules
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        pytest.param(name.strip(), arguments, marks=[pytest.mark.browser] if name in BROWSER else [])
+        for name, arguments in SMALLEST.items()
+    ],
+)
+def test_a_benchmark_runs_at_its_smallest_size(
+    name: str, arguments: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if name in PUBLISHED:
+        request.getfixturevalue("published_data")
+    make_language_model(tmp_path / "encoder", objective="masked")
+    rows = [f"{text} {n},{CLASSES[row % 4]}" for n in range(20) for row, text in enumerate(TEXTS)]
+    (tmp_path / "table.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments.replace("FOLDER", str(tmp_path)).split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    assert re.search(r"\d[.,]?\d", done.stdout.partition("\n")[2]), "no figure below the line on the machine"
