@@ -72,7 +72,7 @@ def test_what_was_typed_as_the_server_went_away_is_answered_when_it_is_back(brow
     page = browser.new_page()
     page.set_default_timeout(PATIENCE_MS)
     sockets: list[WebSocket] = []
-    page.on("websocket", sockets.append)
+    page.on("websocket", lambda socket: sockets.append(socket))
     box = page.locator('[class*="st-key-text_box"] textarea')
     with serving(tmp_path / "1.log", environment=environment, port=port) as app:
         page.goto(f"{app.address}/?text=the+bank")

@@ -16,7 +16,7 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     expect(heads.first).to_contain_text("Head 1.1")
     settle(page)
     page.get_by_role("button", name="Show kinds of 1.2").click()
-    expect(page.get_by_role("heading", name="Head 1.2: attention by kinds")).to_be_visible()
+    expect(page.get_by_role("heading", name="Head 1.2: attention by kind")).to_be_visible()
     settle(page)
     assert {name: query(page)[name] for name in ("sort", "layer", "head")} == {
         "sort": "number", "layer": "1", "head": "2",

@@ -59,7 +59,7 @@ def train(page: Page, server: Server, table: Path) -> None:
     open_train(page, server)
     upload(page, table)
     expect(page.get_by_role("heading", name="Rows that need a look")).to_be_visible()
-    expect(page.get_by_text("lines in your file")).to_be_visible()
+    expect(page.get_by_text("rows in your file")).to_be_visible()
     expect(page.locator(".txcls-table").filter(has_text="82, 83")).to_be_visible()
     page.locator(".st-key-start_training button:not([disabled])").first.click()
     expect(page.locator(".st-key-chart_live .js-plotly-plot")).to_be_visible()
