@@ -28,7 +28,7 @@ from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.training import settings_from
 from txcls.training.from_pretrained import check_unread
 from txcls.training.loop import fit
-from txcls.training.prepare import prepare
+from txcls.training.supervised import prepare
 
 SETS = ("snips:500", "clinc150:1500")
 """What runs unless asked for others: minutes."""
@@ -46,7 +46,7 @@ def accuracy(config: RunConfig, train: LabelledTexts, held_out: LabelledTexts, i
     """Best accuracy on the held-out rows, in percent."""
     run = prepare(config, train, held_out, init=init, cache=None, tell=lambda message: None)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    best = fit(run.model, run.texts, run.held_out, config.train, objective=run.objective, device=device).best
+    best = fit(run.model, run.training, run.validation, config.train, objective=run.objective, device=device).best
     return 100 * best.validation_accuracy
 
 

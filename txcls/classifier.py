@@ -353,18 +353,18 @@ def train(
         CheckpointError: `init` cannot be loaded.
         TrainingError: `out` exists or cannot be written, `init` is a classifier, or the loss is not a number.
     """
-    from txcls.training.from_python import train_on_own_rows, train_on_rows
+    from txcls.training.from_python import train_by_preset, train_by_recipe
 
     if preset is None and not settings and validation is None and init is None:
         return Classifier(
-            train_on_own_rows(
+            train_by_recipe(
                 texts, labels, minutes=minutes, test=test, out=out, overwrite=overwrite, seed=seed, progress=progress
             )
         )
     if minutes is not None or test is not None:
         raise ValueError("minutes and test: not together with preset, settings, validation or init; leave these out")
     return Classifier(
-        train_on_rows(
+        train_by_preset(
             texts,
             labels,
             init=init,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.conftest import CLASSES, TEXTS
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
-from txcls.training.from_python import train_on_rows
+from txcls.training.from_python import train_by_preset
 
 FILMED = "filmed"
 N_STATES = 6
@@ -18,7 +18,7 @@ SETTINGS = (
 def train_with_snapshots(path: Path, *more: str) -> Checkpoint:
     """Train a classifier of `TEXTS` for a dozen steps and save it with its states; `more` are further settings."""
     labels = [CLASSES[place] for place in (1, 2, 3, 0, 1, 2, 3, 0)]
-    train_on_rows(
+    train_by_preset(
         TEXTS,
         labels,
         init=None,

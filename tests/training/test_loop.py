@@ -20,7 +20,7 @@ from txcls.text.vocabulary import MASK, UNK
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import drop_tokens
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
-from txcls.training.prepare import prepare
+from txcls.training.supervised import prepare
 
 VOCAB = 40
 
@@ -309,14 +309,21 @@ def test_muon_changes_the_matrices_of_the_layers_alike_in_all_directions_and_not
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-def test_norms_and_biases_are_not_decayed(optimizer: str) -> None:
+def test_a_step_without_gradients_shrinks_all_but_norms_biases_and_positions(optimizer: str) -> None:
     network = model(positions="learned")
+    before = state(network)
     made = make_optimizer(network, config(weight_decay=0.3, optimizer=optimizer))
-    decayed = {id(p) for group in made.param_groups if group["weight_decay"] for p in group["params"]}
-    for name, parameter in network.named_parameters():
-        expected = parameter.ndim > 1 and "positional" not in name
-        assert (id(parameter) in decayed) == expected, name
-    assert sum(len(group["params"]) for group in made.param_groups) == len(list(network.parameters()))
+    set_learning_rate(made, 0.1)
+    for parameter in network.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    made.step()
+    unchanged = {name for name, tensor in state(network).items() if torch.equal(tensor, before[name])}
+    zero = {name for name, tensor in before.items() if not tensor.any()}
+    assert {"norm.weight", "embeddings.positional"} <= unchanged
+    for name in unchanged - zero:
+        assert name.endswith(("bias", "positional")) or "norm" in name, name
+    for name in before.keys() - unchanged:
+        torch.testing.assert_close(network.state_dict()[name], 0.97 * before[name], msg=name)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "adam"])
@@ -362,17 +369,24 @@ def test_the_learning_rate_rises_and_falls() -> None:
     assert {learning_rate(step, total=100, config=flat) for step in range(100)} == {1.0}
 
 
-def test_averaged_weights_are_the_moving_average() -> None:
+def test_averaged_weights_forget_the_first_ones_at_once_and_later_ones_by_the_decay() -> None:
     network = model()
-    average = AveragedWeights(network, 0.5)
-    expected = network.head.bias.detach().clone()
-    for n in range(1, 5):
+    bias = network.head.bias
+
+    def averages(value: float, *, n: int) -> list[float]:
         with torch.no_grad():
-            network.head.bias.fill_(float(n))
-        average.update(network)
-        decay = min(0.5, (1 + n) / (10 + n))
-        expected = decay * expected + (1 - decay) * n
-        torch.testing.assert_close(average.weights["head.bias"], expected)
+            bias.fill_(value)
+        means = []
+        for _ in range(n):
+            average.update(network)
+            means.append(float(average.weights["head.bias"].mean()))
+        return means
+
+    torch.nn.init.zeros_(bias)
+    average = AveragedWeights(network, 0.5)
+    reached = averages(1.0, n=30)
+    assert reached[0] > 0.8 and reached[-1] == pytest.approx(1.0)
+    assert averages(0.0, n=4) == pytest.approx([1 / 2, 1 / 4, 1 / 8, 1 / 16])
 
 
 def test_token_dropout_spares_special_tokens() -> None:

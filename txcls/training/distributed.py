@@ -73,9 +73,9 @@ class Processes:
         """Mean loss and accuracy over all texts; each process measures its share."""
         return measure(texts)
 
-    def any(self, *asked: bool) -> Sequence[bool]:
+    def any(self, *flags: bool) -> Sequence[bool]:
         """For each flag, whether it is set in at least one process."""
-        return asked
+        return flags
 
     def gather(self, value: T) -> list[T]:
         """The values of all processes, by rank."""
@@ -117,7 +117,7 @@ class _Several(Processes):
     def check_same(self, *texts: TokenisedTexts, settings: str) -> None:
         own = [
             settings,
-            *(f"{len(one)} rows {zlib.crc32(one.ids.data)} {zlib.crc32(one.labels.data)}" for one in texts),
+            *(f"{len(rows)} rows {zlib.crc32(rows.ids.data)} {zlib.crc32(rows.labels.data)}" for rows in texts),
         ]
         for number, other in enumerate(self.gather(own)):
             if other != own:
@@ -150,12 +150,12 @@ class _Several(Processes):
 
     def validated(self, texts: TokenisedTexts, measure: Callable[[TokenisedTexts], Validated]) -> Validated:
         own = texts.subset(np.arange(self.rank, len(texts), self.size))
-        found = measure(own) if len(own) else Validated(0.0, 0.0, 0)
-        loss, right, n = self._sums((found.loss * found.n, found.accuracy * found.n, float(found.n)))
+        part = measure(own) if len(own) else Validated(0.0, 0.0, 0)
+        loss, right, n = self._sums((part.loss * part.n, part.accuracy * part.n, float(part.n)))
         return Validated(loss / max(n, 1), right / max(n, 1), round(n))
 
-    def any(self, *asked: bool) -> Sequence[bool]:
-        return [total > 0 for total in self._sums([float(one) for one in asked])]
+    def any(self, *flags: bool) -> Sequence[bool]:
+        return [total > 0 for total in self._sums([float(flag) for flag in flags])]
 
     def gather(self, value: T) -> list[T]:
         values: list[Any] = [None] * self.size
@@ -201,7 +201,7 @@ class _Several(Processes):
         gathered = [torch.empty_like(own) for _ in range(self.size)]
         with self.talking():
             dist.all_gather(gathered, own)
-        return [sum(column) for column in zip(*(one.tolist() for one in gathered), strict=True)][: len(values)]
+        return [sum(column) for column in zip(*(row.tolist() for row in gathered), strict=True)][: len(values)]
 
 
 ALONE = Processes()
@@ -220,7 +220,7 @@ def joined(device: str | None = None) -> Iterator[Processes]:
     including control messages, by gloo.
 
     Args:
-        device: the device asked for on the command line; None prefers CUDA.
+        device: from the command line; None prefers CUDA.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ or not dist.is_available() or dist.is_initialized():
         yield here()

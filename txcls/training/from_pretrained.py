@@ -44,10 +44,11 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
         section, _, name = key.partition(".")
         if section not in ("text", "model") and key != "data.validation":
             continue
-        asked, got = (getattr(getattr(one, section), name) for one in (config, taken))
-        if asked != got:
+        wanted, inherited = (getattr(getattr(settings, section), name) for settings in (config, taken))
+        if wanted != inherited:
             raise TrainingError(
-                f"--set {assignment}: {key} is {got} in {init.name}, from which the run starts; drop --set or --init"
+                f"--set {assignment}: {key} is {inherited} in {init.name}, from which the run starts; "
+                "drop --set or --init"
             )
     return taken
 
@@ -108,18 +109,18 @@ def start_from(model: Encoder, init: Checkpoint) -> None:
     Raises:
         TrainingError: their shapes differ; the message names them.
     """
-    ours, theirs = model.state_dict(), init.model.state_dict()
-    shared = [name for name in ours if name.startswith(("embeddings.", "layers.", "norm."))]
-    problems = [name for name in shared if name not in theirs]
-    for name in (name for name in shared if name in theirs):
+    weights, pretrained = model.state_dict(), init.model.state_dict()
+    shared = [name for name in weights if name.startswith(("embeddings.", "layers.", "norm."))]
+    problems = [name for name in shared if name not in pretrained]
+    for name in (name for name in shared if name in pretrained):
         if name == "embeddings.positional":
-            n = min(len(ours[name]), len(theirs[name]))
-            if ours[name].shape[1] == theirs[name].shape[1]:
-                ours[name][:n] = theirs[name][:n]
+            n = min(len(weights[name]), len(pretrained[name]))
+            if weights[name].shape[1] == pretrained[name].shape[1]:
+                weights[name][:n] = pretrained[name][:n]
                 continue
-        if ours[name].shape == theirs[name].shape:
-            ours[name].copy_(theirs[name])
+        if weights[name].shape == pretrained[name].shape:
+            weights[name].copy_(pretrained[name])
         else:
-            problems.append(f"{name} {tuple(theirs[name].shape)}, wanted {tuple(ours[name].shape)}")
+            problems.append(f"{name} {tuple(pretrained[name].shape)}, wanted {tuple(weights[name].shape)}")
     if problems:
         raise TrainingError(f"--init {init.name}: its model has a different shape: {'; '.join(problems[:5])}")

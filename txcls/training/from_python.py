@@ -1,4 +1,4 @@
-"""Training on rows given from Python, as `python -m txcls train PRESET --data FILE` does on those of a file."""
+"""`txcls.train`: train on texts and labels given from Python, as `txcls train` does on those of a file."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,10 +17,7 @@ from txcls.training.supervised import train
 Validation = tuple[Iterable[str], Iterable[object]] | float | None
 
 
-EXISTING = "choose another folder, or replace it with overwrite=True"
-
-
-def train_on_rows(
+def train_by_preset(
     texts: Iterable[str],
     labels: Iterable[object],
     *,
@@ -33,25 +30,22 @@ def train_on_rows(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """The checkpoint; arguments and errors are those of `txcls.train`."""
+    """The checkpoint, with the settings of a preset; arguments and errors are those of `txcls.train`."""
     if isinstance(settings, str):
         raise TypeError(f"settings: got one string; wanted a list of settings, for example [{settings!r}]")
     rows = given_rows(texts, labels)
-    changed = []
-    held_out = None
+    assignments = [*settings, f"train.seed={seed}"]
+    validation_rows = None
     if isinstance(validation, int | float):
-        changed.append(f"data.validation_fraction={validation}")
+        assignments.append(f"data.validation_fraction={validation}")
     elif validation is not None:
-        held_out = given_rows(*_pair(validation), classes=rows.classes, kind="validation ")
-    dataset = given_dataset(rows, held_out)
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        refuse_existing(folder, overwrite=overwrite, advice=EXISTING)
+        validation_rows = given_rows(*_pair(validation), classes=rows.classes, kind="validation ")
+    dataset = given_dataset(rows, validation_rows)
+    folder = _new_folder(out, overwrite=overwrite)
     config = load_preset(preset)
     if config.data.dataset != "table":  # the preset of a published data set, for texts of another one
         data = DataConfig(dataset="table", validation_fraction=config.data.validation_fraction)
         config = config.model_copy(update={"data": data, "title": "own texts"})
-    assignments = [*settings, f"train.seed={seed}", *changed]
     config = config.with_settings(assignments)
     start = None if init is None else load_checkpoint(init)
     if start is not None:
@@ -68,7 +62,7 @@ def train_on_rows(
         )
 
 
-def train_on_own_rows(
+def train_by_recipe(
     texts: Iterable[str],
     labels: Iterable[object],
     *,
@@ -79,24 +73,20 @@ def train_on_own_rows(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """The checkpoint by the recipe for texts of one's own; arguments and errors are those of `txcls.train`."""
+    """The checkpoint, with settings chosen for the rows; arguments and errors are those of `txcls.train`."""
     rows = given_rows(texts, labels)
-    tests = None if test is None else given_rows(*_pair(test, "test"), kind="test ")
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        refuse_existing(folder, overwrite=overwrite, advice=EXISTING)
+    test_rows = None if test is None else given_rows(*_pair(test, "test"), kind="test ")
+    folder = _new_folder(out, overwrite=overwrite)
     plan = plan_training(
         rows,
-        test=tests,
+        test=test_rows,
         minutes=5.0 if minutes is None else minutes,
         seed=seed,
         name="own" if folder is None else folder.name,
         source="own texts",
     )
-    given = [
-        *([] if minutes is None else [f"minutes={minutes:g}"]),
-        *([] if test is None else ["test=(texts, labels)"]),
-    ]
+    arguments = [] if minutes is None else [f"minutes={minutes:g}"]
+    arguments += [] if test is None else ["test=(texts, labels)"]
     with PlanDisplay(shown=progress) as display:
         for sentence in plan.notes:
             display.say(sentence)
@@ -104,11 +94,23 @@ def train_on_own_rows(
             plan,
             out=folder,
             overwrite=overwrite,
-            command=f"txcls.train(texts, labels, {', '.join([*given, f'seed={seed}'])})",
+            command=f"txcls.train(texts, labels, {', '.join([*arguments, f'seed={seed}'])})",
             **display.callbacks,
         )
         display.say(result.comparison.verdict)
     return result.checkpoint
+
+
+def _new_folder(out: str | Path | None, *, overwrite: bool) -> Path | None:
+    """The folder to write.
+
+    Raises:
+        TrainingError: it exists, and `overwrite` is not set.
+    """
+    if out is None:
+        return None
+    refuse_existing(Path(out), overwrite=overwrite, advice="choose another folder, or replace it with overwrite=True")
+    return Path(out)
 
 
 def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable[object]]:
@@ -129,9 +131,9 @@ def _command(
     init: str | Path | None, preset: str | Path, settings: Sequence[str], validation: Validation, seed: int
 ) -> str:
     """The call as the model card shows it, without paths of this machine."""
-    given = [] if init is None else [f"init={Path(init).name!r}"]
-    given += [f"preset={Path(preset).name!r}", f"seed={seed}"]
-    given += [f"settings={list(settings)!r}"] if settings else []
+    arguments = [] if init is None else [f"init={Path(init).name!r}"]
+    arguments += [f"preset={Path(preset).name!r}", f"seed={seed}"]
+    arguments += [f"settings={list(settings)!r}"] if settings else []
     if validation is not None:
-        given.append(f"validation={validation if isinstance(validation, int | float) else '(texts, labels)'}")
-    return f"txcls.train(texts, labels, {', '.join(given)})"
+        arguments.append(f"validation={validation if isinstance(validation, int | float) else '(texts, labels)'}")
+    return f"txcls.train(texts, labels, {', '.join(arguments)})"

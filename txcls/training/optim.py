@@ -75,7 +75,7 @@ def make_optimizer(model: Encoder, config: TrainConfig) -> Optimizer:
     if has_muon:
         return MuonAndAdamW(options[True], options[False], rate=rate)
     if config.optimizer == "adam":
-        return torch.optim.Adam([{**one, "weight_decay": 0.0} for one in options[False]], lr=rate, fused=True)
+        return torch.optim.Adam([{**group, "weight_decay": 0.0} for group in options[False]], lr=rate, fused=True)
     return torch.optim.AdamW(options[False], lr=rate, betas=BETAS, fused=True)
 
 

@@ -6,7 +6,7 @@ python -m txcls train ag_news --init encoder      # starting from a pre-trained 
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -15,17 +15,20 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.schema import HistoryRow, labels_problem
 from txcls.checkpoint.weights import round_as_stored
 from txcls.config import RunConfig
+from txcls.data.batches import TokenisedTexts
 from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.types import Dataset
+from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.evaluation.evaluate import with_calibration
+from txcls.model import TextClassifier
+from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import here, training_device
 from txcls.training.facts import data_facts, training_facts
-from txcls.training.from_pretrained import check_unread, settings_from
+from txcls.training.from_pretrained import check_unread, encoder_from, settings_from, start_from
 from txcls.training.loop import Progress
-from txcls.training.prepare import Prepared, prepare
+from txcls.training.objectives import Classify
 from txcls.training.repeated import fit_repeatedly
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 from txcls.training.speed import measure_speed, processors
@@ -76,7 +79,7 @@ def train(
         max_steps: stop after this many optimiser steps in total, for trials.
         measure_threads: on a processor, first measure how many threads are fastest, and use these.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
-        should_stop: asked after each step; once it is true, training ends and what has been learned is saved.
+        should_stop: asked after each step; once it is true, training ends and the weights so far are saved.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
@@ -98,14 +101,14 @@ def train(
     training_rows, validation_rows = training_and_validation(dataset, config.data)
     cache = None if out is None else cache_folder() / "tokens"
     run = prepare(config, training_rows, validation_rows, init=init, cache=cache, tell=tell)
-    model, held_out = run.model, run.held_out
+    model = run.model
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     if measure_threads and chosen.type == "cpu" and here().size == 1:
         _use_fastest_threads(run, config, tell)
     result = fit_repeatedly(
         model,
-        run.texts,
-        held_out,
+        run.training,
+        run.validation,
         config.train,
         objective=run.objective,
         device=chosen,
@@ -133,7 +136,63 @@ def train(
         history=history,
         snapshots=result.snapshots,
     )
-    return finished(with_calibration(checkpoint, dataset, held_out, device="cpu"))
+    return finished(with_calibration(checkpoint, dataset, run.validation, device="cpu"))
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A run up to its first step.
+
+    Attributes:
+        encoder: text to ids.
+        training, validation: the token ids and labels of the rows.
+        model: with initial weights.
+        objective: its training loss.
+    """
+
+    encoder: TextEncoder
+    training: TokenisedTexts
+    validation: TokenisedTexts
+    model: TextClassifier
+    objective: Classify
+
+
+def prepare(
+    config: RunConfig,
+    rows: LabelledTexts,
+    validation_rows: LabelledTexts,
+    *,
+    init: Checkpoint | None,
+    cache: Path | None,
+    tell: Callable[[str], None],
+) -> Prepared:
+    """Build the vocabulary, tokenise the rows and initialise the model; under torchrun every process calls this.
+
+    Args:
+        config: all settings.
+        rows: training rows; the vocabulary comes from these alone.
+        validation_rows: to validate on.
+        init: a pre-trained model to start from, whose settings `config` has; the head is initialised afresh.
+        cache: folder for token ids (`TokenisedTexts.encode`), or None.
+        tell: called with a message at each stage.
+    """
+    if init is None:
+        tell(f"building the vocabulary from {len(rows):,} training texts")
+        encoder = TextEncoder.fit(
+            rows.texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
+        )
+    else:
+        encoder = encoder_from(init, config)
+    tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+    with here().one_before_others():
+        training = TokenisedTexts.encode(encoder, rows, cache=cache)
+        validation = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
+    torch.manual_seed(config.train.seed)
+    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
+    if init is not None:
+        start_from(model, init)
+    objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=encoder.blank)
+    return Prepared(encoder, training, validation, model, objective)
 
 
 def _check_classes(dataset: Dataset) -> None:
@@ -151,7 +210,7 @@ def _use_fastest_threads(run: Prepared, config: RunConfig, tell: Callable[[str],
     if processors() == 1:
         return
     random = torch.get_rng_state()
-    sample = run.texts.subset(range(min(len(run.texts), MEASURED_TEXTS)))
+    sample = run.training.subset(range(min(len(run.training), MEASURED_TEXTS)))
     speed = measure_speed(deepcopy(run.model), sample, config.train)
     torch.set_rng_state(random)
     torch.set_num_threads(speed.threads)
