@@ -14,13 +14,10 @@ from txcls.training.run_folder import state_file
 
 from .test_commands import Ran, run, said_on_ctrl_c, started, txcls  # noqa: F401  # run is a fixture
 
-UP, DOWN = ["good", "fine", "nice", "lovely"], ["bad", "awful", "poor", "dreadful"]
+WORDS = {"up": ["good", "fine", "nice", "lovely"], "down": ["bad", "awful", "poor", "dreadful"]}
+LABELS = ["up" if n % 2 else "down" for n in range(120)]
 MESSAGES = [
-    (
-        f"{(UP if n % 2 else DOWN)[n % 4]} and {(UP if n % 2 else DOWN)[n % 3]} message number {n}",
-        "up" if n % 2 else "down",
-    )
-    for n in range(120)
+    (f"{WORDS[label][n % 4]} and {WORDS[label][n % 3]} message number {n}", label) for n, label in enumerate(LABELS)
 ]
 
 
@@ -41,7 +38,7 @@ def printed(ran: Ran) -> str:
     return " ".join((ran.err + ran.out).split())
 
 
-def test_a_messy_table_becomes_a_classifier_and_everything_guessed_is_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
     said = printed(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
     for part in (
@@ -76,26 +73,16 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         book.active.append([n, text, label, label])
     book.save(tmp_path / "my words.xlsx")
     (tmp_path / "more.tsv").write_text("text\tclass\n" + "".join(f"{text}\t{label}\n" for text, label in MESSAGES[:20]))
-    arguments = [
-        "--text-column",
-        "said",
-        "--label-column",
-        "mood",
-        "--test",
-        "more.tsv",
-        "--minutes",
-        "0.05",
-        "--seed",
-        "3",
-    ]
-    said = printed(run("train", "my words.xlsx", *arguments, "--out", "mine"))
+    columns = ("--text-column", "said", "--label-column", "mood")
+    arguments = (*columns, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
+    said = printed(run("train", "my words.xlsx", *arguments))
     assert "Texts: column 'said', named by you." in said and "20 test rows repeat the text of a training row" in said
     assert "more.tsv: Texts: column 'text', by its name." in said
     made = load_checkpoint(tmp_path / "mine")
     assert made.metrics["comparison"]["n"] == 20 and made.config.train.seed == 3
 
 
-def test_a_folder_or_a_saved_state_is_replaced_on_request_alone(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_a_folder_or_a_saved_state_is_not_overwritten_without_overwrite(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
     state = state_file(tmp_path / "new")
     state.parent.mkdir()
@@ -126,7 +113,7 @@ def test_a_folder_or_a_saved_state_is_replaced_on_request_alone(run, tmp_path: P
         (["evaluate", "tiny", "--data", "a.csv"], "none of its labels ('down', 'up') is a class of tiny"),
     ],
 )
-def test_stumbles_are_answered_with_what_to_do(run, tmp_path: Path, arguments: list[str], message: str) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], message: str) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
     (tmp_path / "old.xls").write_bytes(b"x")
     make_checkpoint(tmp_path / "tiny", classes=("yes", "no"))

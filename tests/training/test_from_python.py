@@ -1,4 +1,4 @@
-"""`txcls.train`: rows from memory are trained on as those of a file are, and nothing is written unasked."""
+"""`txcls.train`: rows from memory are trained on as those of a file are, and nothing is written without `out`."""
 
 import csv
 from pathlib import Path

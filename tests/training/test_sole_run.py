@@ -1,4 +1,4 @@
-"""One folder, one training: a second one is refused, a stopped one is not replaced unasked, a full disk is said so."""
+"""One run per folder: a second one is refused, a saved state is not overwritten without --overwrite."""
 
 import os
 import subprocess
@@ -32,9 +32,7 @@ def test_a_second_training_into_one_folder_is_refused(tmp_path: Path, quick: Run
 
 
 @pytest.mark.parametrize("run", [train, pretrain])
-def test_a_stopped_training_is_replaced_only_where_that_is_asked_for(
-    tmp_path: Path, quick: RunConfig, run: object
-) -> None:
+def test_a_saved_state_is_not_overwritten_without_overwrite(tmp_path: Path, quick: RunConfig, run: object) -> None:
     state = state_file(tmp_path / "out")
     state.parent.mkdir()
     state.write_bytes(b"hours of work")
@@ -47,7 +45,7 @@ def test_a_stopped_training_is_replaced_only_where_that_is_asked_for(
     assert [entry.name for entry in state.parent.iterdir()] == ["state.pt"], "and the lock is gone"
 
 
-def test_a_stopped_training_is_replaced_where_that_is_asked_for(tmp_path: Path, quick: RunConfig) -> None:
+def test_a_saved_state_is_overwritten_with_overwrite(tmp_path: Path, quick: RunConfig) -> None:
     state = state_file(tmp_path / "out")
     state.parent.mkdir()
     state.write_bytes(b"hours of work")
@@ -63,7 +61,7 @@ def test_a_folder_of_other_files_is_never_replaced(tmp_path: Path, quick: RunCon
     assert [entry.name for entry in tmp_path.iterdir()] == ["photos"]
 
 
-def test_a_folder_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="File name too long; choose another folder with --out"):
         check_writable(tmp_path / ("n" * 300))
 
@@ -74,13 +72,13 @@ def test_a_training_that_fails_leaves_no_lock(tmp_path: Path, quick: RunConfig) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_under_the_training_state_is_said_so(tmp_path: Path) -> None:
+def test_a_full_disk_under_the_training_state_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "state.tmp").symlink_to("/dev/full")
     with pytest.raises(
         TrainingError, match=r"cannot save the training state to .*: No space left on device; free"
-    ) as one:
+    ) as caught:
         fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=tmp_path / "state.pt")
-    assert "\n" not in str(one.value) and list(tmp_path.iterdir()) == []
+    assert "\n" not in str(caught.value) and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -97,7 +95,7 @@ def test_no_room_for_a_training_is_one_line_and_exit_code_2(tmp_path: Path) -> N
         text=True,
         timeout=180,
     )
-    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert done.returncode == 2 and len(said) == 1, done.stderr
-    assert "cannot save" in said[0] and "File too large" in said[0]
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert done.returncode == 2 and len(errors) == 1, done.stderr
+    assert "cannot save" in errors[0] and "File too large" in errors[0]
     assert "Traceback" not in done.stderr
