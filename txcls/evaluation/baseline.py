@@ -135,7 +135,9 @@ class LinearBaseline:
         return np.concatenate(predicted).astype(np.int64) if predicted else np.zeros(0, dtype=np.int64)
 
 
-def fit_linear_baseline(texts: Sequence[str], labels: Sequence[int], *, seed: int = 0) -> LinearBaseline:
+def fit_linear_baseline(
+    texts: Sequence[str], labels: Sequence[int], *, seed: int = 0, bounded: bool = True
+) -> LinearBaseline:
     """Fit the linear baseline to N labelled texts.
 
     The features are words and pairs of words. For short or few texts (up to 4 million characters in total), 2 to 5
@@ -151,17 +153,19 @@ def fit_linear_baseline(texts: Sequence[str], labels: Sequence[int], *, seed: in
         texts: N texts.
         labels: their class indices, at least two different ones.
         seed: of the held-out rows, the sample and the solver.
+        bounded: False fits to all rows with all features, whatever memory and time that takes.
     """
     from sklearn.svm import LinearSVC
 
     n_classes = len(np.unique(labels))
-    most = min(MOST_ENTRIES, MOST_WORK / n_classes)  # non-zero features
+    most = min(MOST_ENTRIES, MOST_WORK / n_classes) if bounded else np.inf  # non-zero features
+    most_features = min(MOST_FEATURES, MOST_WEIGHTS // n_classes) if bounded else HASH_SIZE
     rows = _sample(texts, labels, most / ENTRIES["words"], seed=seed)
     texts, truth = [texts[row] for row in rows], np.asarray(labels, dtype=np.int64)[rows]
     kinds: tuple[str, ...] = ("words",)
-    if _n_characters(texts) * ENTRIES["characters"] <= most:
+    if _n_characters(texts) * ENTRIES["characters"] <= min(most, MOST_ENTRIES):
         kinds = ("words", "characters")
-    extractors = [_TfIdf(kind, most=min(MOST_FEATURES, MOST_WEIGHTS // n_classes) // len(kinds)) for kind in kinds]
+    extractors = [_TfIdf(kind, most=most_features // len(kinds)) for kind in kinds]
     parts = [extractor.fit(texts) for extractor in extractors]
 
     def fit(n_kinds: int, strength: float, rows: NDArray[np.int64] | slice = slice(None)) -> LinearSVC:
@@ -172,7 +176,7 @@ def fit_linear_baseline(texts: Sequence[str], labels: Sequence[int], *, seed: in
 
     n_held_out = min(round(TUNING_SHARE * len(texts)), MOST_TUNING_ROWS)
     known, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=copies(texts))
-    most = MOST_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds)
+    most = MOST_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
     known = known[_sample([texts[row] for row in known], truth[known], most, seed=seed)]
     n_kinds, strength = 1, STRENGTHS[0]
     if len(held_out) and len(np.unique(truth[known])) > 1:
