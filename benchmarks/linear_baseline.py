@@ -2,10 +2,11 @@
 
     python -m benchmarks.linear_baseline [ag_news huffpost clinc150 imdb who_won] [--rows N]
 
-The baseline is `txcls.evaluation.baseline` without its bounds on memory and time, fitted to all training rows, those held
-out for validation included. The other model is n-grams of up to three words, weighted by their naive Bayes log-count
-ratio, then logistic regression (Wang and Manning 2012, "Baselines and Bigrams"), with C chosen on the validation rows.
-Data sets that are not on this machine are skipped. Takes minutes, most of them for HuffPost's 42 classes.
+The baseline is `txcls.evaluation.baseline` without its bounds on memory and time, fitted to all training rows, those
+held out for validation included. The other model is n-grams of up to three words, weighted by their naive Bayes log-
+count ratio, then logistic regression (Wang and Manning 2012, "Baselines and Bigrams"), with C chosen on the
+validation rows. Data sets that are not on this machine are skipped. Takes minutes, most of them for HuffPost's 42
+classes.
 """
 
 import argparse
