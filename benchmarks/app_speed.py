@@ -31,7 +31,7 @@ LISTEN = """
 window.handedOver = window.redrawn = window.lastKey = 0
 document.addEventListener("input", () => { window.lastKey = performance.now() }, true)
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey && event.key === "Enter") window.handedOver = performance.now()
+  if (event.ctrlKey && event.key === "Enter") window.handedOver ||= performance.now()
 }, true)
 """
 WATCH = f"""
@@ -62,9 +62,8 @@ WATCH_MAP = f"""
   look()
 }}
 """
-DONE = """
-(text) => document.querySelector(".txcls-text")?.textContent === text && window.redrawn > window.handedOver
-"""
+REDRAWN = "window.redrawn > window.handedOver && window.handedOver > window.lastKey"
+BARS_REDRAWN = f"(text) => document.querySelector('.txcls-text')?.textContent === text && {REDRAWN}"
 
 
 def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, float]:
@@ -91,14 +90,19 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
 def reactions(page: "Page", texts: list[str]) -> list[tuple[float, float]]:
     """Milliseconds to redrawn bars for each text: since it was handed over, and since the last key."""
     page.evaluate(WATCH, BARS)
-    return [_reaction(page, text, DONE) for text in texts]
+    return [_reaction(page, text, BARS_REDRAWN) for text in texts]
 
 
 def texts_for_the_map(classifier: Predictor, n: int) -> list[str]:
     """Texts of `N_TOKENS` tokens whose last word is one token and stands in no other of these texts."""
     start = text_of(classifier, N_TOKENS - 1)
-    words = dict.fromkeys(word for example in (*REVIEWS, *QUERIES) for word in example.text.split() if word.isalpha())
-    new = [word for word in words if word not in start and len(classifier.encoder.encode(word).tokens) == 1]
+    words = dict.fromkeys(word for example in (*REVIEWS, *QUERIES) for word in example.text.lower().split())
+    new = [
+        word
+        for word in words
+        if len(word) > 3 and word.isalpha() and word not in start.lower()
+        if len(classifier.encoder.encode(word).tokens) == 1
+    ]
     return [f"{start} {word}" for word in new[:n]]
 
 
@@ -109,12 +113,12 @@ def map_reactions(page: "Page", texts: list[str]) -> list[tuple[float, float]]:
     measured = []
     for text in texts:
         page.evaluate("(mark) => { window.mark = mark }", text.split()[-1])
-        measured.append(_reaction(page, text, "() => window.redrawn > window.handedOver"))
+        measured.append(_reaction(page, text, f"() => {REDRAWN}"))
     return measured
 
 
 def _reaction(page: "Page", text: str, done: str) -> tuple[float, float]:
-    page.evaluate("window.redrawn = 0")
+    page.evaluate("window.redrawn = window.handedOver = 0")
     page.locator('[class*="st-key-text_box"] textarea').fill(text)
     page.wait_for_function(done, arg=text)
     page.wait_for_timeout(400)

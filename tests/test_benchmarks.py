@@ -27,7 +27,7 @@ SMALLEST = {
     "visitors": "--visitors 2",
     "visitors ": "--visitors 2 --leavers 2 --minutes 0.2",
 }
-"""Arguments for each benchmark; FOLDER holds a table and a tiny encoder."""
+"""Arguments for each benchmark; FOLDER holds a table and a tiny encoder. Exit code 1 says that a goal is missed."""
 BROWSER = {"app_speed", "page_speed"}
 PUBLISHED = {"prediction_speed", "training_speed"}
 
@@ -56,5 +56,5 @@ def test_a_benchmark_runs_at_its_smallest_size(
     (tmp_path / "table.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments.replace("FOLDER", str(tmp_path)).split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540)
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    assert done.returncode <= 1 and "Traceback" not in done.stderr, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     assert re.search(r"\d[.,]?\d", done.stdout.partition("\n")[2]), "no figure below the line on the machine"
