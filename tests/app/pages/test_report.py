@@ -1,7 +1,5 @@
 """The page Report."""
 
-import csv
-import io
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from txcls.app.pages.report import nearest_rows
 from txcls.app.shell import checkpoints
 from txcls.data.datasets import Dataset
 from txcls.data.types import DatasetInfo, LabelledTexts
-from txcls.errors import DataError
 from txcls.evaluation.report import answer_rows
 
 ROWS = LabelledTexts(
@@ -96,24 +93,6 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     found = compute_report.suspects(answers, has_learned=False, on_fold=lambda done, total: None)
     said = words_of(app)
     assert f"**{len(found):,}** of 40 labels look wrong" in said if found else "No label looks wrong" in said
-
-
-def test_a_table_of_ones_own_is_measured_with_labels_in_any_case() -> None:
-    table = io.StringIO()
-    csv.writer(table).writerows(
-        [("text", "label"), *((text, CLASSES[n % 4].lower()) for n, text in enumerate(TEXTS)), ("more", "Weather")]
-    )
-    measured = compute_report.on_own_table(checkpoints.source(PLAIN), "mine.csv", table.getvalue().encode(), **QUIET)
-    found, notes = measured.report, measured.notes
-    assert found.answers is not None and len(found.answers) == len(TEXTS)
-    assert found.rows_are == "8 rows of mine.csv"
-    assert any("Weather" in note for note in notes)
-
-
-def test_a_table_of_other_classes_is_refused_in_a_sentence() -> None:
-    data = b"text,label\nrain soon,wet\nsun now,dry\nrain again,wet\n"
-    with pytest.raises(DataError, match="none of its labels"):
-        compute_report.on_own_table(checkpoints.source(PLAIN), "mine.csv", data, **QUIET)
 
 
 def test_nearest_training_rows_begin_with_the_text_itself(rows_here: None) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import charts_of, html_of, open_page
+from tests.app.drawn import charts_of, go_to, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, slow_but
 from txcls.app.pages import PAGES
@@ -65,7 +65,7 @@ def test_links_keep_the_mode() -> None:
     app = open_page("attention", mode="lecture", text=TEXT)
     links = [parse_qs(link.proto.query_string) for link in app.get("page_link")]
     assert links and all(link["mode"] == ["lecture"] for link in links)
-    app.switch_page("txcls/app/pages/positions.py").run()
+    go_to(app, "positions")
     assert slides(app) and not app.title
 
 
