@@ -1,7 +1,8 @@
 """Imports run one way: a module may import from its own layer and from later rows of LAYERS; no cycles."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,19 +26,23 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def sources() -> dict[str, str]:
     """Module name to source text of the whole package."""
     return {module_name(path.relative_to(ROOT)): path.read_text("utf-8") for path in (ROOT / "txcls").rglob("*.py")}
 
 
-def imported_names(source: str) -> Iterator[str]:
+@cache
+def imported_names(source: str) -> tuple[str, ...]:
     """Dotted names that a module imports anywhere, inside functions and for type checking included."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "imports are absolute: from txcls.x import y"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(names)
 
 
 def imports(modules: Mapping[str, str]) -> dict[str, set[str]]:

@@ -18,6 +18,7 @@ def committed() -> nbformat.NotebookNode:
     return found
 
 
+@pytest.mark.slow  # the code of README.md is run by a quick test
 def test_no_cell_fails_and_the_same_cells_draw(committed: nbformat.NotebookNode) -> None:
     fresh = executed()
     drawn = outputs(fresh, FIGURE)

@@ -10,6 +10,7 @@ import pytest
 
 import txcls
 from docs.command_line import FILE, command_line_page
+from tests.conftest import slow_but
 from tests.test_imports import imported_names
 from txcls.config import preset_names
 
@@ -112,7 +113,7 @@ def test_the_container_gets_everything_that_the_app_reads():
     assert not [name for name in sent if not (ROOT / name).exists()]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("name", slow_but(["README.md"], ["README.md", "docs/python.md"]))
 def test_the_documented_python_runs(name):
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL))
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
