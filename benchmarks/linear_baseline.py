@@ -42,7 +42,7 @@ ASKED: tuple[SplitName, ...] = ("test", "new")
 BAYES_STRENGTHS = (3.0, 10.0, 30.0, 100.0)
 """Values of C for the logistic regression."""
 BAYES_CLASSES = 5
-"""C of the logistic regression is chosen by the log loss of so many classes, the most frequent ones."""
+"""C of the logistic regression is chosen by the log loss of that many classes, the most frequent ones."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Rows:
 
     @classmethod
     def of(cls, dataset: Dataset, config: RunConfig, split: SplitName, *, most: int) -> Self:
-        """The rows of this set, those of `split` as `test`; at most so many of each kind."""
+        """The rows of this set, those of `split` as `test`; at most that many of each kind."""
         training, validation = training_and_validation(dataset, config.data)
         known = training if dataset.has_validation else dataset.load("train")
         return cls(*(some_rows(rows, most=most) for rows in (training, validation, known, dataset.load(split))))
@@ -172,7 +172,7 @@ def compare(name: str, dataset: Dataset, split: SplitName, *, most: int) -> None
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", choices=SETS, metavar="SET", help=", ".join(SETS))
-    parser.add_argument("--rows", type=int, default=sys.maxsize, help="at most so many rows of each split")
+    parser.add_argument("--rows", type=int, default=sys.maxsize, help="at most that many rows of each split")
     options = parser.parse_args(arguments)
     print(machine())
     for name in options.sets or SETS:

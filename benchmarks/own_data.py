@@ -2,7 +2,7 @@
 
     python -m benchmarks.own_data                                   # the published sets on this machine
     python -m benchmarks.own_data snips mine.csv other.csv,test.csv --minutes 5
-    python -m benchmarks.own_data clinc150 --rows 1500              # on so many of the training rows
+    python -m benchmarks.own_data clinc150 --rows 1500              # on that many of the training rows
 
 Everything is chosen as by the command: nothing is tuned to a set. Published sets are measured on their own test rows,
 FILE,TEST on those of TEST, and FILE on a fifth of its rows. The baseline learns from all rows but these: TF-IDF of
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", metavar="SET|FILE|FILE,TEST", help=", ".join(SETS))
     parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--rows", type=int, help="on so many of the rows, drawn by chance")
+    parser.add_argument("--rows", type=int, help="on that many of the rows, drawn by chance")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     print(machine())

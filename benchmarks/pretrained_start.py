@@ -32,7 +32,7 @@ from txcls.training.supervised import prepare
 
 SETS = ("snips:500", "clinc150:1500")
 """What runs unless asked for others: minutes."""
-MOST_VALIDATED = 3000
+MAX_VALIDATED = 3000
 """Validation rows that are read at most."""
 COLUMNS = ("encoder", "same form, random", "own words, random", "linear baseline")
 
@@ -67,7 +67,7 @@ def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str]
     dataset = open_dataset(own.data, path=path)
     check_unread(encoder, dataset, own)
     train, held_out = training_and_validation(dataset, own.data)
-    train, held_out = sample(train, n_rows), sample(held_out, MOST_VALIDATED)
+    train, held_out = sample(train, n_rows), sample(held_out, MAX_VALIDATED)
     same_form = settings_from(encoder, own)
     starts = (
         (same_form, encoder),

@@ -75,7 +75,7 @@ def tokenised(config: RunConfig, n: int) -> tuple[TextEncoder, TokenisedTexts]:
 
 
 def speed(one: Comparison, config: RunConfig, kind: type[TextClassifier], steps: int) -> float:
-    """Tokens per second over so many steps of a new model."""
+    """Tokens per second over that many steps of a new model."""
     torch.manual_seed(0)
     model = kind(config.model, vocab_size=one.vocab_size, n_classes=int(one.texts.labels.max()) + 1)
     result = fit(model, one.texts, one.texts.subset(range(2)), config.train, max_steps=steps)

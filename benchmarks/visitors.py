@@ -101,7 +101,7 @@ def _pause(seconds: float, end: float) -> None:
 
 
 def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -> None:
-    """That many sessions, spread over so many seconds, which ask for a page and leave before it is drawn."""
+    """That many sessions, spread over that many seconds, which ask for a page and leave before it is drawn."""
     chance = random.Random(-1)
     for number in range(n):
         _pause(seconds / n, end)

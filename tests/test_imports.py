@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("app", "cli"),
-    ("classifier", "lessons", "web"),
+    ("address", "classifier", "lessons", "web"),
     ("figures",),
     ("inspection",),
     ("evaluation", "language", "training"),

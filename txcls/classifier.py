@@ -119,7 +119,7 @@ class Classifier(Predictor):
                 "leave_one_out"; None for all. The last three are signed: positive scores speak for the class.
             target: what they explain: the winner's "logit" or its "probability".
             baseline: where integrated gradients start: from "blank" tokens (mask tokens where the text is read in
-                sub-words, else unknown words) or from "zero" vectors.
+                subwords, else unknown words) or from "zero" vectors.
 
         Raises:
             TraceError: the text has no word.
@@ -324,7 +324,7 @@ def train(
     PRESET --data FILE`: nothing is held out for testing, and every class needs two rows unless validation rows are
     given.
 
-    A label is named as in a table: text without the white space around it, a whole number without a decimal point (3.0
+    A label is named as in a table: text without the whitespace around it, a whole number without a decimal point (3.0
     is "3"), True and False as "true" and "false", anything else as `str` writes it.
 
     Args:
@@ -337,7 +337,7 @@ def train(
         settings: changes to it (to "own" if none is named), such as ["train.epochs=2", "model.max_length=800"]; see
             txcls/config.py.
         validation: validation rows as (texts, labels), or the share of the rows to hold out; None for the preset's
-            share. They choose the weights that are kept, and fit the calibration.
+            share. They decide which weights are kept, and the calibration is fitted on them.
         out: the checkpoint folder to write, its state beside it while training runs; None keeps everything in memory
             (`classifier.save` writes it later).
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.

@@ -21,8 +21,8 @@ Precision = Literal["auto", "float32", "bfloat16"]
 ScopeScore = Literal["max_probability", "energy", "standard_score"]
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
-MOST_SNAPSHOTS = 200
-MOST_SINUSOIDS = 2**23
+MAX_SNAPSHOTS = 200
+MAX_SINUSOIDS = 2**23
 """Largest table of sinusoidal positions, T times D: a few bytes of settings must not ask for gigabytes."""
 
 
@@ -107,10 +107,10 @@ class ModelConfig(Section):
             problems.append(f"d_model: {self.d_model} is not divisible by n_heads = {self.n_heads}")
         if self.positions == "sinusoidal" and self.d_model % 2:
             problems.append(f"d_model: sinusoidal positions pair sines with cosines, so {self.d_model} must be even")
-        if self.positions == "sinusoidal" and self.max_length * self.d_model > MOST_SINUSOIDS:
+        if self.positions == "sinusoidal" and self.max_length * self.d_model > MAX_SINUSOIDS:
             problems.append(
                 f"max_length: sinusoids for {self.max_length:,} tokens are {self.max_length * self.d_model:,} numbers "
-                f"at d_model = {self.d_model:,}; wanted at most {MOST_SINUSOIDS:,}"
+                f"at d_model = {self.d_model:,}; wanted at most {MAX_SINUSOIDS:,}"
             )
         if self.pooling == "class_token" and self.max_length < 2:
             problems.append(f"max_length: {self.max_length} leaves no room for a token after the class token")
@@ -130,8 +130,8 @@ class TextConfig(Section):
     cleaning: tuple[CleaningStep, ...] = ("html_entities", "html_tags", "urls", "lowercase", "whitespace")
     """Cleaning steps by name, in the order they run (txcls.text.cleaning says what each does)."""
     tokenizer: Literal["word", "whitespace", "basic_english", "bpe"] = "word"
-    """NLTK's Penn Treebank word tokens, or sub-words by byte-pair encoding learned from the training texts. Only for
-    the reference systems: words separated by white space, or by a few marks (`basic_english`)."""
+    """NLTK's Penn Treebank word tokens, or subwords by byte-pair encoding learned from the training texts. Only for
+    the reference systems: words separated by whitespace, or by a few marks (`basic_english`)."""
     max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
     """Largest V, the four special tokens included; the most frequent tokens are kept, at most a million words or
     400,000 byte pairs."""
@@ -229,7 +229,7 @@ class TrainConfig(Section):
     """Pre-training on masked tokens: the share of the tokens that are to be predicted."""
     token_dropout: Fraction = 0.0
     """Probability that a training token is replaced by the unknown token, or by the mask token where tokens are
-    sub-words, drawn anew in each epoch."""
+    subwords, drawn anew in each epoch."""
     ema_decay: Fraction = 0.0
     """Decay per step of the moving average of the weights, which is what is validated and kept; 0 for no average."""
     validations_per_epoch: int = Field(1, ge=1, le=100)
@@ -251,10 +251,10 @@ class TrainConfig(Section):
     save_every_seconds: float = Field(60.0, ge=0.0)
     """How often the state for `--resume` is saved, besides after each epoch; less often if saving would take more than
     2 % of the time. 0 saves after every step."""
-    snapshots: int = Field(0, ge=0, le=MOST_SNAPSHOTS)
+    snapshots: int = Field(0, ge=0, le=MAX_SNAPSHOTS)
     """Classifiers: how many states of the weights along the way to keep in the checkpoint, for the page Training film:
-    the initial one, the last one, and more early steps than late ones. Each takes two bytes per parameter, and one
-    validation. 0 for none."""
+    the initial one, the last one, and more early steps than late ones. Each costs two bytes per parameter and one
+    validation pass. 0 for none."""
 
     # Only for the reference systems
 

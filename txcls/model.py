@@ -29,7 +29,7 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     Frequencies fall from one radian per token to one in 10,000. So every position has its own vector, and a shift by
     k tokens is the same rotation at every position (section 3.5).
     """
-    with torch.device("cpu"):  # also in a model that is built for its shapes alone (txcls.weights)
+    with torch.device("cpu"):  # also in a model that is built only for its shapes (checkpoint/weights.py)
         position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # T 1
         frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))  # D/2
         encoding = torch.empty(length, d_model, dtype=torch.float64)  # T D
@@ -296,7 +296,7 @@ class Encoder(nn.Module):
         self.tap_names = name_taps(self)
         if self.config.init == "default":
             return
-        # Matrices are drawn; biases, learned positions and the padding vector start at zero, norms at the identity.
+        # Matrices start at random values; biases, learned positions and the padding vector at zero, norms at identity.
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 if self.config.init == "xavier":

@@ -42,7 +42,7 @@ class Prediction:
 
     Attributes:
         text: as given.
-        label: the most probable class; None for a text without words (empty, only white space, …).
+        label: the most probable class; None for a text without words (empty, only whitespace, …).
         ranked: the top classes with their calibrated probabilities, most probable first; empty without a label.
         other: the remaining probability, of the classes that are not in `ranked`.
         tokens: what the model read, with character offsets into `text`.

@@ -2,7 +2,7 @@
 
 
 def percentage(share: float, digits: int = 1) -> str:
-    """A share from 0 to 1 as `93.1 %`, with so many digits after the point."""
+    """A share from 0 to 1 as `93.1 %`, with that many digits after the point."""
     return f"{share:.{digits}%}".replace("%", " %")
 
 

@@ -17,7 +17,7 @@ ENTRY = str(Path(__file__).parents[2] / "txcls/app/shell/main.py")
 
 BAD_TEXTS = {
     "empty": "",
-    "white space": " \t\n\u3000 ",
+    "whitespace": " \t\n\u3000 ",
     "megabyte": "shares fell in the market after the election. " * 22_000,
     "one long word": "x" * 100_000,
     "only unknown words": "zyzzyva qwertz",

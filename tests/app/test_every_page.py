@@ -18,7 +18,7 @@ def test_bad_texts_are_answered_calmly(page: str) -> None:
     app = open_page(page)
     for kind in each_bad_text(app):
         asked = any("Type a few words" in info.value for info in app.info)
-        assert asked == (kind in ("empty", "white space")), kind
+        assert asked == (kind in ("empty", "whitespace")), kind
 
 
 @pytest.mark.parametrize("page", CLASSIFIERS_PAGES)

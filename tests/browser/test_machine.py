@@ -26,7 +26,7 @@ from txcls.web.sources import script
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MOST_LANES = 24
+MAX_LANES = 24
 LONG = " ".join(TEXTS[n % len(TEXTS)] for n in range(60))
 KINDS: dict[str, dict[str, Any]] = {
     "pooled by attention": {"pooling": "attention", "positions": "learned"},
@@ -98,9 +98,9 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", tmp_path: Path, k
     traced, found = trace_text(classifier, text), scene(scenes, classifier, text)
     n, lanes = len(traced.tokens), found["lanes"]
     assert sorted(place for lane in lanes for place in lane["places"]) == list(range(n))
-    assert len(lanes) == min(n, MOST_LANES) and found["nTokens"] == n
-    if n > MOST_LANES:
-        assert lanes[-1]["name"] == f"{n - MOST_LANES + 1} others"
+    assert len(lanes) == min(n, MAX_LANES) and found["nTokens"] == n
+    if n > MAX_LANES:
+        assert lanes[-1]["name"] == f"{n - MAX_LANES + 1} others"
     N = len(lanes)
     lengths = []
     for number, layer in enumerate(found["layers"]):
@@ -182,7 +182,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
     )
     N, n = len(lanes), found["nTokens"]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
-    assert ("The 23 tokens with the most weight have a lane each" in parts["words"]["text"]) == (n > MOST_LANES)
+    assert ("The 23 tokens with the most weight have a lane each" in parts["words"]["text"]) == (n > MAX_LANES)
     for number, layer in enumerate(found["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
         assert_true_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
@@ -314,11 +314,11 @@ def test_tab_reaches_play_words_and_heads_in_this_order(single: str, open_page: 
 
 def test_the_largest_weights_are_ribbons_and_the_text_says_which(scenes: "Page", single: str, open_page: Open) -> None:
     rng = np.random.default_rng(0)
-    heads = rng.dirichlet(np.full(MOST_LANES, 0.3), size=(4, MOST_LANES)).astype(np.float32)
+    heads = rng.dirichlet(np.full(MAX_LANES, 0.3), size=(4, MAX_LANES)).astype(np.float32)
     least = "(heads) => leastDrawn(heads.map((one) => Float32Array.from(one.flat())), leastOf(heads[0].length))"
-    assert (heads >= 1.25 / MOST_LANES).sum() > 160
+    assert (heads >= 1.25 / MAX_LANES).sum() > 160
     assert (heads >= scenes.evaluate(least, heads.tolist())).sum() == 160
-    assert scenes.evaluate(least, heads[:1].tolist()) == pytest.approx(1.25 / MOST_LANES)
+    assert scenes.evaluate(least, heads[:1].tolist()) == pytest.approx(1.25 / MAX_LANES)
     page = open_page(single)
     write(page, LONG)
     page.locator(".machine-text summary").click()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint, make_language_model
-from txcls.checkpoint.archive import MOST_BYTES, pack, unpack
+from txcls.checkpoint.archive import MAX_BYTES, pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.errors import CheckpointError
 from txcls.predictor import Predictor
@@ -75,7 +75,7 @@ HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
         "lacks labels.json",
     ),
     "nothing": (lambda files: {}, "no checkpoint, since it lacks"),
-    "bomb": (changed("README.md", b"\0" * (MOST_BYTES + 1)), "unpacks to more than 64 MB"),
+    "bomb": (changed("README.md", b"\0" * (MAX_BYTES + 1)), "unpacks to more than 64 MB"),
     "many": (lambda files: {**files, **{f"x{n}/": b"" for n in range(100)}}, "entries, wanted those of one checkpoint"),
     "broken JSON": (changed("config.json", b"{"), "config.json"),
     "broken weights": (changed("model.safetensors", b"\xff" * 100), "model.safetensors"),

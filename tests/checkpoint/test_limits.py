@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from tests.conftest import make_checkpoint
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
-MOST_SECONDS, MOST_MEGABYTES = 2.0, 300.0
+MAX_SECONDS, MAX_MEGABYTES = 2.0, 300.0
 CHILD = """
 import json, os, resource, sys, time
 from pathlib import Path
@@ -222,7 +222,7 @@ def test_what_claims_to_be_large_is_refused_at_once(outcomes: dict[str, dict[str
     found, message = outcomes[name], {**CLASSIFIERS, **GPT2}[name][1]
     assert found["said"] and message in found["said"]
     assert found["said"].isprintable() and len(found["said"]) <= 1000
-    assert found["seconds"] < MOST_SECONDS and found["megabytes"] < MOST_MEGABYTES, found
+    assert found["seconds"] < MAX_SECONDS and found["megabytes"] < MAX_MEGABYTES, found
 
 
 def test_what_was_left_as_it_was_is_loaded(outcomes: dict[str, dict[str, Any]]) -> None:

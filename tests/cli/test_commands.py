@@ -352,7 +352,7 @@ def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Pa
     [first], [again] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
     assert first == again and len(first["probabilities"]) == 6
     printed = run("generate", "lm", "the train", "--tokens", "6").out
-    assert printed == f"the train{first['continuation']}\n", "sub-words are joined as they are spelled"
+    assert printed == f"the train{first['continuation']}\n", "subwords are joined as they are spelled"
     for text in ("", "\0", "שלום", "word " * 500):
         assert run("generate", "lm", text, "--tokens", "2").code in (0, 2)
     masked = run("pretrain", "encoder", "--out", "masked", *small, "--set", "data.sources=[]")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from txcls.config import TextConfig
 from txcls.data import batches
-from txcls.data.batches import MOST_TOKENS, TokenisedTexts, batches_by_length, length_bucketed_batches, pad_batch
+from txcls.data.batches import MAX_TOKENS, TokenisedTexts, batches_by_length, length_bucketed_batches, pad_batch
 from txcls.data.datasets import LabelledTexts
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
@@ -164,4 +164,4 @@ def test_what_is_only_read_comes_by_length_in_batches_that_fit(of_row: list[int]
     assert [of_row[row] for row in order] == sorted(of_row)
     for batch in made:
         assert 1 <= len(batch) <= size
-        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= MOST_TOKENS
+        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= MAX_TOKENS

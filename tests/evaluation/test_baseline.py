@@ -137,7 +137,7 @@ def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monke
 
 def test_of_too_many_rows_a_sample_with_every_class_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels = [f"shared w{n % 50}" for n in range(1000)], [n % 50 for n in range(1000)]
-    monkeypatch.setattr(baseline, "MOST_WORK", 100_000)
+    monkeypatch.setattr(baseline, "MAX_WORK", 100_000)
     sampled = fit_linear_baseline(texts, labels)
     assert 50 <= sampled.n_training < 1000
     assert set(sampled.predict(texts).tolist()) == set(range(50))

@@ -88,7 +88,7 @@ def test_shuffling_keeps_every_word_and_moves_most(tokenizer: str, class_token: 
         assert sorted(before) == sorted(after)
         assert not class_token or after[0] == CLS
         words = [encoder.decode(one).split() for one in (before, after)]
-        assert sorted(words[0]) == sorted(words[1]), "sub-words of a word stay together"
+        assert sorted(words[0]) == sorted(words[1]), "subwords of a word stay together"
         moved += before != after
     assert moved > 0.9 * len(texts)
     again = shuffle_words(texts, encoder)

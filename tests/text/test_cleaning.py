@@ -19,7 +19,7 @@ from txcls.text.cleaning import (
     clean_aligned,
     explain_cleaning,
 )
-from txcls.text.markup import ELEMENTS
+from txcls.text.html_tags import ELEMENTS
 
 ALL = tuple(STEPS)
 some_steps = st.lists(st.sampled_from(ALL), unique=True)

@@ -41,7 +41,7 @@ BYTES_MERGED = TextEncoder.fit(
     TextConfig.model_validate({"tokenizer": "bpe", "max_vocabulary": 290, "cleaning": ()}),
     max_length=200,
 )
-"""Sub-words among which are parts of characters, and pieces of several characters that end within one."""
+"""Subwords among which are parts of characters, and pieces of several characters that end within one."""
 
 
 @given(encoders, texts)

@@ -11,7 +11,7 @@ from txcls.training import speed, supervised, train
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, rates: dict[int, float]) -> speed.Speed:
-    """What is chosen where so many threads give so many tokens per second."""
+    """What is chosen where that many threads give that many tokens per second."""
     monkeypatch.setattr(speed, "processors", lambda: max(rates))
     monkeypatch.setattr(speed, "_tokens_per_second", lambda *_: rates[torch.get_num_threads()])
     return speed.measure_speed(model(), TRAIN, config())
@@ -27,7 +27,7 @@ def test_threads_that_do_not_help_are_left_to_others(monkeypatch: pytest.MonkeyP
 
 def test_a_measurement_leaves_threads_and_gives_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed, "SECONDS", 0.02)
-    monkeypatch.setattr(speed, "LEAST_WORK", 0.01)
+    monkeypatch.setattr(speed, "MIN_WORK", 0.01)
     before = torch.get_num_threads()
     found = speed.measure_speed(deepcopy(model()), TRAIN, config())
     assert found.tokens_per_second > 0 and found.threads in dict(found.by_threads)
@@ -52,7 +52,7 @@ def test_on_a_busy_machine_more_than_one_step_is_measured(monkeypatch: pytest.Mo
     monkeypatch.setattr(speed, "processors", lambda: 1)
     speed.measure_speed(deepcopy(model()), TRAIN, config())
     assert now[0] > 0.7 * (1 + 3), "more steps than fit into a second"
-    assert now[0] < 0.7 * (1 + 2) + speed.MOST_SECONDS, "but no more than fit into the longest measurement"
+    assert now[0] < 0.7 * (1 + 2) + speed.MAX_SECONDS, "but no more than fit into the longest measurement"
 
 
 @pytest.mark.parametrize("asked, most", [("1", 1), ("", 10_000), ("0", 10_000), ("many", 10_000)])
@@ -67,7 +67,7 @@ def test_measuring_changes_nothing_but_the_threads_and_is_said(monkeypatch: pyte
     monkeypatch.setattr(supervised, "processors", lambda: 2)
     monkeypatch.setattr(speed, "processors", lambda: 1)
     monkeypatch.setattr(speed, "SECONDS", 0.02)
-    monkeypatch.setattr(speed, "LEAST_WORK", 0.01)
+    monkeypatch.setattr(speed, "MIN_WORK", 0.01)
     said: list[str] = []
     measured = train(config, out=None, max_steps=5, measure_threads=True, on_stage=said.append)
     assert any(message.startswith("1 processor thread, as measured") for message in said)

@@ -18,9 +18,9 @@ from txcls.errors import CheckpointError, shown
 
 MEMBERS = (*FILES, SNAPSHOTS, "README.md")
 """The names of files that an archive may hold, in one folder or in none."""
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Most bytes that an archive may unpack to."""
-MOST_MEMBERS = 50
+MAX_MEMBERS = 50
 """Most entries of an archive, folders included."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
@@ -80,7 +80,7 @@ def _extract(file: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             entries = _checked(archive, file)
-            left = MOST_BYTES
+            left = MAX_BYTES
             for name, entry in entries.items():
                 with archive.open(entry) as packed, (folder / name).open("wb") as target:
                     while chunk := packed.read(1 << 20):
@@ -97,9 +97,9 @@ def _extract(file: Path, folder: Path) -> None:
 def _checked(archive: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]:
     """The entry of each file of the checkpoint, by its plain name."""
     entries = archive.infolist()
-    if len(entries) > MOST_MEMBERS:
+    if len(entries) > MAX_MEMBERS:
         raise CheckpointError(f"{file.name}: {len(entries):,} entries, wanted those of one checkpoint")
-    if sum(entry.file_size for entry in entries) > MOST_BYTES:
+    if sum(entry.file_size for entry in entries) > MAX_BYTES:
         raise _too_much(file)
     found: dict[str, zipfile.ZipInfo] = {}
     folders = set()
@@ -134,7 +134,7 @@ def _refused(file: Path, entry: zipfile.ZipInfo, why: str) -> CheckpointError:
 
 
 def _too_much(file: Path) -> CheckpointError:
-    return CheckpointError(f"{file.name}: refused, since it unpacks to more than {MOST_BYTES >> 20} MB")
+    return CheckpointError(f"{file.name}: refused, since it unpacks to more than {MAX_BYTES >> 20} MB")
 
 
-__all__ = ["MOST_BYTES", "pack", "unpack"]
+__all__ = ["MAX_BYTES", "pack", "unpack"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
 
 FEW_CLASSES = 10
-"""Up to so many classes a card shows the whole confusion matrix."""
+"""Up to this many classes, a card shows the whole confusion matrix."""
 ORDER = {
     "words_shuffled": "words of each text in random order",
     "positions_removed": "position vectors removed",
@@ -224,7 +224,7 @@ def _result_row(split: str, figures: Mapping[str, Any]) -> str:
 
 
 def _new_lines(name: str, metrics: Mapping[str, Any]) -> list[str]:
-    """How to measure the rows again, where one of them is of texts that training never shows."""
+    """The commands that measure the test rows and the "new" rows again; empty without a "new" split."""
     if "new" not in metrics:
         return []
     again = f"`txcls evaluate {name}` measures the test rows again, `txcls evaluate {name} --split new` the new ones."

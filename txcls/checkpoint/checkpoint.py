@@ -26,8 +26,8 @@ from txcls.checkpoint.json_files import read_json, write_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
     FORMAT_VERSION,
+    MAX_CLASSES_OF_A_MATRIX,
     MEASURED_SPLITS,
-    MOST_CLASSES_OF_A_MATRIX,
     checked_config,
     read_history,
     read_labels,
@@ -179,7 +179,7 @@ def _written(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """The metrics without confusion matrices of so many classes that metrics.json would be too large to read back."""
     written = dict(metrics)
     for split in MEASURED_SPLITS:
-        if len(metrics.get(split, {}).get("confusion", ())) > MOST_CLASSES_OF_A_MATRIX:
+        if len(metrics.get(split, {}).get("confusion", ())) > MAX_CLASSES_OF_A_MATRIX:
             written[split] = {key: value for key, value in metrics[split].items() if key != "confusion"}
     return written
 

@@ -60,7 +60,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The result as a sentence: better, worse, or too close to tell on so many rows."""
+        """The result as a sentence: better, worse, or too close to tell on that many rows."""
         points = f"{100 * abs(self.difference.value):.1f} points"
         span = f"95 % interval {100 * self.difference.low:+.1f} to {100 * self.difference.high:+.1f}"
         if self.difference.low > 0:

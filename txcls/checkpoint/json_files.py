@@ -20,7 +20,7 @@ from txcls.errors import CheckpointError
 Json = TypeVar("Json", dict[str, Any], list[Any])
 Kind = TypeVar("Kind")
 
-MOST_BYTES = {
+MAX_BYTES = {
     "config.json": 200_000,
     "labels.json": 4_000_000,
     "metrics.json": 8_000_000,
@@ -30,7 +30,7 @@ MOST_BYTES = {
     "merges.txt": 12_000_000,
 }
 """Largest size of each file."""
-MOST_VALUES = {
+MAX_VALUES = {
     "config.json": 2_000,
     "labels.json": 20_000,
     "metrics.json": 1_500_000,
@@ -39,7 +39,7 @@ MOST_VALUES = {
     "vocab.json": 1_000_000,
 }
 """Most values in each file: parsed, a value takes far more memory than its few characters."""
-MOST_CONTAINERS = {
+MAX_CONTAINERS = {
     "config.json": 2_000,
     "labels.json": 20_000,
     "metrics.json": 100_000,
@@ -70,7 +70,7 @@ def read_text(path: Path) -> str:
     Raises:
         CheckpointError: it cannot be read, is not UTF-8, or exceeds the limits for its name.
     """
-    most, values = MOST_BYTES[path.name], MOST_VALUES.get(path.name)
+    most, values = MAX_BYTES[path.name], MAX_VALUES.get(path.name)
     try:
         if not path.is_file():  # a device or a pipe could be read forever
             raise CheckpointError(f"{path}: missing, or not a plain file")
@@ -82,8 +82,8 @@ def read_text(path: Path) -> str:
             inner = content.count(b"[") + content.count(b"{")
             if (count := inner + content.count(b",")) > values:
                 raise CheckpointError(f"{path}: about {count:,} values; at most {values:,} are read")
-            if inner > MOST_CONTAINERS[path.name]:
-                most = MOST_CONTAINERS[path.name]
+            if inner > MAX_CONTAINERS[path.name]:
+                most = MAX_CONTAINERS[path.name]
                 raise CheckpointError(f"{path}: about {inner:,} lists and objects; at most {most:,} are read")
         return content.decode("utf-8")
     except (OSError, ValueError) as error:
@@ -118,7 +118,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def checked(kind: type[Kind], values: Any, *, where: str) -> Kind:
-    """A dataclass or pydantic model made of JSON values.
+    """Validate JSON values as a dataclass or pydantic model, and return the instance.
 
     Raises:
         CheckpointError: a field is missing or invalid, or an unknown one holds what cannot be kept; it is named.

@@ -31,12 +31,12 @@ FORMAT_VERSION = 1
 """Of config.json."""
 MEASURED_SPLITS = ("validation", "test", "new")
 """Splits whose figures metrics.json may hold."""
-MOST_CLASSES = 10_000
-MOST_LABEL_CHARACTERS = 1_000_000
+MAX_CLASSES = 10_000
+MAX_LABEL_CHARACTERS = 1_000_000
 """Of all class names together."""
-MOST_CLASSES_OF_A_MATRIX = 600
+MAX_CLASSES_OF_A_MATRIX = 600
 """Most classes for which metrics.json keeps the whole confusion matrix."""
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 """Of history.jsonl."""
 
 WITHDRAWN = frozenset({"start_vectors"})
@@ -86,10 +86,10 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 def labels_problem(labels: Sequence[str]) -> str | None:
     """Why these cannot be a checkpoint's class names; None if they can."""
-    if len(labels) > MOST_CLASSES:
-        return f"{len(labels):,} classes; wanted at most {MOST_CLASSES:,}"
-    if (length := sum(map(len, labels))) > MOST_LABEL_CHARACTERS:
-        return f"class names of {length:,} characters together; wanted at most {MOST_LABEL_CHARACTERS:,}"
+    if len(labels) > MAX_CLASSES:
+        return f"{len(labels):,} classes; wanted at most {MAX_CLASSES:,}"
+    if (length := sum(map(len, labels))) > MAX_LABEL_CHARACTERS:
+        return f"class names of {length:,} characters together; wanted at most {MAX_LABEL_CHARACTERS:,}"
     if len(set(labels)) != len(labels):
         return "a class name occurs twice"
     if odd := next((label for label in labels if not is_text(label)), None):
@@ -115,9 +115,9 @@ def read_history(path: Path) -> list[dict[str, Any]]:
         CheckpointError: as for `read_metrics`; the line is named.
     """
     text = read_text(path)
-    lines = text.split("\n", MOST_ROWS + 1)
-    if len(lines) > MOST_ROWS + 1:
-        raise CheckpointError(f"{path}: more than {MOST_ROWS:,} rows")
+    lines = text.split("\n", MAX_ROWS + 1)
+    if len(lines) > MAX_ROWS + 1:
+        raise CheckpointError(f"{path}: more than {MAX_ROWS:,} rows")
     rows = []
     for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
         where = f"{path}: line {number}"
@@ -181,7 +181,7 @@ class ClassMetrics:
     """One class against the rest; figures from 0 to 1, `support` in rows."""
 
     __pydantic_config__ = PLAIN
-    label: Annotated[str, Field(strict=True, max_length=MOST_LABEL_CHARACTERS)]
+    label: Annotated[str, Field(strict=True, max_length=MAX_LABEL_CHARACTERS)]
     precision: Share
     recall: Share
     f1: Share
@@ -219,8 +219,8 @@ class _Figures(_Part):
     macro_f1: Share
     ece: Share
     log_loss: Positive
-    per_class: Many[ClassMetrics] = Field(max_length=MOST_CLASSES)
-    confusion: Many[Many[Count]] = Field([], max_length=MOST_CLASSES)
+    per_class: Many[ClassMetrics] = Field(max_length=MAX_CLASSES)
+    confusion: Many[Many[Count]] = Field([], max_length=MAX_CLASSES)
     reliability: Many[ReliabilityBin] = Field(max_length=1000)
     by_length: Many[Slice] = Field([], max_length=1000)
     by_unknown: Many[Slice] = Field([], max_length=1000)

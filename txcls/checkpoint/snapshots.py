@@ -19,10 +19,10 @@ from torch import Tensor
 
 from txcls.checkpoint.json_files import PLAIN, Count, Number, Share, checked, parsed
 from txcls.checkpoint.weights import as_stored, read_header, read_shapes
-from txcls.config import MOST_SNAPSHOTS
+from txcls.config import MAX_SNAPSHOTS
 from txcls.errors import CheckpointError
 
-MOST_HEADER_CHARACTERS = 100_000
+MAX_HEADER_CHARACTERS = 100_000
 """Of the rows in the header."""
 EARLY = 100
 """How strongly early steps are preferred: the steps between states are equal up to 1 / EARLY of the training, and grow
@@ -116,8 +116,8 @@ def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:
     shapes = read_shapes(path)
     rows = _rows(read_header(path).get("snapshots"), where=f"{path}: snapshots")
     n = len(rows)
-    if not 2 <= n <= MOST_SNAPSHOTS:
-        raise CheckpointError(f"{path}: {n} states; wanted 2 to {MOST_SNAPSHOTS}")
+    if not 2 <= n <= MAX_SNAPSHOTS:
+        raise CheckpointError(f"{path}: {n} states; wanted 2 to {MAX_SNAPSHOTS}")
     if any(later.step <= row.step for row, later in pairwise(rows)):
         raise CheckpointError(f"{path}: step: wanted the states in the order of their steps, each step once")
     problems = [f"lacks {name}" for name in model if name not in shapes]
@@ -143,8 +143,8 @@ def _rows(text: str | None, *, where: str) -> tuple[SnapshotRow, ...]:
     """The validated rows in the header."""
     if text is None:
         raise CheckpointError(f"{where}: missing in the header")
-    if len(text) > MOST_HEADER_CHARACTERS:
-        raise CheckpointError(f"{where}: more than {MOST_HEADER_CHARACTERS:,} characters in the header")
+    if len(text) > MAX_HEADER_CHARACTERS:
+        raise CheckpointError(f"{where}: more than {MAX_HEADER_CHARACTERS:,} characters in the header")
     rows = parsed(text, list, where=where)
     return tuple(checked(SnapshotRow, row, where=f"{where}: row {number}") for number, row in enumerate(rows, start=1))
 

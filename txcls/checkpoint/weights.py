@@ -16,7 +16,7 @@ from txcls.model import Encoder, LanguageModel, TextClassifier
 
 LARGEST_HEADER = 2_000_000
 """Bytes in which a file names its tensors; a hundred layers take a tenth of it."""
-MOST_DIMENSIONS = 8
+MAX_DIMENSIONS = 8
 
 
 def as_stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -57,7 +57,7 @@ def read_shapes(path: Path) -> dict[str, Tensor]:
             for name in tensors.keys():  # noqa: SIM118  # not a mapping
                 part = tensors.get_slice(name)
                 shape, kind = part.get_shape(), part.get_dtype()
-                if kind not in types or len(shape) > MOST_DIMENSIONS:
+                if kind not in types or len(shape) > MAX_DIMENSIONS:
                     raise CheckpointError(f"{path}: {name:.200} is {kind} in {len(shape)} dimensions; no weight is")
                 found[name] = torch.empty(shape, dtype=types[kind], device="meta")
     except (SafetensorError, OSError, ValueError, RuntimeError, OverflowError) as error:

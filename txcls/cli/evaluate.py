@@ -31,8 +31,8 @@ from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
 from txcls.predictor import Predictor
 from txcls.wording import percentage
 
-MOST_CLASSES_SHOWN = 20
-"""Up to so many classes all of them are printed; of more, the worst."""
+MAX_CLASSES_SHOWN = 20
+"""Up to this many classes, all of them are printed; of more, the worst."""
 WORST_CLASSES = 10
 
 
@@ -150,7 +150,7 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
     _print_summary(title, figures)
     per_class = figures["per_class"]
     heading = "by class"
-    if len(per_class) > MOST_CLASSES_SHOWN:
+    if len(per_class) > MAX_CLASSES_SHOWN:
         measured = [one for one in per_class if one["support"]]
         per_class = sorted(measured, key=lambda one: one["f1"])[:WORST_CLASSES]
         heading = f"the {len(per_class)} classes with the lowest F1, of {len(measured)} (--json has all)"

@@ -54,7 +54,7 @@ def predict(
             "--top-k",
             metavar="K",
             min=1,
-            help="Only the K most probable classes; with --output, columns for K  [default: 1]",
+            help="Show only the K most probable classes; with --output, write columns for each  [default: 1]",
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -185,7 +185,7 @@ def _of_tokens(rows: Int64, lengths: Int64, most: int, *, most_rows: int | None 
     return batches
 
 
-MOST_TOKENS = 16_384
+MAX_TOKENS = 16_384
 """Most tokens of an inference batch; the activations of more do not fit the processor's caches."""
 
 
@@ -194,11 +194,11 @@ def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[In
 
     Args:
         lengths: tokens of each row.
-        batch_size: most rows per batch; a batch of several rows has at most `MOST_TOKENS` tokens, padding included.
+        batch_size: most rows per batch; a batch of several rows has at most `MAX_TOKENS` tokens, padding included.
     """
     of_row = np.fromiter(lengths, dtype=np.int64)
     order = np.argsort(of_row, kind="stable")
-    return reversed(_of_tokens(order, of_row[order], MOST_TOKENS, most_rows=batch_size))
+    return reversed(_of_tokens(order, of_row[order], MAX_TOKENS, most_rows=batch_size))
 
 
 def pad_batch(tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int]) -> tuple[Int64, Int64]:

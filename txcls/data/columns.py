@@ -30,7 +30,7 @@ LABEL_NAMES = (
 """Usual names of a label column, the most likely first."""
 PREDICTED_ROWS = 1000
 """Rows on which it is measured how well texts predict a column."""
-LEAST_ADVANTAGE = 0.1
+MIN_ADVANTAGE = 0.1
 """How much better texts must predict one column than the others for it to be chosen."""
 _NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "name", "user", "author")
 
@@ -314,7 +314,7 @@ def _label(
     score = {column.name: label_predictability(columns[text], columns[column.name]) for column in candidates}
     best = max(candidates, key=lambda column: (score[column.name], column is first))
     second = max(score[column.name] for column in candidates if column is not best)
-    decides = score[best.name] >= second + LEAST_ADVANTAGE
+    decides = score[best.name] >= second + MIN_ADVANTAGE
     chosen = best if decides else first
     reason = f"by its contents: {chosen.values}" + ("; the texts predict this column best" if decides else "")
     names = listed([column.name for column in candidates if column is not chosen])

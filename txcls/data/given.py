@@ -14,7 +14,7 @@ def given_rows(
 ) -> LabelledTexts:
     """Labelled rows of any two iterables of the same length.
 
-    A label is named as in a table: text without the white space around it, a whole number without a decimal point (3.0
+    A label is named as in a table: text without the whitespace around it, a whole number without a decimal point (3.0
     is "3"), True and False as "true" and "false", anything else as `str` writes it.
 
     Args:

@@ -10,7 +10,7 @@ LONGEST_FIELD = 1 << 20
 """Most characters of a field, such as a text; the published data sets reach about 160,000."""
 LONGEST_ROW = 4 << 20
 """Most characters of a row or line, all fields together."""
-MOST_EMPTY = 100_000
+MAX_EMPTY = 100_000
 """Most consecutive empty lines in a table."""
 LONGEST_FILE = 4 << 20
 """Most bytes of one text in a folder or archive with one file per text."""
@@ -32,13 +32,13 @@ SNIFFED = 100_000
 """Characters of a text file from which its form is guessed."""
 HEAD_ROWS = 1000
 """Rows from which a table's columns are determined."""
-MOST_SHEETS = 100
+MAX_SHEETS = 100
 """Most sheets of an Excel workbook."""
-MOST_SPARSE = 2_000_000
+MAX_SPARSE = 2_000_000
 """Cells of an Excel sheet after which one in twenty must hold something."""
-MOST_WORKBOOK_BYTES = 1 << 29
+MAX_WORKBOOK_BYTES = 1 << 29
 """Largest unpacked size of an Excel workbook, whose texts are held in memory."""
 BATCH_BYTES = 64 << 20
 """Most unpacked bytes of a Parquet file that are held at once."""
-MOST_NESTED = 10_000_000
-"""Most values in lists of one column in a row group of a Parquet file."""
+MAX_NESTED = 10_000_000
+"""Maximum number of list elements in one column of a Parquet row group."""

@@ -51,7 +51,7 @@ def hash_split(
 ) -> tuple[Indices, Indices]:
     """Row indices (training, validation), each sorted, by a hash of each row's text.
 
-    Texts that are equal but for case and white space are on the same side; with a smaller fraction, validation is a
+    Texts that are equal but for case and whitespace are on the same side; with a smaller fraction, validation is a
     part of that with a larger one. Apart from the exception, a row's side depends on nothing but its text.
 
     The exception: each class has texts on both sides. Of the texts that only this class has, the one with the lowest
@@ -121,7 +121,7 @@ def stratified_split(
 
 
 def copies(texts: Sequence[str]) -> Indices:
-    """(N,): for each text the first row with the same text, case and white space aside."""
+    """(N,): for each text the first row with the same text, case and whitespace aside."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 

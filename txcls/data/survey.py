@@ -24,11 +24,11 @@ LONGEST = 4000
 """Characters of a text that are compared; of a longer one the beginning."""
 FEW_ROWS = 5
 """A class with fewer rows is listed: a tenth of them cannot be held out."""
-MOST_GROUPS = 1000
+MAX_GROUPS = 1000
 """Most groups that are listed of each kind, the first in the order of the rows; all are counted."""
 _BANDS, _ROWS_OF_A_BAND = 12, 4
 """With these, a pair at similarity 0.8 is proposed with a probability of 0.998, and one at 0.3 with 0.09."""
-_MOST_OF_A_BUCKET = 50
+_MAX_OF_A_BUCKET = 50
 """Of more texts with the same band, each is compared with the first only."""
 _HASHED_AT_ONCE = 4096
 """Rows that are hashed at once: of many long texts, all together would need much memory."""
@@ -61,10 +61,10 @@ class DataSurvey:
         words: how many words each row with a text has.
         no_text: rows without a text.
         no_label: rows with a text and no label.
-        duplicates: rows with the same text, upper and lower case and white space aside, and the same label.
+        duplicates: rows with the same text, upper and lower case and whitespace aside, and the same label.
         conflicts: rows with the same text and different labels.
         near: rows that are almost the same, with the same label or with different ones.
-        n_duplicates, n_conflicts, n_near: how many such groups there are; at most `MOST_GROUPS` are listed.
+        n_duplicates, n_conflicts, n_near: how many such groups there are; at most `MAX_GROUPS` are listed.
     """
 
     rows: int
@@ -117,9 +117,9 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
         words=tuple(len(stripped[row].split()) for row in with_text),
         no_text=tuple(row for row, text in enumerate(stripped) if not text),
         no_label=tuple(row for row in with_text if not names[row]),
-        duplicates=tuple(of_one[:MOST_GROUPS]),
-        conflicts=tuple(of_several[:MOST_GROUPS]),
-        near=tuple(near[:MOST_GROUPS]),
+        duplicates=tuple(of_one[:MAX_GROUPS]),
+        conflicts=tuple(of_several[:MAX_GROUPS]),
+        near=tuple(near[:MAX_GROUPS]),
         n_duplicates=len(of_one),
         n_conflicts=len(of_several),
         n_near=len(near),
@@ -134,7 +134,7 @@ def _counts(names: Iterable[str]) -> dict[str, int]:
 
 
 def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:
-    """The groups of rows with the same text but for case and white space."""
+    """The groups of rows with the same text but for case and whitespace."""
     by_text: dict[str, list[int]] = defaultdict(list)
     for row in rows:
         by_text[" ".join(texts[row].casefold().split())].append(row)
@@ -201,7 +201,7 @@ def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
         ends = np.cumsum(counts)
         for end, n in zip(ends[counts > 1], counts[counts > 1], strict=True):
             places = filled[np.sort(order[end - n : end])]
-            compared = places if n <= _MOST_OF_A_BUCKET else places[:1]
+            compared = places if n <= _MAX_OF_A_BUCKET else places[:1]
             for at, row in enumerate(compared.tolist()):
                 others = [other for other in places[at + 1 :].tolist() if (row, other) not in seen]
                 seen.update((row, other) for other in others)

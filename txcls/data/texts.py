@@ -18,7 +18,7 @@ from txcls.errors import DataError
 
 HELD_OUT = 100
 """Of a mixture's training texts, one in this many is held out for validation."""
-MOST_HELD_OUT = 250_000
+MAX_HELD_OUT = 250_000
 """Most characters of a source that a mixture is validated on; more would take long and tell no more."""
 _ENDINGS = (".txt", ".txt.gz")
 
@@ -42,7 +42,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     Plain text is split into `config.unit`, in order of the files' names; the last `validation_fraction` is for
     validation. Wikipedia has parts of its own (`txcls.data.published.wikipedia`). Other sets have the training and
     validation rows of a classifier. A mixture has the training texts of its sources, one in `HELD_OUT` of them for
-    validation, and none of their validation texts; of Wikipedia, validation articles, up to `MOST_HELD_OUT` characters.
+    validation, and none of their validation texts; of Wikipedia, validation articles, up to `MAX_HELD_OUT` characters.
 
     With `validation = "hash"`, texts that equal a validation or test text of any of the sets, but for case and white
     space, are left out.
@@ -142,17 +142,17 @@ def _sources(config: DataConfig, path: Path | None) -> tuple[list[UnlabelledText
 def _parts_of_source(source: UnlabelledTexts, config: DataConfig) -> tuple[Sequence[str], Sequence[str]]:
     """(training, validation) texts that a mixture takes from a source."""
     if not source.info.is_labelled:
-        return source.training, _up_to(MOST_HELD_OUT, source.validation)
+        return source.training, _up_to(MAX_HELD_OUT, source.validation)
     if config.validation == "stratified":
         training = [text for i, text in enumerate(source.training) if (i + 1) % HELD_OUT]
         return training, source.training[HELD_OUT - 1 :: HELD_OUT]
     share = {text: hashed_share(text, salt="mixture") for text in source.training}
     held_out = [text for text in source.training if share[text] * HELD_OUT < 1]
-    return [text for text in source.training if share[text] * HELD_OUT >= 1], _up_to(MOST_HELD_OUT, held_out)
+    return [text for text in source.training if share[text] * HELD_OUT >= 1], _up_to(MAX_HELD_OUT, held_out)
 
 
 def _up_to(most: int, texts: Sequence[str]) -> list[str]:
-    """The first texts, as many as have at most so many characters, but at least one."""
+    """The first texts, as many as have at most that many characters, but at least one."""
     ends = accumulate(map(len, texts))
     return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= most or not i]
 

@@ -40,21 +40,21 @@ WORD = rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+|[^\w\s]"
 
 STRENGTHS = (1.0, 0.3, 0.1, 3.0)
 """Values of C, the inverse strength of regularisation; of those that are equally good, the first is taken."""
-TUNING_SHARE, MOST_TUNING_ROWS = 0.2, 4000
+TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 """Share of the training rows that choose features and C, and most of them."""
 HASH_SIZE = 1 << 20
 """Columns that terms are hashed to, so that no dictionary of all terms is held."""
 ENTRIES = {"words": 0.4, "characters": 3.0}
 """Non-zero features for each character of a text (measured: 0.36 to 0.4, and 2.7)."""
-MOST_ENTRIES = 12_000_000
+MAX_ENTRIES = 12_000_000
 """Most non-zero features of all training rows: the support vector machine takes 45 bytes for each."""
-MOST_WORK = 1_000_000_000
+MAX_WORK = 1_000_000_000
 """Most non-zero features times classes: the fit takes about 40 seconds on one core."""
-MOST_TUNING_WORK = MOST_WORK // 5
+MAX_TUNING_WORK = MAX_WORK // 5
 """The same for each fit that tuning takes."""
-MOST_WEIGHTS = 30_000_000
+MAX_WEIGHTS = 30_000_000
 """Most features times classes; each weight is held twice, in 8 bytes."""
-MOST_FEATURES = 300_000
+MAX_FEATURES = 300_000
 EXTRACTION_SECONDS = {"words": 1.5e-6, "characters": 8e-6}
 """Seconds for each character of a text, on one core of an AMD EPYC."""
 FIT_SECONDS = 4e-8
@@ -158,12 +158,12 @@ def fit_linear_baseline(
     from sklearn.svm import LinearSVC
 
     n_classes = len(np.unique(labels))
-    most = min(MOST_ENTRIES, MOST_WORK / n_classes) if bounded else np.inf  # non-zero features
-    most_features = min(MOST_FEATURES, MOST_WEIGHTS // n_classes) if bounded else HASH_SIZE
+    most = min(MAX_ENTRIES, MAX_WORK / n_classes) if bounded else np.inf  # non-zero features
+    most_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
     rows = _sample(texts, labels, most / ENTRIES["words"], seed=seed)
     texts, truth = [texts[row] for row in rows], np.asarray(labels, dtype=np.int64)[rows]
     kinds: tuple[str, ...] = ("words",)
-    if _n_characters(texts) * ENTRIES["characters"] <= min(most, MOST_ENTRIES):
+    if _n_characters(texts) * ENTRIES["characters"] <= min(most, MAX_ENTRIES):
         kinds = ("words", "characters")
     extractors = [_TfIdf(kind, most=most_features // len(kinds)) for kind in kinds]
     parts = [extractor.fit(texts) for extractor in extractors]
@@ -174,9 +174,9 @@ def fit_linear_baseline(
         model = LinearSVC(C=strength, tol=1e-2, random_state=seed)
         return model.fit(_side_by_side(parts[:n_kinds])[rows], truth[rows])
 
-    n_held_out = min(round(TUNING_SHARE * len(texts)), MOST_TUNING_ROWS)
+    n_held_out = min(round(TUNING_SHARE * len(texts)), MAX_TUNING_ROWS)
     known, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=copies(texts))
-    most = MOST_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
+    most = MAX_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
     known = known[_sample([texts[row] for row in known], truth[known], most, seed=seed)]
     n_kinds, strength = 1, STRENGTHS[0]
     if len(held_out) and len(np.unique(truth[known])) > 1:
@@ -192,11 +192,11 @@ def fit_linear_baseline(
 
 
 def baseline_seconds(characters: int, n_classes: int) -> float:
-    """Forecast of how long the linear baseline takes for texts of so many characters in all, fitted and classified."""
-    most = min(MOST_ENTRIES, MOST_WORK / n_classes)
+    """Forecast of how long fitting the baseline to texts of that many characters, and classifying them, takes."""
+    most = min(MAX_ENTRIES, MAX_WORK / n_classes)
     kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= most else ["words"]
     work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), most)
-    fits = work + (len(STRENGTHS) + len(kinds) - 1) * min(work, MOST_TUNING_WORK)
+    fits = work + (len(STRENGTHS) + len(kinds) - 1) * min(work, MAX_TUNING_WORK)
     return characters * sum(EXTRACTION_SECONDS[kind] for kind in kinds) + FIT_SECONDS * fits
 
 
@@ -447,7 +447,7 @@ def answer_with_baseline(
 
     Args:
         answers: the Transformer's.
-        training: rows, none of them among those of `answers`.
+        training: training rows, disjoint from those of `answers`.
         most: how many of them are used, a random sample of more.
         seed: of that sample.
 

@@ -297,7 +297,7 @@ def accuracy_without_order(
 
 
 def shuffle_words(texts: TokenisedTexts, encoder: TextEncoder, *, seed: int = 0) -> TokenisedTexts:
-    """The same texts with their words in random order; sub-words of a word stay together, a class token stays first."""
+    """The same texts with their words in random order; subwords of a word stay together, a class token stays first."""
     if encoder.byte_pairs is None:
         begins = np.ones(encoder.vocab_size, dtype=bool)  # V
     else:

@@ -44,7 +44,7 @@ PART_ROWS = 8192
 CHUNK_ROWS = 2048
 """Rows classified in one call; between calls, stop requests are checked."""
 FIRST_ROWS = 64
-"""Rows of the first call where `should_stop` is asked; calls grow as long as one takes less than a second."""
+"""Rows in the first call if `should_stop` is given; later calls grow while each takes less than a second."""
 LABEL, PROBABILITY = "predicted_label", "probability"
 """The columns added to the output; input columns of the same name are replaced."""
 

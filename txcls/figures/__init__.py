@@ -3,7 +3,7 @@
 # ruff: noqa: I001
 from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs
 from txcls.figures.bars import (
-    MOST_BARS, class_counts, compared_bars, compared_effects, contribution_bars, group_bars, length_histogram,
+    MAX_BARS, class_counts, compared_bars, compared_effects, contribution_bars, group_bars, length_histogram,
     moved_bars, number_bars, pooling_bars, probability_bars, query_key_bars, shuffle_bars, surprisal_bars,
     token_bars,
 )  # fmt: skip
@@ -19,7 +19,7 @@ from txcls.figures.operands import number_map, operands_map
 from txcls.figures.style import label, minus, percent, visible
 
 __all__ = [
-    "FEED_FORWARD", "MOST_BARS", "Arcs", "attention_arcs", "attention_grid", "attention_map", "choose_arcs",
+    "FEED_FORWARD", "MAX_BARS", "Arcs", "attention_arcs", "attention_grid", "attention_map", "choose_arcs",
     "class_counts", "compared_bars", "compared_effects", "comparison_intervals", "confusion_map",
     "contribution_bars", "deletion_lines", "group_bars", "head_effects_map", "head_values_map", "label",
     "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "moved_bars", "number_bars", "number_map",

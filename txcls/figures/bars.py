@@ -380,7 +380,7 @@ def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: f
     return figure
 
 
-MOST_BARS = 24
+MAX_BARS = 24
 """Most named rows that are drawn as bars."""
 
 
@@ -392,7 +392,7 @@ def number_bars(
     quantity: Quantity = "value",
     chosen: int,
     ranked: bool = False,
-    most: int = MOST_BARS,
+    most: int = MAX_BARS,
 ) -> go.Figure:
     """A vector as bars, one of them marked; minus infinity is left out.
 
@@ -550,7 +550,7 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
     return figure
 
 
-MOST_CLASSES = 24
+MAX_CLASSES = 24
 """Most classes with a bar of their own."""
 
 ROOM = 1.18
@@ -558,14 +558,14 @@ ROOM = 1.18
 
 
 def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
-    """A bar for each class, the largest first; beyond `MOST_CLASSES` the others share a bar.
+    """A bar for each class, the largest first; beyond `MAX_CLASSES` the others share a bar.
 
     Args:
         counts: how many rows each class has, the largest first.
         unit: what is counted, for the axis.
     """
-    shown = list(counts.items())[:MOST_CLASSES]
-    rest = list(counts.items())[MOST_CLASSES:]
+    shown = list(counts.items())[:MAX_CLASSES]
+    rest = list(counts.items())[MAX_CLASSES:]
     names = [*categories([name or "(none)" for name, _ in shown], width=22)]
     values = [n for _, n in shown]
     colours = [BAR] * len(shown)

@@ -471,10 +471,10 @@ def token_rows(
 
 
 WRITTEN_CLASSES = 12
-"""Up to so many classes the cells hold their numbers."""
+"""Up to this many classes, the cells hold their numbers."""
 
 FLAT_CLASSES = 5
-"""Up to so many classes their names stand level below the map."""
+"""Up to this many classes, their names stand level below the map."""
 
 
 def confusion_map(

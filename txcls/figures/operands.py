@@ -30,13 +30,13 @@ WRITTEN_CELLS = 160
 WRITTEN_COLUMNS = 10
 Used = Literal["row", "column", "cell"]
 """What of an operand goes into a number of the result: its row, its column, or its number there."""
-MOST_NAMES = 12
+MAX_NAMES = 12
 """Most rows and columns that are named, besides the chosen one."""
 GAP, ABOVE = 0.03, 0.36
 """Width between two matrices, and the share of the height that belongs to what stands above the result."""
 LINE, LINE_PX = 0.11, 32
 """Height of a line of a name: of the result below another matrix as a share, and above all matrices in pixels."""
-ACROSS, LEAST_ACROSS, LEAST_OF_RESULT = 36, 14, 21
+ACROSS, MIN_ACROSS, MIN_OF_RESULT = 36, 14, 21
 """Letters that fit above all matrices on a narrow screen, and the fewest in a line of a name: the result's may be wider
 than its matrix."""
 
@@ -130,7 +130,7 @@ def operands_map(
     starts = np.concatenate([[0.0], np.cumsum(np.array(widths) + GAP)])
     axes = [(float(start), min(float(start + width), 1.0)) for start, width in zip(starts[:-1], widths, strict=True)]
     names = [_lines(name, domain) for (name, _, _), domain in zip(left, axes[:-1], strict=True)]
-    names.append(_lines(result, axes[-1], least=LEAST_OF_RESULT, most_lines=2 if above is None else 1))
+    names.append(_lines(result, axes[-1], least=MIN_OF_RESULT, most_lines=2 if above is None else 1))
     name_above = [] if above is None else _lines(above[0], axes[-1])
     top = 1.0 if above is None else 1.0 - ABOVE - LINE
     row_at, column_at = chosen or (None, None)
@@ -235,7 +235,7 @@ def _heat_map(
     )
 
 
-def _lines(name: str, domain: tuple[float, float], *, least: int = LEAST_ACROSS, most_lines: int = 2) -> list[str]:
+def _lines(name: str, domain: tuple[float, float], *, least: int = MIN_ACROSS, most_lines: int = 2) -> list[str]:
     """A name, broken into lines as wide as the matrix below it; what is left over is cut."""
     most = max(least, int(ACROSS * (domain[1] - domain[0])))
     lines = textwrap.wrap(name, most, max_lines=most_lines, placeholder=" …", break_on_hyphens=False)
@@ -259,7 +259,7 @@ def _title(lines: Sequence[str], domain: tuple[float, float], height: float, *, 
 
 def _ticks(names: Sequence[str], chosen: int | None) -> dict[str, Any]:
     """Evenly spaced names, few enough to be legible, and always that of the chosen one."""
-    every = -(-len(names) // MOST_NAMES)
+    every = -(-len(names) // MAX_NAMES)
     places = [place for place in range(0, len(names), every) if chosen is None or abs(place - chosen) >= every]
     if chosen is not None:
         places = sorted([*places, chosen])

@@ -33,7 +33,7 @@ DIVERGING = (
 FONT_SIZE = 14
 
 Quantity = Literal["value", "weight", "probability"]
-"""What the numbers of a matrix are: weights and probabilities have colours from 0 to 1, values signed ones."""
+"""What a matrix holds: weights and probabilities are coloured on a scale from 0 to 1, values on a diverging scale."""
 
 Settings = Mapping[str, Any]
 """A part of a figure's layout, with plotly's names."""

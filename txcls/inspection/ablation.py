@@ -350,7 +350,7 @@ def ablate_each(
 
 MEAN_TEXTS = 1000
 """Validation texts over which the means are taken, so that they do not come from the test texts they are used on."""
-MOST_TOKENS = 800_000
+MAX_TOKENS = 800_000
 """Most tokens of test rows in each of the thirty or so passes of `measure_heads`; more are sampled."""
 
 
@@ -456,7 +456,7 @@ def measure_heads(
 ) -> tuple[Means, dict[Off, AccuracyEffects]]:
     """The accuracy on test rows with each head and each feed-forward block set to zero, and to its mean.
 
-    Where all test rows together have more than `MOST_TOKENS`, a sample of them is read, the same one every time.
+    Where all test rows together have more than `MAX_TOKENS`, a sample of them is read, the same one every time.
 
     Args:
         classifier: nothing in it is changed.
@@ -464,7 +464,7 @@ def measure_heads(
         on_stage: called with what is being done.
 
     Raises:
-        DataError: the data are missing, have no test split, or have classes that the checkpoint has not.
+        DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
     """
     tell = on_stage or (lambda message: None)
     checkpoint = classifier.checkpoint
@@ -480,7 +480,7 @@ def measure_heads(
     return means, effects
 
 
-def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int = MOST_TOKENS) -> LabelledTexts:
+def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int = MAX_TOKENS) -> LabelledTexts:
     """All rows, or a fixed random sample of about `most_tokens` tokens where they have more."""
     n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
     if n_tokens <= most_tokens:

@@ -59,7 +59,7 @@ class IntegratedGradients:
 
     @property
     def completeness_error(self) -> float:
-        """The difference between both, never negative."""
+        """The absolute difference between the sum of `scores` and `value - baseline_value`."""
         return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
 
 
@@ -327,13 +327,13 @@ def explain(
     )
 
 
-MOST_TOP = 3
+MAX_TOP = 3
 """Most words of a text that are compared between methods."""
 
 
 def n_top(n_words: int) -> int:
     """How many words of a text are compared: three, at most a third of them, at least one."""
-    return max(1, min(MOST_TOP, n_words // 3))
+    return max(1, min(MAX_TOP, n_words // 3))
 
 
 def top_overlaps(scores: Mapping[str, Floats]) -> Floats:

@@ -15,7 +15,7 @@ from txcls.inspection.vocabulary import token_cosines
 from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Encoding
 
-MOST_LEFT_OUT = 128
+MAX_LEFT_OUT = 128
 """Words of a text that a comparison leaves out one by one; in longer texts those nearest to a change."""
 
 TokenChange = Literal["same", "changed", "removed", "added"]
@@ -52,7 +52,7 @@ class TextComparison:
 
     `effects_before` and `effects_after` say for each token by how much the probability of `label`, the class predicted
     before, falls when the token is left out. They are NaN for special tokens, for a text of one word, and, in texts of
-    more than MOST_LEFT_OUT words, for those far from any change.
+    more than MAX_LEFT_OUT words, for those far from any change.
     """
 
     before: Prediction
@@ -91,7 +91,7 @@ def effects_of_leaving_out(
         classifier: a classifier.
         encoding: a text with at least one word.
         label: a class.
-        near: in a text of more than MOST_LEFT_OUT words, those nearest to these positions are left out.
+        near: in a text of more than MAX_LEFT_OUT words, those nearest to these positions are left out.
     """
     index = classifier.classes.index(label)
     ids = encoding.ids
@@ -100,7 +100,7 @@ def effects_of_leaving_out(
     if len(words) < 2:
         return effects
     words.sort(key=lambda place: min((abs(place - changed) for changed in near), default=place))
-    words = sorted(words[:MOST_LEFT_OUT])
+    words = sorted(words[:MAX_LEFT_OUT])
     logits = logits_without(classifier, ids, [set(), *({place} for place in words)])  # 1 + words, C
     probabilities = classifier.calibrated(logits)[:, index].numpy()
     effects[words] = probabilities[0] - probabilities[1:]

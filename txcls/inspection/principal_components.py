@@ -81,7 +81,7 @@ def vocabulary_plane(classifier: Predictor) -> Plane:
 def token_plane(
     classifier: Predictor, text: str, *, plane: Plane | None = None, n_tokens: int = 2000, n_nearest: int = 6
 ) -> TokenPlane:
-    """The first tokens of the vocabulary and those of a text, in the plane of the vocabulary.
+    """The first tokens of the vocabulary and those of a text, projected onto the vocabulary's principal plane.
 
     Args:
         classifier: a classifier.

@@ -21,7 +21,7 @@ LONGEST_QUERY = 60
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """A word tokenizer and a sub-word tokenizer with the same cleaning; one of them is the checkpoint's.
+    """A word tokenizer and a subword tokenizer with the same cleaning; one of them is the checkpoint's.
 
     `words_from` and `pairs_from` name what each was learned from. `frequencies` has the count
     of each merge's pair when it was learned; it is empty for a checkpoint's own merges, whose counts are not stored.
@@ -44,7 +44,7 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
 
     Args:
         encoder: the checkpoint's.
-        size: of the sub-word vocabulary that is learned, special tokens included.
+        size: of the subword vocabulary that is learned, special tokens included.
 
     Raises:
         ConfigError: `size` is too small for all single bytes.
@@ -77,7 +77,7 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
 
 
 def spellings(encoder: TextEncoder) -> tuple[str, ...]:
-    """The tokens of the vocabulary as text, by id; sub-words with ␣ for the space before them."""
+    """The tokens of the vocabulary as text, by id; subwords with ␣ for the space before them."""
     tokens = encoder.vocabulary.tokens
     return tokens if encoder.byte_pairs is None else tuple(map(spell, tokens))
 
@@ -102,7 +102,7 @@ class VocabularySearch:
 def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
     """Search for a token by its spelling, a part of it, or its id.
 
-    The space before a sub-word (␣) may be left out. An empty query finds nothing.
+    The space before a subword (␣) may be left out. An empty query finds nothing.
 
     Args:
         tokens: `spellings` of a vocabulary.

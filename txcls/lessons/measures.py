@@ -1,6 +1,6 @@
 """What a lesson can measure: each kind names a quantity, and is computed by the package's own inspection functions.
 
-A measurement is of the step's checkpoint and text unless it names others. Layers, heads and words count from 1, as on
+A measurement uses the step's checkpoint and text unless it names others. Layers, heads and words count from 1, as on
 screen. Probabilities and effects are in per cent and percentage points.
 """
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
+from txcls.address import SWITCH
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
 from txcls.inspection.ablation import AccuracyEffects, Change, How, Means, ablate, ablate_each
@@ -21,7 +22,6 @@ from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
-from txcls.lessons.address import SWITCH
 from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 
@@ -77,7 +77,7 @@ class _OfHead(Measurement):
 
 
 def _within(number: int, most: int) -> int:
-    """The number, if the text has so many tokens; MeasureError if not."""
+    """`number`, if the text has that many tokens; MeasureError if not."""
     if number > most:
         raise MeasureError(f"there is no token {number}; the text has {most}")
     return number

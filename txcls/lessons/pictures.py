@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.address import View, view_from_params
 from txcls.inspection.ablation import How, Means, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.inspection.tracing import trace_text
-from txcls.lessons.address import View, view_from_params
 from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
 from txcls.lessons.wording import in_notation, words_in
@@ -26,7 +26,7 @@ WIDTH = 640
 INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
 LONGEST = 18
 """Most characters of a name."""
-MOST_TOKENS, MOST_BARS, MOST_HEADS = 24, 14, 16
+MAX_TOKENS, MAX_BARS, MAX_HEADS = 24, 14, 16
 _WRITTEN = re.compile(r">([^<]+)</text>")
 
 
@@ -127,7 +127,7 @@ def _answers(classifier: Predictor, texts: Sequence[str], language: str) -> tupl
 def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[str]]:
     explanation = explain(classifier, text, methods=("leave_one_out",))
     scores = explanation.scores["leave_one_out"]
-    strongest = sorted(np.argsort(-np.abs(scores))[:MOST_BARS].tolist())
+    strongest = sorted(np.argsort(-np.abs(scores))[:MAX_BARS].tolist())
     values = [float(scores[place]) for place in strongest]
     written = [in_notation(f"{value:+.2f}".replace("-", "−"), language) for value in values]
     return _bars([explanation.words[place].label for place in strongest], values, written)
@@ -158,7 +158,7 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
     """
     traced = trace_text(classifier, text)
     layer, head = max(view.layer, 0), max(view.head, 0)
-    names = [token.label for token in traced.tokens][:MOST_TOKENS]
+    names = [token.label for token in traced.tokens][:MAX_TOKENS]
     pattern = traced.attention[layer, head][: len(names), : len(names)]
     size = min(46.0, (WIDTH - 120) / max(len(names), 1))
     parts = []
@@ -209,7 +209,7 @@ def _verdicts(classifier: Predictor) -> list[tuple[str, str]]:
 def _rows(rows: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
     """Names with sentences beside them."""
     parts, y = [], 0
-    for name, sentence in rows[:MOST_HEADS]:
+    for name, sentence in rows[:MAX_HEADS]:
         lines = textwrap.wrap(sentence, 78)
         parts.append(_box(0, y, WIDTH, 18 * len(lines) + 8, PALE))
         parts.append(_text(8, y + 18, name))

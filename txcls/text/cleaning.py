@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from txcls.errors import ConfigError
-from txcls.text import composition, markup
+from txcls.text import composition, html_tags
 
 LONGEST_MATCH = 2000
 """Longest match of any pass in characters (URLs excepted), so that a text can be cleaned in pieces."""
@@ -147,7 +147,7 @@ def _unescape(match: re.Match[str]) -> str:
     return html.unescape(entity if entity.startswith("&") else "&" + entity)
 
 
-TAG = markup.tag(LONGEST_MATCH)
+TAG = html_tags.tag(LONGEST_MATCH)
 URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
 WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 PUNCTUATION = re.compile(r"[^\w\s]|_")
@@ -156,7 +156,7 @@ SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
 
 
 def _is_single_spaced(text: str) -> bool:
-    """Whether a text has only single spaces as white space: no other character in `SPACES` is printable."""
+    """Whether a text has only single spaces as whitespace: no other character in `SPACES` is printable."""
     return text.isprintable() and "  " not in text
 
 
@@ -203,7 +203,7 @@ STEPS: Mapping[str, Step] = MappingProxyType(
             (_Replace(WORD_APOSTROPHE, "", ("'", "’")), _Replace(PUNCTUATION, _mark_or_space)),
         ),
         "whitespace": Step(
-            "runs of white space and control characters become one space, none at either end",
+            "runs of whitespace and control characters become one space, none at either end",
             (_Replace(SPACES, " ", is_clean=_is_single_spaced), _Strip()),
         ),
     }

@@ -13,7 +13,7 @@ from txcls.config import TextConfig
 from txcls.errors import CheckpointError
 from txcls.text.cleaning import clean, clean_aligned
 from txcls.text.subwords import BytePairs
-from txcls.text.vocabulary import CLS, MASK, MOST_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
+from txcls.text.vocabulary import CLS, MASK, MAX_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
 from txcls.text.words import tokenize_words, words
 
 FORMAT_VERSION = 1
@@ -176,7 +176,7 @@ class _Words:
     @classmethod
     def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
         counts = Counter(token for text in texts for token in words(text, config.tokenizer))
-        most = min(config.max_vocabulary, MOST_WORDS)
+        most = min(config.max_vocabulary, MAX_WORDS)
         vocabulary = Vocabulary.from_counts(counts, max_size=most, min_frequency=config.min_frequency)
         return cls(vocabulary, config.tokenizer)
 
@@ -252,7 +252,7 @@ class TextEncoder:
     def blank(self) -> int:
         """The id that stands for a token that is not to be read; training puts it in place of dropped ones.
 
-        A model of words learns from it what to make of unknown words. Sub-words are never unknown, so that the unknown
+        A model of words learns from it what to make of unknown words. Subwords are never unknown, so that the unknown
         token would have no meaning; pre-training teaches the mask token's.
         """
         return UNK if self.byte_pairs is None else MASK

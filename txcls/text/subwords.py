@@ -15,7 +15,7 @@ from typing import Any, Self
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
 from txcls.runtime.pause import may_pause
-from txcls.text.vocabulary import MOST_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
+from txcls.text.vocabulary import MAX_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
 _SPACE = "Ġ"
@@ -40,7 +40,7 @@ class Merge:
 
 
 class BytePairs:
-    """Sub-words by merging the most frequent pairs; a token at the start of a word carries the space before it."""
+    """Subwords by merging the most frequent pairs; a token at the start of a word carries the space before it."""
 
     def __init__(self, tokens: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
         """`tokens` by id, special ones first, bytes in GPT-2's alphabet; `merges` in the order they were learned.
@@ -73,7 +73,7 @@ class BytePairs:
         """
         from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-        room = min(config.max_vocabulary, MOST_BYTE_PAIRS) - len(SPECIAL_TOKENS)
+        room = min(config.max_vocabulary, MAX_BYTE_PAIRS) - len(SPECIAL_TOKENS)
         if room < BYTES:
             raise ConfigError(
                 f"text.max_vocabulary: {config.max_vocabulary} is too small for byte-pair encoding, which starts from "
@@ -114,7 +114,7 @@ class BytePairs:
         return {"tokens": list(self.vocabulary.tokens), "merges": [list(pair) for pair in self._merges]}
 
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:
-        """(start, end, id) of each token; white space around a token, and around the text, is left out.
+        """(start, end, id) of each token; whitespace around a token, and around the text, is left out.
 
         A character of several bytes may be several tokens, which then share its offsets.
         """

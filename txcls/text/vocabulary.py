@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 PAD, UNK, MASK, CLS = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<mask>", "<cls>")
-MOST_WORDS = 1_000_000
-MOST_BYTE_PAIRS = 400_000
+MAX_WORDS = 1_000_000
+MAX_BYTE_PAIRS = 400_000
 """Largest learned vocabularies: what a checkpoint's tokenizer.json can hold (`txcls.checkpoint.schema`)."""
 
 

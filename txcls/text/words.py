@@ -50,7 +50,7 @@ def separate_full_stops(text: str) -> str:
 
 
 def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:
-    """Word tokens as (start, end, token), in order, with `token == text[start:end]`; white space is never part of one.
+    """Word tokens as (start, end, token), in order, with `token == text[start:end]`; whitespace is never part of one.
 
     `kind` is "word" for NLTK's rules, or one of `SIMPLE`.
     """

@@ -80,7 +80,7 @@ class TrainingDisplay(Display):
 
 
 class PlanDisplay(Display):
-    """The display of `run_plan`, which gets its `callbacks`: one bar for the whole run."""
+    """The progress display for `run_plan`, to which its `callbacks` are passed: one bar for the whole run."""
 
     def __init__(self, *, shown: bool) -> None:
         super().__init__(TaskProgressColumn(), shown=shown)

@@ -32,7 +32,7 @@ from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 4
-MOST_SAVING = 0.02
+MAX_SAVING = 0.02
 """Largest share of the time spent saving the state: a large model's is saved less often than configured."""
 
 
@@ -126,7 +126,7 @@ def fit(
         objective: the training objective; None for class labels.
         device: where to compute; the model stays there.
         state_path: file for the state, saved every `save_every_seconds` (less often if that would take more than
-            `MOST_SAVING` of the time), after each epoch and on interruption.
+            `MAX_SAVING` of the time), after each epoch and on interruption.
         resume: continue from `state_path`; batch order, dropout and result are those of an uninterrupted run.
         on_step, on_validation: called after each optimiser step and each validation.
         max_steps: stop after this many optimiser steps in total (for trials; the schedule is that of the whole run).
@@ -397,7 +397,7 @@ class Trainer:
         if self.state_path is None or self.processes.rank:
             return False  # nowhere to save, or not the process that saves
         interval = self.config.save_every_seconds
-        pause = max(interval, self.last_save_took / MOST_SAVING) if interval else 0.0
+        pause = max(interval, self.last_save_took / MAX_SAVING) if interval else 0.0
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:

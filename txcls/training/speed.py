@@ -22,10 +22,10 @@ from txcls.training.objectives import Classify
 
 SECONDS = 1.0
 """How long training with each number of threads is measured, after a step that is not counted."""
-LEAST_WORK, MOST_SECONDS = 0.5, 4.0
+MIN_WORK, MAX_SECONDS = 0.5, 4.0
 """Least seconds of processor time in a measurement (on a busy machine, a second can be a single step), and most seconds
 that it takes."""
-LEAST_GAIN = 1.1
+MIN_GAIN = 1.1
 """More threads must be faster by this factor to be chosen: they leave less for others."""
 
 
@@ -58,7 +58,7 @@ def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainCon
         with using_threads(n):
             rates.append((n, _tokens_per_second(model, texts, config)))
     threads, rate = rates[0]
-    if rates[-1][1] > LEAST_GAIN * rate:
+    if rates[-1][1] > MIN_GAIN * rate:
         threads, rate = rates[-1]
     return Speed(threads, rate, tuple(rates))
 
@@ -90,6 +90,6 @@ def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: Tra
     for batch in itertools.cycle(batches):
         trainer.train_step(batch)
         spent = time.perf_counter() - started
-        if spent > MOST_SECONDS or (spent > SECONDS and time.process_time() - started_work > LEAST_WORK):
+        if spent > MAX_SECONDS or (spent > SECONDS and time.process_time() - started_work > MIN_WORK):
             break
     return (trainer.tokens - tokens) / spent

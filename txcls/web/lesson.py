@@ -1,4 +1,4 @@
-"""A lesson as a page without a server: its steps with everything measured, beside the checkpoints that they show."""
+"""A lesson as a page without a server: its steps with all measurements made, and the checkpoints that they show."""
 
 from functools import cache
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
+from txcls.address import view_from_params
 from txcls.lessons import Lesson, Solved, check_lesson
-from txcls.lessons.address import view_from_params
 from txcls.lessons.format import Drag, Number
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of

@@ -83,7 +83,7 @@ class _Translation:
         return f"[{match[1]}{content}]"
 
     def _one(self, item: str) -> str:
-        """A character or a class, as it stands in brackets."""
+        """A character or character class, as written inside [ ]."""
         if self._is_class(item):
             members = self.classes[item[1].lower()]
             return members if item[1].islower() else f"[^{members}]"

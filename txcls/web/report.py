@@ -13,7 +13,7 @@ from txcls.evaluation.report import Report, RowAnswer, cluster_order, worst_pair
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
 from txcls.wording import percentage
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 """Rows of each list at most."""
 _STYLE = """
 :root {color-scheme: light;}
@@ -41,7 +41,7 @@ def report_html(
     """
     parts = [_headline(report), *_figures(report)]
     if report.answers is not None:
-        mistakes = report.answers.mistakes(n=MOST_LISTED)
+        mistakes = report.answers.mistakes(n=MAX_LISTED)
         parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes)]
     if baseline is not None:
         parts += ["<h2>Beside the linear baseline</h2>", f"<p>{_text(baseline.verdict())}.</p>"]
@@ -49,7 +49,7 @@ def report_html(
             ("linear baseline", baseline.only_baseline_right()),
             ("Transformer", baseline.only_transformer_right()),
         ):
-            parts += [f"<p><b>{len(rows):,} rows that only the {name} gets right</b></p>", _rows(rows[:MOST_LISTED])]
+            parts += [f"<p><b>{len(rows):,} rows that only the {name} gets right</b></p>", _rows(rows[:MAX_LISTED])]
     if suspects is not None:
         parts += ["<h2>Rows whose label looks wrong</h2>", _suspects(suspects)]
     title = _text(f"Report on {report.name}")
@@ -88,7 +88,7 @@ def _suspects(rows: Sequence[SuspectRow]) -> str:
         "confident learning (Northcutt et al. 2021).</p>"
     )
     head = ("row", "text", "label", "suggested", "label's probability")
-    return note + _table(head, lines[:MOST_LISTED])
+    return note + _table(head, lines[:MAX_LISTED])
 
 
 def _headline(report: Report) -> str:

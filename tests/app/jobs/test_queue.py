@@ -103,7 +103,7 @@ def test_a_killed_supervisor_is_told_in_a_sentence_and_the_next_job_runs(session
     wait_until(lambda: bool(processes_of(session, "read")))
     os.kill(processes_of(session, "read")[0], signal.SIGKILL)
     job = end_of(session, "read")
-    assert job.status == "lost" and "ended from outside, or the server was started anew" in job.message
+    assert job.status == "lost" and "killed, or the server was restarted" in job.message
     os.close(occupied)
     assert finish(session, "read", put(session, "table.csv", TABLE)).status == "done"
 
@@ -151,7 +151,7 @@ ALWAYS = "import time\nwhile True: time.sleep(0.1)"
     "code, limit",
     [
         ("import os; os.kill(os.getpid(), 11)", "more than the 2,000 MB of memory that one job may have"),
-        ("import os; os.kill(os.getpid(), 9)", r"ended from outside (SIGKILL)"),
+        ("import os; os.kill(os.getpid(), 9)", r"killed (SIGKILL)"),
         (f"open('part', 'wb').write(bytes(5_000_000))\n{ALWAYS}", "no more than that (TXCLS_SESSION_MB)"),
         (ALWAYS, "longer than the 0 minutes"),
     ],

@@ -10,10 +10,10 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, says, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.address import LONGEST_LINKED_TEXT
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.data.examples import EXAMPLES, examples_for
-from txcls.lessons.address import LONGEST_LINKED_TEXT
 
 
 def test_text_is_shown_as_text() -> None:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import each_bad_text, open_page, words_of
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
-from txcls.app.components.training_film import MOST_BARS, film_data
+from txcls.app.components.training_film import MAX_BARS, film_data
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.data.examples import EXAMPLES, REPORTS
@@ -173,7 +173,7 @@ def test_bad_texts_are_answered_calmly() -> None:
     app = open_page("film", checkpoint=FILMED)
     for kind in each_bad_text(app):
         asked = any("Type a few words" in info.value for info in app.info)
-        assert asked == (kind in ("empty", "white space")), kind
+        assert asked == (kind in ("empty", "whitespace")), kind
         if has_film(app):
             sent(app)
 
@@ -193,9 +193,9 @@ def test_of_many_classes_those_are_sent_that_have_a_bar_in_some_state() -> None:
     )
     classes = [f"class {n}" for n in range(100)]
     data = film_data(film, classes, name="m", opened="m", tokens=["a", "b"], at=0)
-    assert data["has_others"] and MOST_BARS <= len(data["classes"]) <= 3 * MOST_BARS
+    assert data["has_others"] and MAX_BARS <= len(data["classes"]) <= 3 * MAX_BARS
     for n, row in enumerate(probabilities):
-        best = np.argsort(-row)[:MOST_BARS]
-        shown = sorted(zip(data["probabilities"][n], data["classes"], strict=True), reverse=True)[:MOST_BARS]
+        best = np.argsort(-row)[:MAX_BARS]
+        shown = sorted(zip(data["probabilities"][n], data["classes"], strict=True), reverse=True)[:MAX_BARS]
         assert [int(re.findall(r"\d+", name)[0]) for _, name in shown] == best.tolist()
         assert data["classes"][data["answers"][n]] == classes[best[0]]

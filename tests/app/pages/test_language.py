@@ -180,7 +180,7 @@ def test_every_language_model_is_offered_with_what_it_is_and_a_missing_one_is_na
         f"{name} · a test of causal · perplexity 20.1" for name in (SAYS, SAYS_WORDS)
     ]
     assert "perplexity <b>20.1</b>" in html_of(app)
-    assert "sub-words" in html_of(app) and "parameters" in html_of(app)
+    assert "subwords" in html_of(app) and "parameters" in html_of(app)
 
 
 @pytest.mark.parametrize("part", PARTS)

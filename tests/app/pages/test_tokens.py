@@ -43,7 +43,7 @@ def test_ids_and_places_are_those_of_the_encoder() -> None:
 @pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS])
 def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(name: str) -> None:
     shown = words_of(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
-    assert "**Words**" in shown and "**Sub-words**" in shown
+    assert "**Words**" in shown and "**Subwords**" in shown
     assert shown.count("as this checkpoint reads them") == shown.count("for comparison") == 1
     assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in shown
 

@@ -12,7 +12,7 @@ from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, slow_but
 from txcls.app.pages import PAGES
 from txcls.app.shell import checkpoints, lecture
-from txcls.app.shell.lecture import LEAST_FONT_PX, STEPS, step_part
+from txcls.app.shell.lecture import MIN_FONT_PX, STEPS, step_part
 
 TEXT = "banks signed a deal after the election"
 NAMES = [page.name for page in PAGES]
@@ -57,8 +57,8 @@ def test_every_page_is_slides_with_large_type_and_nothing_else(name: str) -> Non
         assert page in ("atlas", "train", "batch", "report") or app.text_area[0].value == TEXT
         assert bool(slides(app)) == (page not in WITHOUT_SLIDES), page
         for chart in charts_of(app):
-            assert min(fonts(chart.figure)) >= LEAST_FONT_PX, (page, chart.key)
-            assert all(font["size"] >= LEAST_FONT_PX for font in axes_and_legends(chart.figure)), (page, chart.key)
+            assert min(fonts(chart.figure)) >= MIN_FONT_PX, (page, chart.key)
+            assert all(font["size"] >= MIN_FONT_PX for font in axes_and_legends(chart.figure)), (page, chart.key)
 
 
 def test_links_keep_the_mode() -> None:

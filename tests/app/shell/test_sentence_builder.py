@@ -6,9 +6,9 @@ import pytest
 import streamlit as st
 
 from tests.app.reports import save_reports_model
+from txcls.address import View
 from txcls.app.shell import sentence_builder, state
 from txcls.data.generated.who_won import MAINS, TEAMS
-from txcls.lessons.address import View
 from txcls.predictor import Predictor
 
 

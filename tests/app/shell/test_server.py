@@ -79,7 +79,7 @@ def test_a_sessions_new_file_replaces_its_last_one_and_all_share_a_budget(
         assert status_of(app) == 204
     assert sum(len(files) for files in manager.file_storage.values()) == 1
     answers = [status_of(app, session=f"s{n}") for n in range(10)]
-    assert answers == [204] * (server.MOST_UPLOADS - 1) + [503] * (11 - server.MOST_UPLOADS)
+    assert answers == [204] * (server.MAX_UPLOADS - 1) + [503] * (11 - server.MAX_UPLOADS)
     manager.remove_session_files("one")
     assert status_of(app, session="another") == 204
 

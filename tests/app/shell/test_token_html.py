@@ -6,7 +6,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.app.shell.token_html import MOST_CHIPS, chips, edits, escape, ids, marked_text, merges, pieces
+from txcls.app.shell.token_html import MAX_CHIPS, chips, edits, escape, ids, marked_text, merges, pieces
 from txcls.text.cleaning import CleaningStep, explain_cleaning
 from txcls.text.encoder import CharacterPart, Token
 
@@ -106,6 +106,6 @@ def test_names_of_tokens_are_only_text(name: str) -> None:
 
 
 def test_many_tokens_are_cut_and_counted() -> None:
-    n = MOST_CHIPS + 7
+    n = MAX_CHIPS + 7
     shown = ids(["word"] * n, [token(0, 4)] * n)
-    assert "and 7 more" in shown and shown.count("<b>") == MOST_CHIPS
+    assert "and 7 more" in shown and shown.count("<b>") == MAX_CHIPS

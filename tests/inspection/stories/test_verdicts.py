@@ -10,7 +10,7 @@ from txcls.inspection.stories.story import (
     ATTENDS,
     CONFIRMED,
     IDLE,
-    MOST_BY_CONTROL,
+    MAX_BY_CONTROL,
     PART,
     _bootstrap,
     _like_these,
@@ -41,7 +41,7 @@ def test_a_true_and_complete_story_is_confirmed() -> None:
     found = measure_story(classifier, texts, Story(0, 0, NEXT))
     assert (found.verdict, found.n, found.coverage) == ("confirmed", 400, 1.0)
     assert found.accuracy == found.restored == 1.0 and found.share == 1.0
-    assert found.even < 0.8 and found.control_share < MOST_BY_CONTROL < found.interval[0]
+    assert found.even < 0.8 and found.control_share < MAX_BY_CONTROL < found.interval[0]
     assert found.attention == (pytest.approx(1.0, abs=1e-4),) and found.chance == (pytest.approx(1 / 8),)
 
 
@@ -113,7 +113,7 @@ def test_limits_of_the_verdicts() -> None:
     assert verdict_of(IDLE * 0.99, **clear) == "idle"
     for worse in (
         {"share": 0.79},
-        {"low": MOST_BY_CONTROL},
+        {"low": MAX_BY_CONTROL},
         {"low": float("nan")},
         {"control_share": 0.31},
         {"attention": 0.49},

@@ -18,7 +18,14 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.training import TrainingInterruptedError, speed
 from txcls.training.auto import plan as planning
-from txcls.training.auto import recipe
+from txcls.training.auto.hyperparameters import (
+    ENOUGH_EPOCHS,
+    LAYER_DECAY,
+    MIN_LENGTH,
+    Recipe,
+    RecipeInputs,
+    choose_recipe,
+)
 from txcls.training.auto.parts import split_rows
 from txcls.training.auto.plan import TrainingPlan, plan_training
 from txcls.training.auto.run import RunProgress, run_plan
@@ -121,17 +128,17 @@ def test_a_classifier_to_start_from_is_refused(tmp_path: Path) -> None:
         plan_training(rows(30), init=make_checkpoint(tmp_path / "classifier"))
 
 
-def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> recipe.Recipe:
+def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> Recipe:
     characters = 6 * n * sum(lengths) // len(lengths)
-    inputs = recipe.RecipeInputs(np.array(lengths), n, n_classes=4, characters=characters, tokens_per_second=speed)
-    return recipe.choose_recipe(inputs, minutes=minutes)
+    inputs = RecipeInputs(np.array(lengths), n, n_classes=4, characters=characters, tokens_per_second=speed)
+    return choose_recipe(inputs, minutes=minutes)
 
 
 def test_texts_and_time_decide_how_much_of_them_is_read() -> None:
     assert chosen([5, 9, 12] * 50, n=1000).max_length == 16
     assert chosen([300] * 150, n=500).max_length == 384
     hurried = chosen([300] * 150, n=20_000)
-    assert recipe.LEAST_LENGTH <= hurried.max_length < 384 and hurried.rows == 20_000
+    assert MIN_LENGTH <= hurried.max_length < 384 and hurried.rows == 20_000
 
 
 @pytest.mark.parametrize("n", [400, 5_000, 80_000])
@@ -141,7 +148,7 @@ def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: floa
     choice = chosen([length] * 100, n=n, minutes=minutes)
     assert choice.epochs >= 1 and 0 < choice.rows <= n
     assert choice.seconds + min(choice.overhead, 0.6 * 60 * minutes) <= 60 * minutes
-    assert choice.rows == n or choice.epochs <= recipe.ENOUGH_EPOCHS, "rows are left out only where few epochs fit"
+    assert choice.rows == n or choice.epochs <= ENOUGH_EPOCHS, "rows are left out only where few epochs fit"
     assert choice.rows == n or choice.runs == 1
 
 
@@ -267,11 +274,11 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
 
 
 def test_lower_layers_learn_more_slowly_if_there_is_time_for_all_epochs() -> None:
-    inputs = recipe.RecipeInputs(np.full(2000, 30), 8000, n_classes=2, characters=1_440_000, tokens_per_second=20_000.0)
+    inputs = RecipeInputs(np.full(2000, 30), 8000, n_classes=2, characters=1_440_000, tokens_per_second=20_000.0)
 
     def decay(minutes: float, **changes: Any) -> list[str]:
-        settings = recipe.choose_recipe(replace(inputs, **changes), minutes=minutes).settings
+        settings = choose_recipe(replace(inputs, **changes), minutes=minutes).settings
         return [setting for setting in settings if setting.startswith("train.layer_decay=")]
 
-    assert decay(5) == [f"train.layer_decay={recipe.LAYER_DECAY}"]
+    assert decay(5) == [f"train.layer_decay={LAYER_DECAY}"]
     assert decay(0.3) == decay(5, pretrained=False) == ["train.layer_decay=1.0"]

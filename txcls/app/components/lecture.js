@@ -1,7 +1,7 @@
 // Turns slides, steps and pages with PageDown and PageUp wherever the focus is, switches lecture mode with F9, and draws
 // the bar that says where one is. Slides are turned here alone; the server is asked for steps and for other pages.
 const BEYOND = 3 // with more layers than these, the map has no letters in its layers
-const LEAST_FORMULA_PX = 17
+const MIN_FORMULA_PX = 17
 const ASK_AGAIN_MS = 5000
 const STAY_MS = 4000 // how long charts above a part of a page may take to get their height
 const LONG = { attn: "attention", ff: "feed-forward" }
@@ -195,7 +195,7 @@ function fitFormulas(element) {
     formula.style.fontSize = ""
     if (one.scrollWidth <= one.clientWidth + 1) continue
     const size = Number.parseFloat(getComputedStyle(formula).fontSize)
-    formula.style.fontSize = `${Math.max(LEAST_FORMULA_PX, Math.floor((size * one.clientWidth) / one.scrollWidth))}px`
+    formula.style.fontSize = `${Math.max(MIN_FORMULA_PX, Math.floor((size * one.clientWidth) / one.scrollWidth))}px`
   }
 }
 

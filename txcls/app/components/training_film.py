@@ -19,7 +19,7 @@ _film = st.components.v2.component(
     css=style("picture/buttons", "picture/saving") + read("training_film.css"),
 )
 
-MOST_BARS = 8
+MAX_BARS = 8
 """Most classes with a bar in a snapshot."""
 DIGITS = 6
 MOST = 2**16 - 1
@@ -47,7 +47,7 @@ def film_data(
         at: the first snapshot to show.
         default: the snapshot that a URL without a training step means.
     """
-    ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MOST_BARS]  # N bars
+    ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MAX_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S
     sent_classes = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
     position = {int(index): n for n, index in enumerate(sent_classes)}
@@ -62,8 +62,8 @@ def film_data(
             for field in ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
         },
         "classes": [visible(classes[index]) for index in sent_classes],
-        "rows": MOST_BARS,
-        "has_others": len(classes) > MOST_BARS,
+        "rows": MAX_BARS,
+        "has_others": len(classes) > MAX_BARS,
         "probabilities": np.round(film.probabilities[:, sent_classes], DIGITS).tolist(),
         "answers": [position[int(index)] for index in film.answers],
         "flips": flips(film.answers),

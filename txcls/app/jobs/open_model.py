@@ -13,7 +13,7 @@ from txcls.inspection.tracing import TOKENS_TOGETHER
 from txcls.predictor import Predictor
 from txcls.web.export import single_page
 
-MOST_MEGABYTES = 750
+MAX_MEGABYTES = 750
 """Most memory that a visitor's model may take for one text, in the app's process; `imdb` takes 680."""
 
 
@@ -34,16 +34,16 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def refuse_costly(checkpoint: Checkpoint) -> None:
-    """Refuse a model of which a page may need more than `MOST_MEGABYTES`: a small file can describe a large one.
+    """Refuse a model of which a page may need more than `MAX_MEGABYTES`: a small file can describe a large one.
 
     Raises:
         CheckpointError: it is one.
     """
-    if (megabytes := explanation_bytes(checkpoint.config.model) >> 20) > MOST_MEGABYTES:
+    if (megabytes := explanation_bytes(checkpoint.config.model) >> 20) > MAX_MEGABYTES:
         model = checkpoint.config.model
         raise CheckpointError(
             f"its {model.n_layers} layers of {model.n_heads} heads, {model.d_model:,} wide, over {model.max_length:,} "
-            f"tokens would take about {megabytes:,} MB for one text; at most {MOST_MEGABYTES:,} MB may be used here"
+            f"tokens would take about {megabytes:,} MB for one text; at most {MAX_MEGABYTES:,} MB may be used here"
         )
 
 

@@ -295,10 +295,7 @@ def state(session: Session, kind: Kind) -> JobState:
     return JobState("running" if known["progress"] else "waiting", ahead=before, **known)
 
 
-LOST = (
-    "The process that worked on this was ended from outside, or the server was started anew. Nothing of it is left; "
-    "start it again."
-)
+LOST = "The process working on this was killed, or the server was restarted. Nothing of it is left; start it again."
 
 
 def stop(session: Session, kind: Kind) -> None:
@@ -344,7 +341,7 @@ class Job:
         folder: of the job.
         kind: of work.
         spec: what the page asked for.
-        end: when it should come to its end with what it has, by `time.monotonic`.
+        end: the deadline on the `time.monotonic` clock; at it the job finishes with what it has.
         every: least seconds between two writings of the progress.
     """
 
@@ -447,9 +444,7 @@ TOO_MUCH = (
     "shorter texts."
 )
 TOO_LARGE = "What comes of this takes too much of the disk: {}. Try again with fewer or shorter texts."
-KILLED = (
-    "The process that worked on this was ended from outside ({}); perhaps the server ran out of memory. Start it again."
-)
+KILLED = "The process working on this was killed ({}); perhaps the server ran out of memory. Start it again."
 
 
 def _leave_error(job: Job, message: str, *, cancelled: bool = False) -> None:

@@ -16,9 +16,9 @@ from txcls.evaluation.report import report_on, some_rows
 from txcls.evaluation.scoring import as_plain_text
 from txcls.predictor import Predictor
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """Rows that are answered, a random choice where there are more."""
-MOST_PROBABILITIES = 1_000_000
+MAX_PROBABILITIES = 1_000_000
 """Rows times classes of the answers, so that the app can hold them."""
 REPORT = "report.json"
 """The file of the job in which the answers lie."""
@@ -39,7 +39,7 @@ def _measured(job: Job) -> dict[str, Any]:
         table.unlink()
     if len(of_file.rows) > limits().rows:
         raise DataError(f"{len(of_file.rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
-    rows = some_rows(of_file.rows, most=min(MOST_ROWS, MOST_PROBABILITIES // len(classifier.classes)))
+    rows = some_rows(of_file.rows, most=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
     rows_are = f"{len(rows):,} rows of {name}"
     if len(rows) < len(of_file.rows):
         rows_are = f"{len(rows):,} of the {len(of_file.rows):,} rows of {name}, drawn at random"

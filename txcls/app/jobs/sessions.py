@@ -35,7 +35,7 @@ SWEEP_SECONDS = 30.0
 """Time between two searches for abandoned sessions."""
 SEEN_SECONDS = 5.0
 """A visit is written at most this often."""
-MOST_JSON_BYTES = 64 << 20
+MAX_JSON_BYTES = 64 << 20
 """Largest JSON file that is read."""
 
 
@@ -54,7 +54,7 @@ def root() -> Path:
     except OSError as error:
         raise ConfigError(f"TXCLS_JOBS={folder}: cannot use it ({error.strerror}); name another folder") from None
     if not stat.S_ISDIR(state.st_mode) or (hasattr(os, "getuid") and state.st_uid != os.getuid()):
-        raise ConfigError(f"TXCLS_JOBS={folder}: it is not a folder of this user's own; name another one")
+        raise ConfigError(f"TXCLS_JOBS={folder}: not a folder owned by this user; name another one")
     if state.st_mode & 0o077:
         raise ConfigError(f"TXCLS_JOBS={folder}: other users may read it; make it private with chmod 700")
     return folder
@@ -248,7 +248,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any] | None:
     """The JSON object in a file; None if there is no such file, or no whole one."""
     try:
-        if path.stat().st_size > MOST_JSON_BYTES:
+        if path.stat().st_size > MAX_JSON_BYTES:
             return None
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -265,7 +265,7 @@ def append_line(path: Path, values: Mapping[str, Any]) -> None:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a JSON Lines file, without a last line that is still being written."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1] if path.stat().st_size <= MOST_JSON_BYTES else []
+        lines = path.read_bytes().split(b"\n")[:-1] if path.stat().st_size <= MAX_JSON_BYTES else []
     except OSError:
         return []
     return [row for row in map(_object_of, lines) if row is not None]

@@ -11,12 +11,12 @@ from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import append_line, write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
+from txcls.training.auto.hyperparameters import RecipeInputs, choose_recipe
 from txcls.training.auto.plan import TrainingPlan, plan_training
-from txcls.training.auto.recipe import RecipeInputs, choose_recipe
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 """Points of a curve after which only every second one is written, and so on."""
 EXAMPLES, LONGEST_EXAMPLE, LONGEST_OF_LONG = 8, 400, 4000
 """How many test texts are kept to try, and most characters of one, where texts are short and where they are long."""
@@ -155,7 +155,7 @@ class _Curves:
             row = {"step": now.step, "loss": now.loss, "accuracy": now.accuracy}
             append_line(self.job.folder / "curve.jsonl", row)
             self.points += 1
-            if self.points >= MOST_POINTS:
+            if self.points >= MAX_POINTS:
                 self.points, self.every = self.points // 2, 2 * self.every
 
     def validation(self, row: HistoryRow) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import streamlit as st
 
+from txcls.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
-from txcls.lessons.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 from txcls.lessons.format import LessonStep
 
 _ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"

@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
+from txcls.address import View
 from txcls.app.components.lesson_drag import word_bins
 from txcls.app.lessons import lesson
 from txcls.app.shell import lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import Solved, languages_of
-from txcls.lessons.address import View
 from txcls.lessons.format import Choice, Drag, Heads, Number
 from txcls.lessons.wording import words_in
 

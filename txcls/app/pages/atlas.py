@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from txcls.address import HeadOrder, View
 from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart
@@ -18,7 +19,6 @@ from txcls.app.shell.prediction import LoadingPlaceholder, load_classifier
 from txcls.figures import minus, number_map, visible
 from txcls.inspection.ablation import How
 from txcls.inspection.stories import HeadAtlas, HeadRecord, sentence
-from txcls.lessons.address import HeadOrder, View
 from txcls.predictor import Predictor
 
 LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
@@ -35,7 +35,7 @@ TESTED = (
     "puts most of its weight on the story's keys."
 )
 WORTH: dict[How, str] = {"zero": "zero", "mean": "mean", "uniform": "even"}
-MOST_LISTED = 12
+MAX_LISTED = 12
 """Most heads that are listed before a button shows the others."""
 HEADS_OF_A_SLIDE = 3
 """Heads on a slide in lecture mode; the first slide, which has the summary, has one less."""
@@ -108,8 +108,8 @@ def _heads(opened: layout.Page, atlas: HeadAtlas, first: DeltaGenerator) -> None
     texts = compute.clearest_texts(opened.source)
     rows = sorted(range(len(atlas.heads)), key=lambda n: _rank(atlas, n, view.sort))
     more = f"atlas_all_{opened.source.name}"
-    if len(rows) > MOST_LISTED and not st.session_state.get(more):
-        hidden, rows = len(rows) - MOST_LISTED, rows[:MOST_LISTED]
+    if len(rows) > MAX_LISTED and not st.session_state.get(more):
+        hidden, rows = len(rows) - MAX_LISTED, rows[:MAX_LISTED]
     else:
         hidden = 0
     together = HEADS_OF_A_SLIDE - 1 if lecture.is_on() else 0

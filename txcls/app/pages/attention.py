@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from txcls.address import View
 from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, model_parts, state
 from txcls.app.shell.charts import chart, window
@@ -23,7 +24,6 @@ from txcls.figures import (
     pooling_bars,
     query_key_bars,
 )
-from txcls.lessons.address import View
 from txcls.model import LayerNorm
 from txcls.predictor import Predictor
 from txcls.wording import percentage
@@ -302,7 +302,7 @@ def _heads(opened: layout.Page) -> None:
                 paths.heads.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
             ),
             key="chart_entropy",
-            alt=f"Board of each head's entropy, from {paths.heads.entropy.min():.2f} to "
+            alt=f"Heat map of each head's entropy, from {paths.heads.entropy.min():.2f} to "
             f"{paths.heads.entropy.max():.2f} bits",
             file_name=f"{opened.view.checkpoint}-entropy",
         )
@@ -320,7 +320,7 @@ def _heads(opened: layout.Page) -> None:
                 digits=1,
             ),
             key="chart_distance",
-            alt=f"Board of each head's mean distance, from {paths.heads.distance.min():.1f} to "
+            alt=f"Heat map of each head's mean distance, from {paths.heads.distance.min():.1f} to "
             f"{paths.heads.distance.max():.1f} tokens",
             file_name=f"{opened.view.checkpoint}-distance",
         )

@@ -19,7 +19,7 @@ from txcls.figures import class_counts
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.NEIGHBOURHOOD, pages.TRAIN)
-MOST_K = 10
+MAX_K = 10
 COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE --output FILE`."
 
 
@@ -94,7 +94,7 @@ def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
         return
     waiting.failure(batch)
     n_classes = checkpoints.summary(opened.view.checkpoint).n_classes
-    most = max(1, min(n_classes, MOST_K))
+    most = max(1, min(n_classes, MAX_K))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.session_state.setdefault("batch_k", 3)
         st.session_state["batch_k"] = min(int(st.session_state["batch_k"]), most)

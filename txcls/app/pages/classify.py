@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from txcls.address import LONGEST_LINKED_TEXT, MAX_ROWS, SWITCH, params_from_view
 from txcls.app import pages
 from txcls.app.components.machine import machine
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
@@ -26,7 +27,6 @@ from txcls.data.datasets import dataset_info, dataset_names, is_available
 from txcls.errors import TxclsError
 from txcls.figures import probability_bars, training_curves
 from txcls.figures.lines import of_runs
-from txcls.lessons.address import LONGEST_LINKED_TEXT, MOST_ROWS, SWITCH, params_from_view
 from txcls.predictor import Predictor
 from txcls.web.export import unsupported
 from txcls.wording import percentage
@@ -202,7 +202,7 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
             f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
             f"{len(classifier.classes)} classes from others. The classes are ranked nevertheless:"
         )
-    k = min(opened.view.k, len(classifier.classes), MOST_ROWS)
+    k = min(opened.view.k, len(classifier.classes), MAX_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)
     words = ", ".join(f"{score.label} {percentage(score.probability)}" for score in shown)
@@ -234,7 +234,7 @@ def _read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
 
 
 def _choose_k(opened: layout.Page, n_classes: int) -> None:
-    most = min(n_classes, MOST_ROWS)
+    most = min(n_classes, MAX_ROWS)
     if most < 2:
         return
     st.session_state["k_box"] = min(opened.view.k, most)

@@ -18,7 +18,7 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
 N_TEST_TEXTS = 300
-MOST_WORDS = 30
+MAX_WORDS = 30
 """Most tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.WHAT_IF, pages.LANGUAGE)
@@ -82,14 +82,14 @@ def _words(opened: layout.Page) -> None:
     st.markdown("**Nearest neighbours in all dimensions**, by cosine similarity (at most 1):")
     rows = []
     first = [chosen] if chosen else []
-    for index in [*first, *(other for other in plane.own[:MOST_WORDS] if other != chosen)]:
+    for index in [*first, *(other for other in plane.own[:MAX_WORDS] if other != chosen)]:
         near = ", ".join(f"{_plain(names[other])} {_cosine(cosine)}" for other, cosine in nearest[index])
         mark = "▶ " if index == chosen else ""
         rows.append((f"{mark}**{_plain(names[index])}**", near))
     with st.container(height=420 if len(rows) > 10 else "content", border=False):
         st.markdown(table(("token", "nearest"), rows))
-    if len(plane.own) > MOST_WORDS:
-        st.caption(f"The first {MOST_WORDS} of {len(plane.own)}.")
+    if len(plane.own) > MAX_WORDS:
+        st.caption(f"The first {MAX_WORDS} of {len(plane.own)}.")
 
 
 def _word_clicked(key: str) -> None:

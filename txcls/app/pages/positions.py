@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from txcls.address import PositionVectors, View
 from txcls.app import pages
 from txcls.app.components.word_order import draggable_words
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
@@ -34,7 +35,6 @@ from txcls.inspection.positions import (
     shift_map,
     sinusoids,
 )
-from txcls.lessons.address import PositionVectors, View
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -56,7 +56,7 @@ python -m txcls train who_won --set model.positions=learned --out checkpoints/wh
 python -m txcls train who_won --set model.positions=none --out checkpoints/who_won_none
 """
 Floats = NDArray[np.floating]
-MOST_WORDS = 100
+MAX_WORDS = 100
 SHOWN_DIMENSIONS = 8
 
 
@@ -168,7 +168,7 @@ def _whose_vectors(name: str, kind: str, values: Floats, *, learned: bool, d_mod
             mark += f" Those from {reached} on are still zero: no training text was that long."
         return mark
     if kind == "none":
-        return f"**{name}** uses no position encoding; this is the formula."
+        return f"**{name}** uses no position encoding; the sinusoidal formula is shown instead."
     if kind == "learned":
         return f"This is the formula; **{name}** learned its positions instead."
     if width == d_model:
@@ -251,7 +251,7 @@ def _compare_models(opened: layout.Page) -> None:
         "They were trained in the same way on the same match reports. **Drag the words into another order** and see "
         "which predictions change; on the keyboard, Shift and an arrow key move the focused word."
     )
-    words = _text_for_the_three(opened.view.text).split()[:MOST_WORDS]
+    words = _text_for_the_three(opened.view.text).split()[:MAX_WORDS]
     typed = " ".join(words)
     reordered = _reordered(opened.view, typed, words)
     rows = []

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
+from txcls.address import HeadChange, View
 from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.cache import Source
@@ -15,7 +16,6 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, Off
-from txcls.lessons.address import HeadChange, View
 from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage

@@ -1,4 +1,4 @@
-"""From text to ids: cleaning, words and sub-words, byte-pair merges, and the vocabulary."""
+"""From text to ids: cleaning, words and subwords, byte-pair merges, and the vocabulary."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ LONGEST_CLEANED = 20_000
 """Characters of a text whose cleaning is shown and whose words can be selected."""
 LONGEST_PART = 64
 """Longest word, in bytes, whose merges are shown."""
-MOST_PARTS = 300
+MAX_PARTS = 300
 SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 
@@ -77,7 +77,7 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
     size = SIZES[-2]
     if not own_pairs:
         size = st.select_slider(
-            "Size of the sub-word vocabulary",
+            "Size of the subword vocabulary",
             SIZES,
             size,
             format_func=lambda n: f"{n:,}",
@@ -91,7 +91,7 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
     encodings = []
     for column, kind, of, own, origin in (
         (words_column, "Words", both.words, not own_pairs, both.words_from),
-        (pairs_column, "Sub-words", both.subwords, own_pairs, both.pairs_from),
+        (pairs_column, "Subwords", both.subwords, own_pairs, both.pairs_from),
     ):
         encoding = of.encode(text)
         encodings.append(encoding)
@@ -121,7 +121,7 @@ def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) 
         ("not in the vocabulary", _unknown(rows[0]), "0: bytes cover any text"),
         ("vocabulary size", *(f"{encoder.vocab_size:,}" for encoder in encoders)),
     ]
-    st.markdown(table(("", "words", "sub-words"), cells, right=("words", "sub-words")))
+    st.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
 
 
 def _average(row: Sequence[Token]) -> str:
@@ -161,7 +161,7 @@ def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
     parts_of_text = pairs.parts(clean(text[:LONGEST_CLEANED], steps))
     whole = parts_of_text if len(text) <= LONGEST_CLEANED else parts_of_text[:-1]
     parts = {spell(part): part for part in whole if len(part) <= LONGEST_PART}
-    options = list(parts)[:MOST_PARTS]
+    options = list(parts)[:MAX_PARTS]
     longest = max(range(len(options)), key=lambda place: len(pairs.build(parts[options[place]])), default=None)
     chosen = st.selectbox(
         "Word",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from txcls.address import View
 from txcls.app import pages
 from txcls.app.shell import compute, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart, has_long_names
@@ -12,15 +13,14 @@ from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
-from txcls.lessons.address import View
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.EXPLANATION, pages.POSITIONS, pages.NEIGHBOURHOOD)
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
-MOST_PAIRS = 40
+MAX_PAIRS = 40
 """Most words whose effects are drawn; of longer texts, the changed words and those with the largest effects."""
-MOST_FLIPS = 12
+MAX_FLIPS = 12
 STYLE = """
 <style>
 .txcls-aligned {display: flex; flex-wrap: wrap; gap: 0.4rem 0.3rem; padding: 0.2rem 0 0.6rem;}
@@ -128,11 +128,11 @@ def _aligned_html(comparison: TextComparison) -> str:
     counts = {kind: sum(pair.change == kind for pair in comparison.pairs) for kind in ("changed", "removed", "added")}
     summary = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
     parts = []
-    for pair in comparison.pairs[: token_html.MOST_CHIPS]:
+    for pair in comparison.pairs[: token_html.MAX_CHIPS]:
         was, now = _shown(old, pair.before), _shown(new, pair.after)
         inner = now if pair.change == "same" else f"<del>{was}</del>" * (was != "") + f"<ins>{now}</ins>" * (now != "")
         parts.append(f'<span class="txcls-pair {pair.change}">{inner}</span>')
-    rest = len(comparison.pairs) - token_html.MOST_CHIPS
+    rest = len(comparison.pairs) - token_html.MAX_CHIPS
     more = f" … and {rest:,} more" if rest > 0 else ""
     return (
         f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
@@ -178,11 +178,11 @@ def _by_pair(pairs: Sequence[TokenPair], effects: np.ndarray, side: str) -> np.n
 
 def _pairs_to_draw(pairs: Sequence[TokenPair], before: np.ndarray, after: np.ndarray) -> list[int]:
     """Indices of the pairs to draw: all if they are few, else the changed and the strongest ones."""
-    if len(pairs) <= MOST_PAIRS:
+    if len(pairs) <= MAX_PAIRS:
         return list(range(len(pairs)))
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)), nan=0.0)
     strength += np.array([pair.change != "same" for pair in pairs], dtype=float)
-    return sorted(np.argsort(-strength, kind="stable")[:MOST_PAIRS].tolist())
+    return sorted(np.argsort(-strength, kind="stable")[:MAX_PAIRS].tolist())
 
 
 def _name(comparison: TextComparison, pair: TokenPair) -> str:
@@ -242,10 +242,10 @@ def _flips(search: FlipSearch, *, choose: bool) -> None:
         first = "" if search.done == search.total else "first "
         st.markdown(f"None of the {first}{search.done:,} changes of one word flips the class.")
         return
-    more = f"; the {MOST_FLIPS} smallest" if len(search.flips) > MOST_FLIPS else ""
+    more = f"; the {MAX_FLIPS} smallest" if len(search.flips) > MAX_FLIPS else ""
     st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried flip the class{more}:")
     rows = []
-    for flip in search.flips[:MOST_FLIPS]:
+    for flip in search.flips[:MAX_FLIPS]:
         word = plain(_short(flip.word))
         change = f"{word} → **{plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
         rows.append((f"{flip.size:.3f}", change, plain(flip.label), percentage(flip.probability)))

@@ -9,21 +9,21 @@ import streamlit as st
 from txcls.app.components.save_chart import save_buttons
 from txcls.app.shell import lecture
 
-MOST_TOKENS = 64
+MAX_TOKENS = 64
 """Most tokens drawn at once; for longer texts, a slider moves a window over them."""
 
 
 def window(n_tokens: int, *, key: str) -> slice:
-    """The tokens to draw: all, or a window of `MOST_TOKENS` that a slider moves."""
-    if n_tokens <= MOST_TOKENS:
+    """The tokens to draw: all, or a window of `MAX_TOKENS` that a slider moves."""
+    if n_tokens <= MAX_TOKENS:
         return slice(0, n_tokens)
     first = st.slider(
-        f"First token shown: {MOST_TOKENS} of this text's {n_tokens} at a time",
+        f"First token shown: {MAX_TOKENS} of this text's {n_tokens} at a time",
         1,
-        n_tokens - MOST_TOKENS + 1,
+        n_tokens - MAX_TOKENS + 1,
         key=f"{key}_{n_tokens}",
     )
-    return slice(first - 1, first - 1 + MOST_TOKENS)
+    return slice(first - 1, first - 1 + MAX_TOKENS)
 
 
 def chart(

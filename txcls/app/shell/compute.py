@@ -134,8 +134,8 @@ def shuffle(source: Source, text: str, *, n: int) -> ShuffledPredictions:
 
 @cached(heavy=True)
 def tokenizers(source: Source, *, size: int) -> Tokenizers:
-    """The checkpoint's tokenizer beside one of the other kind; `size` is that of a learned sub-word vocabulary."""
-    with st.spinner("learning sub-words …"):
+    """The checkpoint's tokenizer and one of the other kind; `size` is the size of a learned subword vocabulary."""
+    with st.spinner("learning subwords …"):
         return compare_tokenizers(checkpoints.classifier(source).encoder, size=size)
 
 

@@ -17,7 +17,7 @@ from txcls.app.jobs.sessions import on_removal
 
 ADDRESS = "files"
 """Where the links lead, below the app's address."""
-MOST_LINKS = 10_000
+MAX_LINKS = 10_000
 """Links that are remembered; the oldest are forgotten first."""
 _links: dict[str, tuple[Path, str]] = {}
 _lock = threading.Lock()
@@ -29,7 +29,7 @@ def download_link(label: str, path: Path, *, name: str, key: str, is_primary: bo
     link = links.setdefault(path, secrets.token_urlsafe(24))
     with _lock:
         _links[link] = (path, name)
-        while len(_links) > MOST_LINKS:
+        while len(_links) > MAX_LINKS:
             del _links[next(iter(_links))]
     kind = "txcls-download primary" if is_primary else "txcls-download"
     st.html(f'<a class="{kind}" id="{key}" href="{ADDRESS}/{link}" download>{html.escape(label)}</a>', width="content")

@@ -9,18 +9,18 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from txcls.address import OPEN, View
 from txcls.app import pages
 from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
 from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import MARKS, HeadAtlas, HeadRecord, chip, verdict_words
 from txcls.inspection.stories.story import IDLE
-from txcls.lessons.address import OPEN, View
 from txcls.predictor import Predictor
 
 HEADS_MATTER = "who_won"
 """The checkpoint whose heads decide the prediction."""
-MOST_CHIPS, MOST_CHIPS_ON_A_SLIDE = 8, 3
+MAX_CHIPS, MAX_CHIPS_ON_A_SLIDE = 8, 3
 """Most heads listed with their story, usually and in lecture mode; the Head atlas has all."""
 
 Floats = NDArray[np.floating]
@@ -105,7 +105,7 @@ def draw_chips(classifier: Predictor) -> None:
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
         return
-    most = MOST_CHIPS_ON_A_SLIDE if lecture.is_on() else MOST_CHIPS
+    most = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
     best = sorted(atlas.heads, key=lambda record: -record.worth["uniform"])[:most]
     chips = "".join(chip_html(record, named=True) for record in best)
     st.html(f'<div class="txcls-stories several">{chips}</div>')

@@ -10,17 +10,17 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import panel
 from txcls.app.pages import PAGES, PageInfo
-from txcls.app.shell import checkpoints, lecture, link, sentence_builder, state
+from txcls.app.shell import checkpoints, lecture, sentence_builder, share, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
-from txcls.lessons.address import View
 from txcls.wording import percentage
 
 ICON = str(Path(__file__).parent / "icon.png")
@@ -40,7 +40,7 @@ class Opened:
 
     @property
     def has_text(self) -> bool:
-        """Whether the box holds more than white space."""
+        """Whether the box holds more than whitespace."""
         return bool(self.view.text.strip())
 
 
@@ -143,7 +143,7 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.title(question, anchor=False, width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
-                link.share_button(view)
+                share.share_button(view)
                 lecture.start_button()
     if panel.covers(view):
         state.publish(view)

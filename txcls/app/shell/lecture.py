@@ -15,14 +15,14 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from txcls.address import SLIDE
 from txcls.app import pages
 from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, state
-from txcls.lessons.address import SLIDE
 from txcls.lessons.wording import words_in
 
-LEAST_FONT_PX = 24
+MIN_FONT_PX = 24
 """Size of the smallest type in a chart."""
 _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
 _TURN_TO = "_turn_to"
@@ -207,7 +207,7 @@ def _turn(to: int, *, to_its_end: bool) -> None:
 
 
 def enlarge(figure: go.Figure) -> go.Figure:
-    """The figure with no type smaller than `LEAST_FONT_PX`."""
+    """The figure with no type smaller than `MIN_FONT_PX`."""
     return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
 
 
@@ -221,8 +221,8 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
         bar = layout[name].get("colorbar", {})
         layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}
     layout["legend"] = _with_fonts(layout.get("legend", {}), "font")
-    layout["font"] = {**layout.get("font", {}), "size": LEAST_FONT_PX}
-    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": LEAST_FONT_PX}}
+    layout["font"] = {**layout.get("font", {}), "size": MIN_FONT_PX}
+    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": MIN_FONT_PX}}
     layout["annotations"] = [_with_fonts(note, "font") for note in layout.get("annotations", ())]
     for trace in drawn["data"]:
         if "colorbar" in trace:
@@ -246,5 +246,5 @@ def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
 def _large(font: dict[str, Any]) -> dict[str, Any]:
     sizes = font.get("size", 0)
     if isinstance(sizes, Sequence):
-        return {**font, "size": [max(size, LEAST_FONT_PX) for size in sizes]}
-    return {**font, "size": max(sizes, LEAST_FONT_PX)}
+        return {**font, "size": [max(size, MIN_FONT_PX) for size in sizes]}
+    return {**font, "size": max(sizes, MIN_FONT_PX)}

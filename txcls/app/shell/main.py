@@ -5,7 +5,7 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app.components.page_keys import keep_page_keys
+from txcls.app.components.early_key import keep_page_keys
 from txcls.app.components.phone_menu import close_menu_on_phones
 from txcls.app.components.scrollers import scroll_by_keyboard
 from txcls.app.lessons import lesson

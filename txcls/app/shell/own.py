@@ -1,7 +1,7 @@
 """The visitor's own session folder, and the classifiers in it, which no other session sees.
 
-The folder's token is in the state of Streamlit's session and in the address (`job=…`), so that a reload and a closed
-tab find it again. Whoever has the address has the folder, as with any secret link; nobody else's is ever listed.
+The folder's token is kept in Streamlit's session state and in the address (`job=…`), so that it is found again after a
+reload or a closed tab. Whoever has the address has the folder, as with any secret link; nobody else's is ever listed.
 """
 
 import re
@@ -173,7 +173,7 @@ def download(name: str, suffix: str) -> Path | None:
 
 
 def clock(seconds: float) -> str:
-    """A time to go: `40 s`, `3 min 20 s`."""
+    """Remaining time as text: `40 s`, `3 min 20 s`."""
     whole = max(round(seconds), 0)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"
 

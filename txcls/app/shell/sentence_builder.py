@@ -43,7 +43,7 @@ RELATIVE_WORDS = {
     "whom": "whom … beat",
 }
 TIME = "last week"
-MOST_UNKNOWN = 5
+MAX_UNKNOWN = 5
 """Most unknown words for which replacements are offered."""
 
 
@@ -132,7 +132,7 @@ def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, t
     known = known_words(classifier)
     row = place.container(horizontal=True, vertical_alignment="center", gap="small")
     row.markdown("**Words that this model does not know**; replace them:")
-    for n, token in enumerate(unknown[:MOST_UNKNOWN]):
+    for n, token in enumerate(unknown[:MAX_UNKNOWN]):
         written = text[token.start : token.end]
         key = f"known_word_{n}"
         row.menu_button(
@@ -142,8 +142,8 @@ def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, t
             on_click=_replace_word,
             args=(token.start, token.end, key, text, text_box),
         )
-    if len(unknown) > MOST_UNKNOWN:
-        row.markdown(f"and {len(unknown) - MOST_UNKNOWN} more")
+    if len(unknown) > MAX_UNKNOWN:
+        row.markdown(f"and {len(unknown) - MAX_UNKNOWN} more")
 
 
 def known_words(classifier: Predictor) -> list[str]:

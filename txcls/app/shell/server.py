@@ -21,7 +21,7 @@ from txcls.errors import ConfigError
 
 UPLOADS = "/_stcore/upload_file/"
 """Where browsers send files: the session and the file follow."""
-MOST_UPLOADS = 4
+MAX_UPLOADS = 4
 """Files of the largest size that fit into the memory of all uploads together."""
 UPLOAD_SECONDS = 120.0
 """Time for a file to arrive."""
@@ -49,7 +49,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 class BoundedUploads:
     """Middleware that bounds the files which Streamlit holds in memory until a page moves them to disk.
 
-    A session's new file replaces its last one, and all sessions share `MOST_UPLOADS` files of the largest size.
+    A session's new file replaces its last one, and all sessions share `MAX_UPLOADS` files of the largest size.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -74,7 +74,7 @@ class BoundedUploads:
         held = sum(
             stat.byte_length for stats in files.get_stats().values() for stat in stats if isinstance(stat, CacheStat)
         )
-        if held + self.arriving + int(size) > MOST_UPLOADS * most:
+        if held + self.arriving + int(size) > MAX_UPLOADS * most:
             message = "Too many files are being uploaded; try again in a minute"
             return await _refuse(503, message, scope, receive, send)
         self.arriving += int(size)

@@ -1,6 +1,6 @@
 """The state of a session, and the URL that restores it.
 
-Each browser session has one `View` (`txcls.lessons.address`). Widgets change it through callbacks, pages read it, and
+Each browser session has one `View` (`txcls.address`). Widgets change it through callbacks, pages read it, and
 `publish` writes it to the URL.
 """
 
@@ -10,8 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app.shell.limits import limits
-from txcls.lessons.address import (
+from txcls.address import (
     RESET_WITH_TEXT,
     SLIDE,
     Anchor,
@@ -21,6 +20,7 @@ from txcls.lessons.address import (
     training_step,
     view_from_params,
 )
+from txcls.app.shell.limits import limits
 
 JOB = "job"
 """The URL parameter with the token of a visitor's files (`own.py`); only the address bar has it, links omit it."""

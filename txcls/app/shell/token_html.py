@@ -15,9 +15,9 @@ LONGEST_EDITS = 1200
 """Characters shown of a cleaning step, starting shortly before its first edit."""
 LONGEST_DRAWN = 240
 """Characters shown of a drawn text; the rest is counted."""
-MOST_SHARING = 8
+MAX_SHARING = 8
 """Tokens that the title of one mark names: several if they hold the bytes of one character."""
-MOST_CHIPS = 200
+MAX_CHIPS = 200
 """Tokens shown with their ids; the rest is counted."""
 
 
@@ -44,7 +44,7 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
             continue
         parts.append(escape(text[at:start]))
         kind = "unknown" if token.is_unknown else "token"
-        further = takewhile(lambda other: other.end <= end, islice(tokens, place + 1, place + MOST_SHARING))  # noqa: B023
+        further = takewhile(lambda other: other.end <= end, islice(tokens, place + 1, place + MAX_SHARING))  # noqa: B023
         title = "; ".join(_details(number, other) for number, other in enumerate((token, *further), start=place + 1))
         parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{escape(text[start:end][:2000])}</span>')
         at = end
@@ -81,7 +81,7 @@ def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> st
 def edits(step: CleaningStep) -> str:
     """The edits of a cleaning step: removed characters struck through, inserted ones underlined.
 
-    Where only case or the kind of white space changed, only the new characters are shown.
+    Where only case or the kind of whitespace changed, only the new characters are shown.
     """
     first = max(step.edits[0][0] - 200, 0) if step.edits else 0
     last = min(first + LONGEST_EDITS, len(step.before))
@@ -113,14 +113,14 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
         tokens: T tokens.
     """
     parts = []
-    for name, token in list(zip(names, tokens, strict=True))[:MOST_CHIPS]:
+    for name, token in list(zip(names, tokens, strict=True))[:MAX_CHIPS]:
         kind = " unknown" if token.is_unknown else " special" if token.is_special else ""
         place = "added" if token.is_special else f"{token.start}–{token.end}"
         if token.parts:
             place += f", {escape(token.parts_in_words)}"
         label = escape(name[:60]) + ("<sup>?</sup>" if token.is_unknown else "")
         parts.append(_chip(label, str(token.id), place, kind))
-    rest = len(tokens) - MOST_CHIPS
+    rest = len(tokens) - MAX_CHIPS
     more = f'<div class="txcls-legend">… and {rest:,} more</div>' if rest > 0 else ""
     return f'<div class="txcls-chips">{"".join(parts)}</div>{more}'
 

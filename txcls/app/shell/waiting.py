@@ -63,7 +63,7 @@ def in_queue(ahead: int) -> str:
 
 
 def cancel(kind: Kind) -> None:
-    """Have a job end and leave nothing; for callbacks."""
+    """Cancel a job and discard what it made; for callbacks."""
     if (session := own.session()) is not None:
         queue.cancel(session, kind)
 

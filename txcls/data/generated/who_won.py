@@ -160,7 +160,7 @@ def twin(one: Report) -> Report:
 
 
 def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
-    """Pairs of twins, one after the other, in random order without a repetition.
+    """Twin reports, one directly after the other; the pairs in random order, without repetition.
 
     Args:
         n_pairs: how many pairs.
@@ -193,7 +193,7 @@ def split_of(one: Report) -> SplitName:
 
 
 def reports_of(split: SplitName) -> tuple[Report, ...]:
-    """The reports of a split, with their roles: `train`, `validation`, `test` and `new`."""
+    """The reports of a split (`train`, `validation`, `test` or `new`), with their roles."""
     return _by_split().get(split, ())
 
 

@@ -36,7 +36,7 @@ INFO = DatasetInfo(
 _WANTED = "the folders 20news-bydate-train and 20news-bydate-test, or 20news-bydate.tar.gz (or .tar.xz, .tar)"
 _SPLITS: tuple[SplitName, ...] = ("train", "test")
 _ATTRIBUTIONS = ("writes:", "wrote:", "says:", "said:")
-_MOST_SIGNATURE = 10
+_MAX_SIGNATURE = 10
 """Lines of a block at the end of a post up to which it can be a signature."""
 
 
@@ -101,7 +101,7 @@ def strip_post(post: str, remove: Collection[PostPart]) -> str:
 def _without_signature(lines: list[str]) -> list[str]:
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at].strip()
-        is_short = len(lines) - at <= _MOST_SIGNATURE
+        is_short = len(lines) - at <= _MAX_SIGNATURE
         if line == "--" or (is_short and len(line) > 2 and not line.strip("-_=*~")):
             return lines[:at]
     return lines

@@ -17,10 +17,10 @@ from openpyxl.utils.exceptions import InvalidFileException
 from txcls.data.limits import (
     LONGEST_FIELD,
     MAX_COLUMNS,
-    MOST_EMPTY,
-    MOST_SHEETS,
-    MOST_SPARSE,
-    MOST_WORKBOOK_BYTES,
+    MAX_EMPTY,
+    MAX_SHEETS,
+    MAX_SPARSE,
+    MAX_WORKBOOK_BYTES,
 )
 from txcls.data.tables.lines import refuse_swollen
 from txcls.errors import DataError, listed
@@ -53,7 +53,7 @@ class Workbook:
         with self._readable(), warnings.catch_warnings(action="ignore"):  # on styles and extensions
             self._book: Any = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
         titles = [sheet.title for sheet in self._book.worksheets if hasattr(sheet, "reset_dimensions")]  # no charts
-        if len(titles) > MOST_SHEETS:
+        if len(titles) > MAX_SHEETS:
             raise _too_many_sheets(path, len(titles))
         if len(titles) > 1:
             sizes = {title: sum(1 for _ in itertools.islice(self.rows(title), _COUNTED)) for title in titles}
@@ -78,7 +78,7 @@ class Workbook:
         with self._readable():
             for number, cells in enumerate(_quietly(found.iter_rows(values_only=True)), start=1):
                 spanned += len(cells) or 1
-                if len(cells) > MAX_COLUMNS or (spanned > MOST_SPARSE and filled * 20 < spanned):
+                if len(cells) > MAX_COLUMNS or (spanned > MAX_SPARSE and filled * 20 < spanned):
                     raise DataError(
                         f"{self.path}, row {number}: sheet '{sheet:.40}' spans {spanned:,} cells, in this row "
                         f"{len(cells):,}, of which {filled:,} hold something; save what you need of it as CSV"
@@ -88,7 +88,7 @@ class Workbook:
                 while values and values[-1] is None:
                     values.pop()
                 empty = 0 if values else empty + 1
-                if empty > MOST_EMPTY:
+                if empty > MAX_EMPTY:
                     return
                 if any(isinstance(value, str) and len(value) > LONGEST_FIELD for value in values):
                     raise DataError(f"{self.path}, row {number}: a cell of more than {LONGEST_FIELD:,} characters")
@@ -125,16 +125,16 @@ def _refuse_bomb(path: Path) -> None:
         raise DataError(f"{path}: not a readable Excel file ({error}); save it as .xlsx or CSV") from None
     unpacked = sum(entry.file_size for entry in entries)
     refuse_swollen(unpacked, path.stat().st_size, path)
-    if unpacked > MOST_WORKBOOK_BYTES:
+    if unpacked > MAX_WORKBOOK_BYTES:
         raise DataError(
-            f"{path}: unpacks to more than {MOST_WORKBOOK_BYTES:,} bytes, the most that is read; save it as CSV"
+            f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES:,} bytes, the most that is read; save it as CSV"
         )
-    if (sheets := sum("/worksheets/" in entry.filename for entry in entries)) > 2 * MOST_SHEETS:  # with their links
+    if (sheets := sum("/worksheets/" in entry.filename for entry in entries)) > 2 * MAX_SHEETS:  # with their links
         raise _too_many_sheets(path, sheets)
 
 
 def _too_many_sheets(path: Path, sheets: int) -> DataError:
-    return DataError(f"{path}: {sheets:,} sheets, wanted {MOST_SHEETS} at most; save the sheet that you need as CSV")
+    return DataError(f"{path}: {sheets:,} sheets, wanted {MAX_SHEETS} at most; save the sheet that you need as CSV")
 
 
 def _value(cell: object) -> object:

@@ -12,7 +12,7 @@ from txcls.errors import DataError, listed, shown
 
 CellRow = tuple[int, list[object]]
 """A row's number and its cells."""
-_MOST_TITLE_ROWS = 20
+_MAX_TITLE_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Headings:
 
 
 def is_filled(cell: object) -> bool:
-    """Whether a cell holds anything but white space."""
+    """Whether a cell holds anything but whitespace."""
     return cell is not None and cell == cell and not (isinstance(cell, str) and not cell.strip())
 
 
@@ -111,7 +111,7 @@ def _title_rows(head: Sequence[CellRow]) -> int:
     """How many rows stand above the column names: those with far fewer cells than most, above one with names."""
     counts = [sum(map(is_filled, cells)) for _, cells in head[:100]]
     wanted = max(2, math.ceil(statistics.median(counts) / 2))
-    first = next((at for at, n in enumerate(counts[: _MOST_TITLE_ROWS + 1]) if n >= wanted), 0)
+    first = next((at for at, n in enumerate(counts[: _MAX_TITLE_ROWS + 1]) if n >= wanted), 0)
     if any(is_usual_name(_heading(cell)) for _, cells in head[:first] for cell in cells):
         return 0
     names = [cell for cell in head[first][1] if is_filled(cell)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
-from txcls.data.limits import DEEPEST, LONGEST_JSON, LONGEST_ROW, MAX_BYTES, MAX_RATIO, MOST_EMPTY, RATIO_FROM
+from txcls.data.limits import DEEPEST, LONGEST_JSON, LONGEST_ROW, MAX_BYTES, MAX_EMPTY, MAX_RATIO, RATIO_FROM
 from txcls.errors import DataError
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -210,7 +210,7 @@ def bounded_lines(text: str | TextIO, path: Path, *, newline: str = "") -> Itera
     """Lines with their line ends.
 
     Raises:
-        DataError: a line is longer than LONGEST_ROW, or more than MOST_EMPTY are empty in a row.
+        DataError: a line is longer than LONGEST_ROW, or more than MAX_EMPTY are empty in a row.
     """
     file = io.StringIO(text, newline=newline) if isinstance(text, str) else text
     empty = 0
@@ -222,8 +222,8 @@ def bounded_lines(text: str | TextIO, path: Path, *, newline: str = "") -> Itera
                 f"{path}, line {number}: longer than {LONGEST_ROW:,} characters, the most that is read; is it a table?"
             )
         empty = empty + 1 if len(line) < 3 and line in _LINE_ENDS else 0
-        if empty > MOST_EMPTY:
-            raise DataError(f"{path}, line {number}: {MOST_EMPTY:,} empty lines before it; is it a table?")
+        if empty > MAX_EMPTY:
+            raise DataError(f"{path}, line {number}: {MAX_EMPTY:,} empty lines before it; is it a table?")
         yield line
 
 
@@ -305,7 +305,7 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
         buffer, at, ended = buffer[at:] + more, 0, not more
 
     def next_mark() -> str:
-        """The next character that is not white space, or "" at the end."""
+        """The next character that is not whitespace, or "" at the end."""
         nonlocal at
         while True:
             at = _BLANK.match(buffer, at).end()  # type: ignore[union-attr]  # it matches anywhere

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, LONGEST_FIELD, MAX_RATIO, MOST_NESTED
+from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, LONGEST_FIELD, MAX_NESTED, MAX_RATIO
 from txcls.errors import DataError, shown
 
 _AT_ONCE = 1024
@@ -128,10 +128,10 @@ def _batch_rows(path: Path, meta: Any, group: int) -> int:
             width = column.length
         else:
             width = chunk.total_uncompressed_size if _is_delta(chunk) else 0
-        if is_nested and (chunk.num_values > MOST_NESTED or chunk.num_values * width > BATCH_BYTES):
+        if is_nested and (chunk.num_values > MAX_NESTED or chunk.num_values * width > BATCH_BYTES):
             raise DataError(
                 f"{path}: the lists in column '{shown(chunk.path_in_schema, limit=40)}' may hold more than "
-                f"{MOST_NESTED:,} values or {BATCH_BYTES:,} bytes; leave the column out or write smaller row groups"
+                f"{MAX_NESTED:,} values or {BATCH_BYTES:,} bytes; leave the column out or write smaller row groups"
             )
         widest += width
     return min(max(BATCH_BYTES // max(widest, 1), 1), _AT_ONCE)

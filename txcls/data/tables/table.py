@@ -8,7 +8,7 @@
     table.notes                     # sentences on what was repaired or left out, as far as the table has been read
 
 Memory is bounded by the longest row, whatever the file's size (of a workbook also by its texts). `pieces` gives rows a
-few at a time, `sample` has rows drawn at random. By default a table is read forgivingly: other encodings than UTF-8,
+few at a time, `sample` has rows drawn at random. By default a table is read forgivingly: encodings other than UTF-8,
 title lines above the column names, missing, repeated or odd names, and rows with too many fields are dealt with, and
 `notes` says how. With `strict` each of these is a DataError that names the file, the row and the column, as damage is.
 
@@ -45,7 +45,7 @@ EXCEL = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *EXCEL)
 """How a table file's name ends; that of a text file also with `.gz`."""
-MOST_RAGGED = 0.1
+MAX_RAGGED = 0.1
 """Share of rows with too many fields above which a file is refused: the delimiter must be wrong."""
 SAMPLED = 5000
 """Rows that are drawn to see what is in the columns."""
@@ -206,7 +206,7 @@ class Table:
         self.n_rows = n_rows
         if not n_rows:
             raise DataError(f"{self.path}: no rows")
-        if self.n_left_out > MOST_RAGGED * (n_rows + self.n_left_out):
+        if self.n_left_out > MAX_RAGGED * (n_rows + self.n_left_out):
             raise self.ragged_error()
 
     def pieces(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:

@@ -19,9 +19,9 @@ from txcls.inspection.stories.kinds import ANY, KindsTable, TextKinds, TokenStat
 from txcls.inspection.stories.story import Clause, MeasuredStory, Story, find_stories, measure_story, story_masks
 from txcls.predictor import Predictor
 
-MOST_VALIDATION = (600, 15_000)
+MAX_VALIDATION = (600, 15_000)
 """Most validation texts, and most tokens of them together, on which stories are chosen."""
-MOST_TEST = (4000, 150_000)
+MAX_TEST = (4000, 150_000)
 """Most test texts, and most tokens of them together, on which stories are measured."""
 
 
@@ -163,7 +163,7 @@ def measure_atlas(
         on_stage: called with what is being done.
 
     Raises:
-        DataError: the data are missing, have no test split, or have classes that the checkpoint has not.
+        DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
         ValueError: no validation or no test text holds a token, or `effects` are of other rows.
     """
     tell = on_stage or (lambda message: None)
@@ -176,8 +176,8 @@ def measure_atlas(
     tell(f"counting the tokens of {len(training):,} training texts")
     tokens = TokenisedTexts.encode(classifier.encoder, training, cache=cache_folder() / "tokens")
     statistics = TokenStatistics.of(tokens, n_classes=len(classifier.classes), vocab_size=classifier.encoder.vocab_size)
-    validation_texts = _some(classifier, statistics, validation, _roles(dataset, "validation"), MOST_VALIDATION)
-    test_texts = _some(classifier, statistics, test, _roles(dataset, "test"), MOST_TEST)
+    validation_texts = _some(classifier, statistics, validation, _roles(dataset, "validation"), MAX_VALIDATION)
+    test_texts = _some(classifier, statistics, test, _roles(dataset, "test"), MAX_TEST)
     tell(f"finding the stories of heads on {len(validation_texts):,} validation texts")
     stories = find_stories(
         classifier, validation_texts, on_head=lambda done, total: tell(f"found the stories of {done} of {total} heads")
@@ -221,7 +221,7 @@ def _some(
     roles: Sequence[Roles] | None,
     most: tuple[int, int],
 ) -> list[TextKinds]:
-    """Random rows with the kinds of their tokens, at most so many texts and tokens (but at least one text)."""
+    """Random rows with the kinds of their tokens, at most that many texts and tokens (but at least one text)."""
     most_texts, most_tokens = most
     places = [int(place) for place in np.random.default_rng(0).permutation(len(rows))[:most_texts]]
     texts = statistics.read(

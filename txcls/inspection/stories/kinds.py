@@ -138,7 +138,7 @@ def _is_punctuation(token: Token) -> bool:
 
 TYPICAL = 20
 """Tokens most typical of a class, for each class."""
-LEAST_Z = 4.0
+MIN_Z = 4.0
 """Least z-score of a typical token."""
 RARE_SHARE = 0.05
 """Rare tokens are the least frequent ones that together make up this share of the training texts' tokens."""
@@ -195,9 +195,7 @@ def _typical(held: NDArray[np.float64], n_texts: NDArray[np.int64]) -> frozenset
     z = log_odds / np.sqrt(1 / inside + 1 / outside)
     z[:, : len(SPECIAL_TOKENS)] = -np.inf
     best = np.argsort(-z, axis=1)[:, :TYPICAL]  # C TYPICAL
-    return frozenset(
-        int(token) for row, tokens in zip(z, best, strict=True) for token in tokens if row[token] > LEAST_Z
-    )
+    return frozenset(int(token) for row, tokens in zip(z, best, strict=True) for token in tokens if row[token] > MIN_Z)
 
 
 def _rare(counts: NDArray[np.int64]) -> frozenset[int]:

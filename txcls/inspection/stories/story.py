@@ -75,7 +75,7 @@ def clause_masks(clauses: Sequence[Clause], text: TextKinds, *, causal: bool = F
 
 
 def story_masks(clauses: Sequence[Clause], text: TextKinds, *, causal: bool = False) -> Bools:
-    """The same of all clauses together, (T, T); a row without any key is not part of the story."""
+    """The union of the clauses' masks, (T, T); a query whose row is empty is not part of the story."""
     named: Bools = np.any(clause_masks(clauses, text, causal=causal), axis=0)
     return named
 
@@ -160,8 +160,8 @@ def _spread(masks: Sequence[Bools]) -> Tensor:
 Verdict = Literal["confirmed", "part of it", "wrong", "idle"]
 
 CONFIRMED = 0.8
-"""Least share of the loss that a confirmed story brings back."""
-MOST_BY_CONTROL = 0.3
+"""Smallest share of the lost accuracy that a confirmed story restores."""
+MAX_BY_CONTROL = 0.3
 """Largest share that the control may bring back for a story to be confirmed; the low end of the story's own interval
 must lie above it too, so that a few lucky texts confirm nothing."""
 PART = 0.3
@@ -287,7 +287,7 @@ def verdict_of(lost: float, *, share: float, low: float, control_share: float, a
     """
     if lost < IDLE:
         return "idle"
-    if share >= CONFIRMED and control_share <= MOST_BY_CONTROL < low and attention >= ATTENDS:
+    if share >= CONFIRMED and control_share <= MAX_BY_CONTROL < low and attention >= ATTENDS:
         return "confirmed"
     return "part of it" if share >= PART and share > control_share else "wrong"
 
@@ -317,7 +317,7 @@ def _share(own: float, even: float, other: float) -> float:
 
 
 def _bootstrap(right: Mapping[str, NDArray[np.bool_]], random: np.random.Generator) -> tuple[float, float]:
-    """95 % of the story's shares over texts drawn anew with replacement; nan where most draws lose nothing."""
+    """95 % bootstrap interval of the story's share (texts resampled); nan where most resamples lose nothing."""
     own, even, restored = (right[kind].astype(int) for kind in ("own", "even", "restored"))
     n = len(own)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N
@@ -329,13 +329,13 @@ def _bootstrap(right: Mapping[str, NDArray[np.bool_]], random: np.random.Generat
     return float(low), float(high)
 
 
-MOST_CLAUSES = 3
+MAX_CLAUSES = 3
 """Most clauses of a story."""
-MOST_TRIED = 24
+MAX_TRIED = 24
 """Clauses tried in each round, those with the most attention above chance."""
-LEAST_COVERAGE = 0.05
+MIN_COVERAGE = 0.05
 """Least share of the texts that hold what a clause is about."""
-LEAST_GAIN = 0.05
+MIN_GAIN = 0.05
 """Least gain of another clause, as a share of what the head loses with even weights."""
 
 
@@ -379,14 +379,14 @@ def _candidates(table: KindsTable, layer: int, head: int) -> tuple[list[Clause],
     """Clauses by how much attention above chance they describe, the clearest first, at least one; and those among all
     that describe most of their queries' attention, as a confirmed story must."""
     attention = table.attention[layer, head]  # Q K
-    above = np.where(table.coverage >= LEAST_COVERAGE, attention - table.chance, -np.inf)
+    above = np.where(table.coverage >= MIN_COVERAGE, attention - table.chance, -np.inf)
     order = [place for place in np.argsort(-above, axis=None, kind="stable") if above.flat[place] > 0]
     order = order or [int(above.argmax())]
     clauses = [
         (Clause(table.queries[n // len(table.keys)], table.keys[n % len(table.keys)]), attention.flat[n]) for n in order
     ]
     clear = [clause for clause, weight in clauses if weight >= ATTENDS]
-    return [clause for clause, _ in clauses[:MOST_TRIED]], clear[:MOST_TRIED]
+    return [clause for clause, _ in clauses[:MAX_TRIED]], clear[:MAX_TRIED]
 
 
 class _Search:
@@ -397,7 +397,7 @@ class _Search:
         self.texts, self.own = texts, float(own.mean())
         self.causal = classifier.checkpoint.config.model.causal
         self.even_accuracies: dict[bytes, float] = {}
-        """By the queries that were made even."""
+        """Accuracy with even weights, by the queries whose weights are made even."""
 
     def best(self, candidates: Sequence[Clause], clear: Sequence[Clause]) -> tuple[Clause, ...]:
         """The story made of clear clauses where it brings enough back, else that of all candidates; at least one."""
@@ -413,10 +413,10 @@ class _Search:
         """Clauses chosen greedily, none where there are no candidates."""
         chosen: tuple[Clause, ...] = ()
         best = -np.inf
-        while len(chosen) < MOST_CLAUSES:
+        while len(chosen) < MAX_CLAUSES:
             scores = {clause: self._score((*chosen, clause)) for clause in candidates if clause not in chosen}
             clause = max(scores, key=scores.__getitem__, default=None)
-            if clause is None or scores[clause] == -np.inf or scores[clause] < best + LEAST_GAIN * lost:
+            if clause is None or scores[clause] == -np.inf or scores[clause] < best + MIN_GAIN * lost:
                 break
             chosen, best = (*chosen, clause), scores[clause]
         return chosen

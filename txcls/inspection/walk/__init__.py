@@ -1,6 +1,6 @@
 """How does the forward pass compute its answer? One text as a walk through it, step by step.
 
-`walk_through` gives the steps that the classifier at hand has, from the typed text to calibrated probabilities: one
+`walk_through` returns the steps that apply to the classifier, from the typed text to calibrated probabilities: one
 file per part of the model. All numbers are those recorded in one forward pass, or follow from them by the arithmetic
 that the step shows.
 """

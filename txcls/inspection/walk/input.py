@@ -35,7 +35,7 @@ def _text(run: ForwardPass) -> WalkStep:
 
 def _tokens(run: ForwardPass) -> WalkStep:
     encoder, n = run.classifier.encoder, len(run.names)
-    kind = "sub-words, by byte-pair encoding" if encoder.byte_pairs else "words and punctuation marks"
+    kind = "subwords, by byte-pair encoding" if encoder.byte_pairs else "words and punctuation marks"
     return WalkStep(
         "tokens",
         "Tokens",

@@ -16,11 +16,11 @@ from txcls.errors import DataError, listed, shown
 
 Indices = NDArray[np.int64]
 
-LEAST_ROWS = 4
+MIN_ROWS = 4
 """Fewest rows that are trained on."""
-TEST_SHARE, MOST_TEST = 0.2, 5000
+TEST_SHARE, MAX_TEST = 0.2, 5000
 """Share of the rows held out for testing, and most of them: more would hardly narrow the interval."""
-VALIDATION_SHARE, FEW_VALIDATION, MOST_VALIDATION = 0.05, 50, 1000
+VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
 """Share of the remaining rows held out to fit the calibration, which has two parameters; fewer than FEW_VALIDATION are
 too few for it, so that of small sets up to twice the share is taken; and most of them."""
 
@@ -69,8 +69,8 @@ def check_rows(rows: LabelledTexts) -> None:
     if len(counts) < 2:
         only = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
         raise DataError(f"all {len(rows):,} rows have the label '{only}'; wanted at least two classes")
-    if len(rows) < LEAST_ROWS:
-        raise DataError(f"{len(rows)} rows with text and label; wanted at least {LEAST_ROWS}, better some hundred")
+    if len(rows) < MIN_ROWS:
+        raise DataError(f"{len(rows)} rows with text and label; wanted at least {MIN_ROWS}, better some hundred")
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
             f"{len(counts):,} different labels in {len(rows):,} rows, so hardly any repeats; is it the right label "
@@ -92,7 +92,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         groups = copies(rows.texts)
         if n_repeated := len(rows) - len(np.unique(groups)):
             notes.append(f"{n_repeated:,} rows repeat the text of another; copies are kept in the same part.")
-        n = min(round(TEST_SHARE * len(rows)), MOST_TEST)
+        n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
         known_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
         test_part = rows.subset(test_rows)
     else:
@@ -103,7 +103,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         raise DataError("no test rows are left; give more rows, or test rows of the same classes")
     known = rows.subset(known_rows)
     share = VALIDATION_SHARE * len(known)
-    n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MOST_VALIDATION)
+    n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MAX_VALIDATION)
     learned, validated = hold_out(known.labels, n=n, seed=seed + 1, groups=copies(known.texts))
     if not len(validated):  # every class has a single row or copies of one text
         validated, learned = learned[:1], learned[1:]

@@ -20,8 +20,8 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError, shown
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
+from txcls.training.auto.hyperparameters import LENGTHS, Recipe, RecipeInputs, batch_size, choose_recipe, longest_of
 from txcls.training.auto.parts import Indices, Parts, check_rows, split_rows
-from txcls.training.auto.recipe import LENGTHS, Recipe, RecipeInputs, batch_size, choose_recipe, longest_of
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.run_folder import plan_file
 from txcls.training.speed import Speed, measure_speed

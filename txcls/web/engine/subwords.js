@@ -5,7 +5,7 @@ import {isSpace} from "./words.js";
 /** @typedef {import("./words.js").Piece} Piece */
 
 /** What byte pairs are merged within (Radford et al. 2019, as published with GPT-2): common endings, words, numbers and
- * other characters, each with the space before it, and white space. */
+ * other characters, each with the space before it, and whitespace. */
 const PARTS = new RegExp(["'(?:s|t|re|ve|m|ll|d)", " ?\\p{L}+", " ?\\p{N}+", " ?[^\\p{White_Space}\\p{L}\\p{N}]+",
   "\\p{White_Space}+(?!\\P{White_Space})", "\\p{White_Space}+"].join("|"), "gu");
 
@@ -73,7 +73,7 @@ export class BytePairs {
   }
 }
 
-/** A place in the text without the white space at either end; where there is nothing else, as it is. */
+/** A place in the text without the whitespace at either end; where there is nothing else, as it is. */
 function trimmed(text, start, end) {
   let first = start, last = end;
   while (first < last && isSpace(text[first])) first++;

@@ -11,7 +11,7 @@
 export const compiled = (source) => new RegExp(source, "gv");
 
 const SPACE = /[\p{White_Space}\x1c-\x1f]/u;
-/** Whether a character is white space in Python. @param {string} character */
+/** Whether a character is whitespace in Python. @param {string} character */
 export const isSpace = (character) => SPACE.test(character);
 
 export class Words {

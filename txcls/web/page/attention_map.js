@@ -1,7 +1,7 @@
 // The large heat map of one head, with the names of its tokens.
 
 import {heatMap} from "../picture/colours.js";
-import {shortened} from "../picture/language.js";
+import {shortened} from "../picture/translate.js";
 
 /** A large heat map of the weights between some tokens, with their names; `cellAt` finds the cell below the pointer. */
 export class AttentionMap {

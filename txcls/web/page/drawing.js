@@ -2,7 +2,7 @@
 
 import {classColours, heatMap} from "../picture/colours.js";
 import {element} from "../picture/elements.js";
-import {decimal, percent, shortened, tr, visible} from "../picture/language.js";
+import {decimal, percent, shortened, tr, visible} from "../picture/translate.js";
 import {AttentionMap} from "./attention_map.js";
 import {find, name, pair, say, shown, view} from "./view.js";
 

@@ -7,7 +7,7 @@ import {Reader} from "../engine/reader.js";
 import {fromBase64} from "../engine/weights.js";
 import {drawScale} from "../picture/colours.js";
 import {button, element} from "../picture/elements.js";
-import {decimal, inNotation, tr, visible} from "../picture/language.js";
+import {decimal, inNotation, tr, visible} from "../picture/translate.js";
 import {Machine} from "../picture/machine.js";
 import {sceneOf} from "../picture/scene.js";
 import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";

@@ -1,6 +1,6 @@
 // What a visitor of the page has chosen, which is in the address, and what is shown of it.
 
-import {speak, translate} from "../picture/language.js";
+import {speak, translate} from "../picture/translate.js";
 
 /** @typedef {import("../engine/classifier.js").Classifier} Classifier */
 /** @typedef {import("../engine/reader.js").Reader} Reader */

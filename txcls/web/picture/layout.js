@@ -5,17 +5,17 @@ const NARROW = 720;
 /** Most heads in a layer whose maps have their numbers below. */
 export const MANY_HEADS = 6;
 /** Least width of a map in pixels. */
-const LEAST_MAP = 20;
+const MIN_MAP = 20;
 /** Least pixels from one lane to the next where they run from left to right. */
-const LEAST_PITCH = 13;
+const MIN_PITCH = 13;
 /** Height of a head's map in pixels: least, at most while the lanes are close together, at most. */
 const LOWEST_MAP = 36, LOW_MAP = 48, HIGH_MAP = 84, HIGH_MAP_OF_MANY = 64;
 /** Pixels from one lane to the next that leave room for higher maps. */
 const EASY_PITCH = 18;
 /** Least width in pixels for a map with its number below. */
-const LEAST_COLUMN = 42;
+const MIN_COLUMN = 42;
 /** Least width in pixels for what a head attends to, below its map. */
-export const LEAST_FOR_STORY = 100;
+export const MIN_FOR_STORY = 100;
 /** Width in pixels of a character of that, height of a line of it, and most width of a column. */
 const STORY_CHARACTER = 6.3, STORY_LINE = 16, WIDEST_STORY = 190;
 /** Where the picture goes down: pixels from the name of the answer to the first bar, and from one bar to the next. */
@@ -86,7 +86,7 @@ export class Places {
     let u = this.ends.positions;
     const right = Math.max(190, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
     const wide = (width - u - right - pooling) / layers;
-    const legible = Math.max(190, N * LEAST_PITCH), easy = Math.max(190, N * EASY_PITCH);
+    const legible = Math.max(190, N * MIN_PITCH), easy = Math.max(190, N * EASY_PITCH);
     const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide - 8, room)
       : fewHeads(H, wide - 12, {least: room - 38 - legible, most: room - 38 - easy, storyLength});
     const top = 30 + Math.ceil(H / perRow) * high + 8;
@@ -134,10 +134,10 @@ export class Places {
 /** How the maps of a layer's heads stand above its lanes, each with its number below; `least` and `most` are the heights
  * that are left for them by lanes as close as they may be, and by lanes with some room. */
 function fewHeads(H, wide, {least, most, storyLength}) {
-  const fit = Math.max(1, Math.min(H, Math.floor(wide / LEAST_COLUMN)));
+  const fit = Math.max(1, Math.min(H, Math.floor(wide / MIN_COLUMN)));
   const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // rows of the same length
   // They share the width of the layer where their stories have room.
-  const roomy = storyLength > 0 && wide / perRow >= LEAST_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
+  const roomy = storyLength > 0 && wide / perRow >= MIN_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
   const lines = roomy ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
   const label = 24 + lines * STORY_LINE;
   const high = Math.max(LOWEST_MAP, Math.min(LOW_MAP, least / rows - label), most / rows - label);
@@ -149,7 +149,7 @@ function fewHeads(H, wide, {least, most, storyLength}) {
 function manyHeads(H, wide, room) {
   for (let perRow = 1; ; perRow++) {
     const size = Math.min(40, wide / perRow - 4), high = size + 4;
-    const isLast = perRow === H || wide / (perRow + 1) - 4 < LEAST_MAP;
+    const isLast = perRow === H || wide / (perRow + 1) - 4 < MIN_MAP;
     if (isLast || Math.ceil(H / perRow) * high <= 0.26 * room) return {perRow, size, column: size + 4, high};
   }
 }

@@ -2,24 +2,24 @@
 
 import {OTHER} from "./colours.js";
 import {SVG, attribute, opacity, round, shapes, thickness, titled, write} from "./elements.js";
-import {decimal, percent, tr, visible} from "./language.js";
-import {MOST_LANES, isOff} from "./scene.js";
+import {decimal, percent, tr, visible} from "./translate.js";
+import {MAX_LANES, isOff} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./layout.js").Places} Places */
 
 /** Ribbons of smaller weight are not drawn, nor are those of about even weights; and most ribbons in a layer. */
 const LEAST = 0.03, ABOUT_EVEN = 1.25;
-export const MOST_RIBBONS = 160;
+export const MAX_RIBBONS = 160;
 
 /** The least weight that is drawn between this many lanes. @param {number} N */
 export const leastOf = (N) => Math.max(LEAST, N > 3 ? ABOUT_EVEN / N : 0);
 
-/** The weight from which on ribbons are drawn in a layer: at least `least`, and not more than MOST_RIBBONS.
+/** The weight from which on ribbons are drawn in a layer: at least `least`, and not more than MAX_RIBBONS.
  * @param {Float32Array[]} patterns of the heads that are on @param {number} least */
 export function leastDrawn(patterns, least) {
   const drawn = patterns.flatMap((pattern) => [...pattern.filter((weight) => weight >= least)]);
-  return drawn.length > MOST_RIBBONS ? drawn.sort((a, b) => b - a)[MOST_RIBBONS - 1] : least;
+  return drawn.length > MAX_RIBBONS ? drawn.sort((a, b) => b - a)[MAX_RIBBONS - 1] : least;
 }
 
 export class Lines {
@@ -63,7 +63,7 @@ export class Lines {
     let piece = 0;
     const pieces = (stage, from, to) => {
       for (let lane = 0; lane < N; lane++) {
-        const shape = lanes.take(piece * MOST_LANES + lane), v = places.v(lane);
+        const shape = lanes.take(piece * MAX_LANES + lane), v = places.v(lane);
         if (shape.version !== this.version) {
           shape.version = this.version;
           shape.node.dataset.lane = String(lane);
@@ -123,7 +123,7 @@ export class Lines {
       for (let i = 0; i < pattern.length; i++) {
         const weight = pattern[i];
         if (!(weight >= least)) continue;
-        const query = Math.floor(i / N), key = i % N, shape = ribbons.take((h * MOST_LANES + query) * MOST_LANES + key);
+        const query = Math.floor(i / N), key = i % N, shape = ribbons.take((h * MAX_LANES + query) * MAX_LANES + key);
         if (shape.version === undefined) Object.assign(shape.node.dataset, {query, key, head: `${number + 1}.${h + 1}`});
         this.curve(shape, [from, places.v(key) + shift], [to, places.v(query) + shift]);
         shape.node.weight = weight;

@@ -2,8 +2,8 @@
 // bottom). It is painted by painting.js, with numbers from scene.js; here it is played part by part, pointed at and said.
 
 import {button, element} from "./elements.js";
-import {decimal, percent, shortened, tr, visible} from "./language.js";
-import {MOST_RIBBONS, leastOf} from "./lines.js";
+import {decimal, percent, shortened, tr, visible} from "./translate.js";
+import {MAX_RIBBONS, leastOf} from "./lines.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
 import {narrate, traced} from "./sentences.js";
@@ -84,7 +84,7 @@ export class Machine {
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
     this.note.textContent = [
       tr("Ribbons are attention weights of at least {least}; each layer shows at most the {most} largest.",
-        {least: decimal(leastOf(this.scene.lanes.length), 2), most: MOST_RIBBONS}),
+        {least: decimal(leastOf(this.scene.lanes.length), 2), most: MAX_RIBBONS}),
       tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
         ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ wrong, ○ idle.")] : []),

@@ -3,8 +3,8 @@
 
 import {OTHER, classColours, heatMap} from "./colours.js";
 import {Keyed, button, element, property, round, style, write} from "./elements.js";
-import {percent, shortened, tr, visible} from "./language.js";
-import {LEAST_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./layout.js";
+import {percent, shortened, tr, visible} from "./translate.js";
+import {MIN_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./layout.js";
 import {Lines} from "./lines.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -16,9 +16,9 @@ import {Lines} from "./lines.js";
  *   onPart?: (part: string) => void}} Actions */
 
 /** Most classes that have a bar of their own. */
-const MOST_CLASSES = 8;
+const MAX_CLASSES = 8;
 /** Least width in pixels of a map for the word "off" beside its number. */
-const LEAST_FOR_OFF = 52;
+const MIN_FOR_OFF = 52;
 /** Least width in pixels of the bars for a first one in larger type. */
 const ROOMY_BARS = 250;
 /** Pixels of the window that are left free below the picture; a page may ask for others by --machine-below. */
@@ -222,10 +222,10 @@ export class Painting {
         title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, property);
-      write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= LEAST_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, property);
+      write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= MIN_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, property);
       write(one.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, property);
-      const shown = story && wide >= LEAST_FOR_STORY ? shortStory(story) : "";
+      const shown = story && wide >= MIN_FOR_STORY ? shortStory(story) : "";
       write(one.story ??= {node: line, values: {}}, {hidden: !shown, textContent: shown}, property);
       const row = Math.floor(h / perRow), column = h % perRow;
       const [x, y] = places.vertical ? [4 + column * wide, start + 22 + row * high] : [start + 4 + column * wide, 24 + row * high];
@@ -261,7 +261,7 @@ export class Painting {
   /** The classes to show, best first, and the others together. */
   barRows() {
     const {ranked} = this.scene, {before} = this.state;
-    const top = ranked.slice(0, ranked.length <= MOST_CLASSES ? MOST_CLASSES : MOST_CLASSES - 1), rest = ranked.slice(top.length);
+    const top = ranked.slice(0, ranked.length <= MAX_CLASSES ? MAX_CLASSES : MAX_CLASSES - 1), rest = ranked.slice(top.length);
     const sum = (values) => rest.reduce((total, one) => total + values(one), 0);
     const rows = top.map(({index, label, probability}) => ({
       name: visible(label), colour: this.colour(index), now: probability, then: before ? before[index] : null,

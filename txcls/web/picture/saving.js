@@ -2,7 +2,7 @@
 // PNG. What is seen is saved at its place: text, maps, bars and lines.
 
 import {SVG, button, element, svgElement} from "./elements.js";
-import {tr} from "./language.js";
+import {tr} from "./translate.js";
 
 /** Properties of an SVG's shapes that a style sheet may set. */
 const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin",

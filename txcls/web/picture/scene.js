@@ -4,10 +4,10 @@
 import {calibratedProbabilities} from "../engine/calibration.js";
 import {layerNorm, linear} from "../engine/model.js";
 import {part} from "../engine/tensor.js";
-import {tr} from "./language.js";
+import {tr} from "./translate.js";
 
 /** Most lanes. Of a longer text, the tokens that weigh least share the last one. */
-export const MOST_LANES = 24;
+export const MAX_LANES = 24;
 /** How many numbers of each position vector are drawn. */
 const POSITION_CELLS = 8;
 
@@ -77,14 +77,14 @@ function lanesOf({tokens}, whole, pooling, nHeads) {
     places, name: tokens[places[0]].label, isUnknown: tokens[places[0]].isUnknown, isSpecial: tokens[places[0]].isSpecial,
   });
   const n = tokens.length;
-  if (n <= MOST_LANES) return tokens.map((_, place) => lane([place]));
+  if (n <= MAX_LANES) return tokens.map((_, place) => lane([place]));
   const weight = Float64Array.from(pooling);
   for (const {data} of whole) {
     for (let i = 0; i < data.length; i++) weight[i % n] += data[i] / (n * nHeads * whole.length);
   }
   weight[pooling.indexOf(Math.max(...pooling))] = Infinity; // the sentence about pooling names it
   const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);
-  const heaviest = order.slice(0, MOST_LANES - 1).sort((a, b) => a - b), rest = order.slice(MOST_LANES - 1).sort((a, b) => a - b);
+  const heaviest = order.slice(0, MAX_LANES - 1).sort((a, b) => a - b), rest = order.slice(MAX_LANES - 1).sort((a, b) => a - b);
   const others = {places: rest, name: tr("{n} others", {n: rest.length}), isUnknown: false, isSpecial: true};
   return [...heaviest.map((place) => lane([place])), others];
 }

@@ -1,7 +1,7 @@
 // What the picture says, made of the scene's numbers: a sentence about each part of the model, and about what the pointer or
 // the keyboard's focus is on, with the elements that light up for it.
 
-import {decimal, percent, shortened, tr} from "./language.js";
+import {decimal, percent, shortened, tr} from "./translate.js";
 import {isOff} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from txcls.address import LARGEST_SEED, View
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.pages.language.model import Chosen, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
 from txcls.app.shell import compute, layout, lecture, model_parts, state, token_html
@@ -17,7 +18,6 @@ from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import surprisal_bars, visible
 from txcls.inspection.language_model import NextTokens, Surprisal, continue_ids
 from txcls.language.generation import Sampling
-from txcls.lessons.address import LARGEST_SEED, View
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
 

@@ -5,12 +5,12 @@ from typing import get_args
 
 import streamlit as st
 
+from txcls.address import LanguagePart
 from txcls.app import pages
 from txcls.app.pages.language import continuation, fill, masks
 from txcls.app.pages.language.model import PRESETS
 from txcls.app.shell import checkpoints, layout, lecture
 from txcls.app.shell.controls import choice
-from txcls.lessons.address import LanguagePart
 
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
+from txcls.address import View
 from txcls.app.pages.language.model import Chosen, choose_model, warn_if_cut
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture
 from txcls.app.shell.charts import chart
@@ -12,9 +13,8 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import attention_map, mask_map
 from txcls.inspection.language_model import MaskedAttention
-from txcls.lessons.address import View
 
-MOST_MAPPED = 128
+MAX_MAPPED = 128
 """Most tokens of a text whose mask and patterns are drawn."""
 
 
@@ -61,7 +61,7 @@ def draw(opened: layout.Opened) -> None:
 
 def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     encoding = chosen.model.read(opened.view.text)
-    read = (encoding.tokens or chosen.model.start)[:MOST_MAPPED]
+    read = (encoding.tokens or chosen.model.start)[:MAX_MAPPED]
     if not read:
         say_no_tokens()
         return None
@@ -77,8 +77,8 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
         file_name=f"{chosen.source.name}-mask",
     )
     warn_if_cut(encoding, chosen)
-    if len(encoding.tokens) > MOST_MAPPED:
-        st.caption(f"Shown for the first {MOST_MAPPED} of {len(encoding.tokens):,} tokens.")
+    if len(encoding.tokens) > MAX_MAPPED:
+        st.caption(f"Shown for the first {MAX_MAPPED} of {len(encoding.tokens):,} tokens.")
     return Seen(chosen, sight, names)
 
 

@@ -73,7 +73,7 @@ def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> Cho
 
 
 def _facts(model: TextModel, *, with_title: bool) -> str:
-    kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "sub-words"}
+    kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "subwords"}
     parts = [f"<b>{token_html.escape(model.name)}</b>"]
     if with_title and model.title:
         parts.append(token_html.escape(model.title))

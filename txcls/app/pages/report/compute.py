@@ -9,7 +9,7 @@ import streamlit as st
 
 from txcls.app.jobs.own_files import KeptRows, file_name
 from txcls.app.jobs.queue import JobState
-from txcls.app.jobs.report_table import MOST_ROWS, REPORT
+from txcls.app.jobs.report_table import MAX_ROWS, REPORT
 from txcls.app.jobs.sessions import read_json
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source, cached
@@ -22,11 +22,11 @@ from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, some_rows, stored_report
 
-MOST_OWN_ROWS = 2_000
+MAX_OWN_ROWS = 2_000
 """The same for test rows of a visitor's own classifier."""
-MOST_LABELS = 10_000
+MAX_LABELS = 10_000
 """Most rows of a visitor's own table whose labels are checked."""
-MOST_TRAINING_ROWS = 20_000
+MAX_TRAINING_ROWS = 20_000
 """Training rows that the linear baseline is fitted to at most."""
 OWN_TABLE = "table"
 """The data set name of a classifier that was trained on a visitor's rows."""
@@ -45,7 +45,7 @@ def stored(source: Source) -> Report:
 
 
 def on_test_rows(source: Source, *, on_rows: OnRows) -> Report:
-    """Predictions for at most `MOST_ROWS` test rows; DataError if they are not on this machine."""
+    """Predictions for at most `MAX_ROWS` test rows; DataError if they are not on this machine."""
 
     @cached(heavy=True, size=_size_of_report)
     def report_on_test_rows(source: Source, most: int) -> Report:
@@ -62,7 +62,7 @@ def on_test_rows(source: Source, *, on_rows: OnRows) -> Report:
 
 
 def _most(source: Source) -> int:
-    return MOST_OWN_ROWS if checkpoints.has_kept_rows(source) else MOST_ROWS
+    return MAX_OWN_ROWS if checkpoints.has_kept_rows(source) else MAX_ROWS
 
 
 def places(source: Source) -> list[int]:
@@ -145,7 +145,7 @@ def baseline(source: Source) -> BaselineAnswers:
     """The linear baseline on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
     answers = on_test_rows(source, on_rows=lambda done, total: None).answers
     assert answers is not None
-    return answer_with_baseline(answers, training_rows(source), most=MOST_TRAINING_ROWS)
+    return answer_with_baseline(answers, training_rows(source), most=MAX_TRAINING_ROWS)
 
 
 def suspects(answers: Answers, *, has_learned: bool, on_fold: OnRows) -> list[SuspectRow]:
@@ -197,7 +197,7 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
     with my_turn():
         classes = set(checkpoints.classifier(source).classes)
         known = [row for row, label in enumerate(stored_rows.labels) if label in classes]
-        checked = [known[row] for row in chosen_rows(len(known), most=MOST_LABELS)]
+        checked = [known[row] for row in chosen_rows(len(known), most=MAX_LABELS)]
         rows = _labelled(source, stored_rows, checked)
         suspect_list = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
     places = [stored_rows.places[row] for row in checked] if stored_rows.places else []

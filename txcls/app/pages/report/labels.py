@@ -23,7 +23,7 @@ from txcls.evaluation.report import Answers
 from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 
-MOST_SHOWN = 500
+MAX_SHOWN = 500
 """Rows that can be corrected on the page."""
 ABOUT = (
     "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubtful if models "
@@ -61,7 +61,7 @@ def _of_own_rows(opened: layout.Page) -> None:
     if check is None:
         st.markdown(
             f"{ABOUT}. **All rows of your table** are checked, also those in the training set (at most "
-            f"{compute_report.MOST_LABELS:,}, drawn at random). The classifier's own predictions are not used, since "
+            f"{compute_report.MAX_LABELS:,}, drawn at random). The classifier's own predictions are not used, since "
             "it was trained on most of these labels."
         )
         check = _find_on_click(lambda on_fold: compute_report.own_suspects(opened.source, on_fold=on_fold))
@@ -191,7 +191,7 @@ def _correct(doubted: _Doubted, checked: str) -> dict[int, str]:
         f"**{len(doubted.suspects):,}** of {checked} look wrong, most probable first. They need not be wrong: read the "
         "text, then choose another label in the column **corrected**, or clear the cell to drop the row."
     )
-    shown = list(doubted.suspects)[:MOST_SHOWN]
+    shown = list(doubted.suspects)[:MAX_SHOWN]
     numbers = [doubted.places[suspect.row] if doubted.places else suspect.row for suspect in shown]
     columns = {
         "row": numbers,

@@ -18,7 +18,7 @@ from txcls.inspection.principal_components import pool_texts
 from txcls.predictor import Predictor
 
 N_NEAREST = 20
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """Most training rows that are compared, a random choice where there are more."""
 
 
@@ -48,7 +48,7 @@ class NearestRows:
 @cached(heavy=True, size=lambda pooled: pooled.n_bytes)
 def _pooled_training_rows(source: Source) -> _PooledRows:
     rows, classifier = compute_report.training_rows(source), checkpoints.classifier(source)
-    sample = some_rows(rows, most=MOST_ROWS)
+    sample = some_rows(rows, most=MAX_ROWS)
     readable = [n for n, text in enumerate(sample.texts) if classifier.encoder.encode(text).has_words]
     texts = tuple(sample.texts[n] for n in readable)
     labels = tuple(sample.classes[sample.labels[n]] for n in readable)

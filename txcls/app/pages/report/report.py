@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.jobs.report_table import MOST_ROWS
+from txcls.app.jobs.report_table import MAX_ROWS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import labels as report_labels
 from txcls.app.pages.report import nearest_rows
@@ -97,7 +97,7 @@ def _upload(source: Source) -> None:
     spec = uploads.take(
         "A table with a column of texts and one of labels",
         key="report_file",
-        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MOST_ROWS:,} are "
+        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MAX_ROWS:,} are "
         "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is removed "
         f"after it is read, and what is shown of it {own.kept_for()} after your last visit.",
     )

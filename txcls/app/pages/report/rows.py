@@ -17,7 +17,7 @@ from txcls.evaluation.report import Answers, Report, RowAnswer
 from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 
-MOST_SHOWN = 500
+MAX_SHOWN = 500
 """Most rows of a table on the page; the download has all."""
 _OPEN = "_report_open"
 
@@ -28,7 +28,7 @@ def table(
     """A sortable table, and a CSV download with cells that no spreadsheet runs as formulas."""
     if title and not lecture.is_on():
         st.markdown(f"**{title}**")
-    shown = [[visible(cell) if isinstance(cell, str) else cell for cell in line] for line in lines[:MOST_SHOWN]]
+    shown = [[visible(cell) if isinstance(cell, str) else cell for cell in line] for line in lines[:MAX_SHOWN]]
     frame, columns = in_percent(pd.DataFrame(shown, columns=list(head)), percent)
     st.dataframe(
         frame,
@@ -98,16 +98,16 @@ def rows_table(
         head.insert(0, "row")
         for line, row in zip(lines, rows, strict=True):
             line.insert(0, places[row.row])
-    shown = [[visible(row)[:400] if isinstance(row, str) else row for row in line] for line in lines[:MOST_SHOWN]]
+    shown = [[visible(row)[:400] if isinstance(row, str) else row for row in line] for line in lines[:MAX_SHOWN]]
     frame, shares = in_percent(pd.DataFrame(shown, columns=head), ("probability", "label's probability"))
-    row_height, height = heights([row.text for row in rows[:MOST_SHOWN]], most=420)
+    row_height, height = heights([row.text for row in rows[:MAX_SHOWN]], most=420)
     st.dataframe(
         frame,
         key=f"report_{key}",
         hide_index=True,
         row_height=row_height,
         height=height,
-        on_select=lambda: _choose(f"report_{key}", [row.text for row in rows[:MOST_SHOWN]]),
+        on_select=lambda: _choose(f"report_{key}", [row.text for row in rows[:MAX_SHOWN]]),
         selection_mode="single-row",
         column_config={
             "row": st.column_config.NumberColumn(
@@ -150,7 +150,7 @@ def _mistakes(answers: Answers, rows_are: str, places: Sequence[int]) -> None:
     if not mistakes:
         st.markdown(f"All predictions are right ({plain(rows_are)}).")
         return
-    shown = f" The first {MOST_SHOWN} are listed." if len(mistakes) > MOST_SHOWN else ""
+    shown = f" The first {MAX_SHOWN} are listed." if len(mistakes) > MAX_SHOWN else ""
     st.markdown(
         f"**{len(mistakes):,}** predictions are wrong ({plain(rows_are)}), most confident first. **Click the box at "
         f"the start of a row to open it in Classify.**{shown}"
@@ -164,7 +164,7 @@ def _baseline(opened: layout.Page) -> None:
     if not st.session_state.get(key):
         st.markdown(
             "TF-IDF with a tuned linear support vector machine is the standard baseline. It is fitted to the training "
-            f"rows (at most {compute_report.MOST_TRAINING_ROWS:,}) and classifies the same rows."
+            f"rows (at most {compute_report.MAX_TRAINING_ROWS:,}) and classifies the same rows."
         )
         st.button(
             "Fit the linear baseline", key="report_baseline", on_click=lambda: st.session_state.update({key: True})

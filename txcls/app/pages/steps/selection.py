@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from txcls.address import CELL, View
 from txcls.app.shell import lecture, state
 from txcls.figures import visible
 from txcls.inspection.walk import Axis
-from txcls.lessons.address import CELL, View
 
-MOST_ROWS = 64
+MAX_ROWS = 64
 """Most rows drawn at once; longer texts are shown in parts."""
 
 
@@ -53,18 +53,18 @@ def _row_key(rows: Axis) -> str:
 
 def first_row(rows: Axis, row: int) -> int:
     """Index of the first row to draw; long texts get a selector."""
-    if rows.size <= MOST_ROWS:
+    if rows.size <= MAX_ROWS:
         return 0
-    starts = range(0, rows.size, MOST_ROWS)
+    starts = range(0, rows.size, MAX_ROWS)
     part: int = st.segmented_control(
         "Rows",
         starts,
-        default=row // MOST_ROWS * MOST_ROWS,
-        format_func=lambda start: f"{start + 1}–{min(start + MOST_ROWS, rows.size)}",
+        default=row // MAX_ROWS * MAX_ROWS,
+        format_func=lambda start: f"{start + 1}–{min(start + MAX_ROWS, rows.size)}",
         key=f"step_rows_{rows.size}_{row}",
         required=True,
     )
-    st.caption(f"{rows.size} rows, shown {MOST_ROWS} at a time.")
+    st.caption(f"{rows.size} rows, shown {MAX_ROWS} at a time.")
     return part
 
 

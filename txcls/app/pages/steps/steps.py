@@ -9,24 +9,24 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from txcls.address import View
 from txcls.app import pages
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
-from txcls.app.pages.steps.selection import MOST_ROWS, cell_boxes, choose, choose_index, chosen_cell, first_row
+from txcls.app.pages.steps.selection import MAX_ROWS, cell_boxes, choose, choose_index, chosen_cell, first_row
 from txcls.app.shell import compute, heads, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.figures import MOST_BARS, minus, number_bars, number_map, operands_map
+from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
 from txcls.inspection.walk import Axis, Question, Walk, WalkStep
-from txcls.lessons.address import View
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
 
 LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.LENS)
 CHART = "chart_numbers"
-MOST_BARS_OF_A_SLIDE = 10
+MAX_BARS_OF_A_SLIDE = 10
 """Most classes that are drawn as bars in large type."""
 LONGEST_SHOWN = 3000
 """Characters of a text that are shown."""
@@ -325,11 +325,11 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
     row, column = chosen_cell(opened.view, cells, rows, columns, walk.focus)
     beside = lecture.is_on() and step.operands
     is_vector = "text" in (rows.what, columns.what)
-    if is_vector and not (beside and _has_matrix(step) and rows.size <= MOST_BARS):
+    if is_vector and not (beside and _has_matrix(step) and rows.size <= MAX_BARS):
         _bars(opened, step, rows if columns.what == "text" else columns, cells.ravel(), max(row, column))
         return row, column
     first = first_row(rows, row)
-    last = min(first + MOST_ROWS, rows.size)
+    last = min(first + MAX_ROWS, rows.size)
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
         "rows": [_name(rows, n) for n in range(first, last)],
@@ -372,7 +372,7 @@ def _has_matrix(step: WalkStep) -> bool:
 def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, chosen: int) -> None:
     """Draw a vector, one number per class, token or dimension; of many classes the largest numbers."""
     ranked = axis.what == "class"
-    n, most = axis.size, MOST_BARS_OF_A_SLIDE if lecture.is_on() else MOST_BARS
+    n, most = axis.size, MAX_BARS_OF_A_SLIDE if lecture.is_on() else MAX_BARS
     chart(
         number_bars(
             values,

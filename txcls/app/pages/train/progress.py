@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from txcls.address import View
 from txcls.app import pages
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import read_json, read_lines
@@ -16,7 +17,6 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import plain
 from txcls.checkpoint.comparison import Comparison
 from txcls.figures import comparison_intervals, live_curves
-from txcls.lessons.address import View
 from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)

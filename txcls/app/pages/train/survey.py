@@ -17,7 +17,7 @@ KINDS = {
     "near": ("Almost the same text", "Four fifths or more of the words and word pairs are the same."),
     "same": (
         "Repeated rows",
-        "The same text with the same label, upper and lower case and white space aside; each text is listed once.",
+        "The same text with the same label, upper and lower case and whitespace aside; each text is listed once.",
     ),
     "empty": ("Empty", "Rows without a text or without a label are left out."),
 }

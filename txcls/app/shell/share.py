@@ -7,10 +7,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import segno
 import streamlit as st
 
+from txcls.address import LONGEST_LINKED_TEXT, View
 from txcls.app.shell import checkpoints, state
-from txcls.lessons.address import LONGEST_LINKED_TEXT, View
 
-MOST_IN_CODE = 1800
+MAX_IN_CODE = 1800
 """Longest link in a QR code: phones fail to read the fine squares of a longer one from a wall."""
 
 
@@ -48,7 +48,7 @@ def link_to(view: View) -> str:
 
 def qr_code(text: str) -> str | None:
     """The QR code of a text as a data URL of an SVG, black on white with its margin; None if it would be too fine."""
-    if len(text) > MOST_IN_CODE:
+    if len(text) > MAX_IN_CODE:
         return None
     svg = io.BytesIO()
     segno.make(text, error="l", micro=False).save(svg, kind="svg", scale=4, border=4, dark="#000", light="#fff")

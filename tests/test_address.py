@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.lessons.address import (
+from txcls.address import (
     LONGEST_LINKED_CONTINUATION,
     LONGEST_LINKED_TEXT,
     OPEN,

@@ -17,14 +17,14 @@ from txcls.inspection.attribution import Baseline, Target
 
 LONGEST_LINKED_TEXT = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 """Most characters of a text that are read, unless a host sets another limit."""
 LONGEST_NAME = 255
 """Longest name of a checkpoint or a step."""
 LARGEST_SEED = 999_999
-MOST_ROWS = 20
+MAX_ROWS = 20
 """Most classes that are listed individually."""
-MOST_STEPS = 10**12
+MAX_STEPS = 10**12
 LONGEST_LINKED_CONTINUATION = 200
 """Longer continuations, in tokens, are left out of the URL too."""
 
@@ -41,16 +41,16 @@ OPEN = -1
 """Layer or head of a view that names none: the page opens on the head that is worth most."""
 
 PositionVectors = Literal["learned", "formula"]
-"""What Positions shows: the vectors that the model learned, or those of the formula."""
+"""What Positions shows: the learned vectors, or the sinusoidal ones."""
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
 """The parts of the Attention page that are drawn one at a time."""
 
 CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
 """A chosen row or column on Step by step, as in the URL: the letter of its axis, `row` for tokens, and its index."""
-MOST_ORDERED = 200
+MAX_ORDERED = 200
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
 """A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
-MOST_SWITCHED = 200
+MAX_SWITCHED = 200
 SLIDE = "slide"
 """The parameter that names the slide of a page in lecture mode, from 1. The browser writes it; links leave it out."""
 
@@ -71,7 +71,7 @@ class View:
         guess: the answer to the question of this step, from 1; 0 for none.
         target, baseline: what attributions on Explanation? explain, and where integrated gradients start.
         section: the part of Attention below its map.
-        query: the token whose attention alone is drawn as arcs, from 1; 0 for all.
+        query: the one token whose attention is drawn as arcs, from 1; 0 for all.
         pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
         encoding: what Positions shows for a model with learned positions.
         order: the places of the text's words, from 0, in the order on Positions; empty for the page's own.
@@ -144,7 +144,7 @@ _CHOICES = (
 """Fields with a few possible values, which the URL holds as they are."""
 _YES = ("predict", "flips")
 """Fields that are on or off; the URL holds `on`."""
-_LISTS = (("pair", 2), ("order", MOST_ORDERED))
+_LISTS = (("pair", 2), ("order", MAX_ORDERED))
 """Lists of numbers, joined by dots in the URL, and their largest length."""
 RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "flips": False}
 """Fields that another text, or another model, resets."""
@@ -167,7 +167,7 @@ def view_from_params(
     *,
     checkpoints: Sequence[str],
     first_text: Callable[[str], str] = lambda _: EXAMPLES[0].text,
-    most_characters: int = MOST_CHARACTERS,
+    most_characters: int = MAX_CHARACTERS,
 ) -> tuple[View, list[str]]:
     """The view that a URL's parameters describe, and a note about each unusable parameter.
 
@@ -222,14 +222,14 @@ def _choice_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any
 def training_step(params: Mapping[str, str], notes: list[str]) -> int:
     """The step that Training film shows, which the browser itself writes into the address."""
     number = _number("training_step", params.get("training_step"), notes, whole=True)
-    return 0 if number is None else int(min(max(number, 0), MOST_STEPS))
+    return 0 if number is None else int(min(max(number, 0), MAX_STEPS))
 
 
 def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
     """The parts that are switched."""
     changes: dict[str, Any] = {}
-    requested = [part for part in params.get("switched", "").split(",", 2 * MOST_SWITCHED) if part]
-    parts = list(dict.fromkeys(part for part in requested[:MOST_SWITCHED] if SWITCH.fullmatch(part)))
+    requested = [part for part in params.get("switched", "").split(",", 2 * MAX_SWITCHED) if part]
+    parts = list(dict.fromkeys(part for part in requested[:MAX_SWITCHED] if SWITCH.fullmatch(part)))
     if strange := next((part for part in requested if not SWITCH.fullmatch(part)), None):
         notes.append(f"“{sendable(strange)[:20]}” in the link is not a part of a model; it was ignored.")
     if parts:
@@ -308,7 +308,7 @@ def page_names() -> tuple[str, ...]:
 
     Without the page Lessons, which shows no model.
     """
-    folder = Path(__file__).parents[1] / "app" / "pages"
+    folder = Path(__file__).parent / "app" / "pages"
     pages = {
         file.stem for file in (*folder.glob("*.py"), *folder.glob("*/*.py")) if file.parent.name in ("pages", file.stem)
     }

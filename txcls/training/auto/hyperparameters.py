@@ -12,7 +12,7 @@ from txcls.evaluation.baseline import baseline_seconds
 
 LENGTHS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
 """Most tokens that a model reads of a text: one of these, so that few widths are compiled and compared."""
-LEAST_LENGTH = 96
+MIN_LENGTH = 96
 """To leave time for more epochs, long texts are cut to no fewer tokens than these."""
 ENOUGH_EPOCHS = 3.0
 """Epochs that are worth cutting long texts for."""
@@ -21,19 +21,19 @@ EPOCHS, EPOCHS_PER_CLASS = 6.0, 0.15
 reviews twice as many cost 0.6 to 1 points), while many classes, of few rows each, need more."""
 USUAL_ROWS, BY_ROWS = 1500, 0.3
 """Larger sets need fewer passes, by this power of their size."""
-FEWEST_EPOCHS, MOST_EPOCHS = 3, 40
-MOST_RUNS = 6
+FEWEST_EPOCHS, MAX_EPOCHS = 3, 40
+MAX_RUNS = 6
 """Runs whose weights are averaged, if there is time: three or four gained 0.35 to 1 point over one, on 1,500 questions,
 phrases and reviews."""
 LAYER_DECAY = 0.75
 """Learning rate of each layer of a pre-trained model relative to the layer above it: lower layers keep more of what
 they learned. Against one rate for all it gained 2.6 points on 3,000 queries of CLINC150 (validation rows). Where time
 allows fewer passes than wanted, all layers learn at the full rate: on newsgroup posts lower ones learned too slowly."""
-MOST_ROWS_SHARE = 0.8
+MAX_ROWS_SHARE = 0.8
 """Share of the rows that is worth one more epoch over them, where few epochs fit."""
 RESERVE = 0.1
 """Share of the budget left free, since machines are busier at times."""
-LEAST_SHARE = 0.3
+MIN_SHARE = 0.3
 """Least share of the budget for training, however long the rest takes."""
 OTHER_SECONDS = 3.0
 """How long measuring and saving take."""
@@ -104,15 +104,15 @@ def batch_size(n: int) -> int:
 
 
 def longest_of(lengths: NDArray[np.int64]) -> int:
-    """The shortest of LENGTHS that holds nearly all texts of so many tokens."""
+    """The shortest of LENGTHS that holds nearly all texts of that many tokens."""
     nearly_all = float(np.percentile(lengths, 99))
     return min((length for length in LENGTHS if length >= nearly_all), default=LENGTHS[0])
 
 
 def epochs_for(n: int, n_classes: int) -> int:
-    """Passes over n training rows of so many classes that do best, given the time."""
+    """Passes over n training rows of that many classes that do best, given the time."""
     passes = (EPOCHS + EPOCHS_PER_CLASS * n_classes) * (USUAL_ROWS / n) ** BY_ROWS
-    return int(np.clip(round(passes), FEWEST_EPOCHS, MOST_EPOCHS))
+    return int(np.clip(round(passes), FEWEST_EPOCHS, MAX_EPOCHS))
 
 
 def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
@@ -120,7 +120,7 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
     lengths, n = inputs.lengths, inputs.n
     overhead = OTHER_SECONDS + baseline_seconds(inputs.characters, inputs.n_classes)
     budget = 60 * minutes
-    seconds = max((1 - RESERVE) * budget - overhead, LEAST_SHARE * budget)
+    seconds = max((1 - RESERVE) * budget - overhead, MIN_SHARE * budget)
     useful_epochs = epochs_for(n, inputs.n_classes)
 
     def epoch_seconds(length: int) -> float:
@@ -128,10 +128,10 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
 
     longest = longest_of(lengths)
     for length in (length for length in LENGTHS if length <= longest):
-        if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= LEAST_LENGTH:
+        if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= MIN_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)
-    runs = int(np.clip(seconds // (epochs * epoch_seconds(length)), 1, MOST_RUNS if inputs.pretrained else 1))
+    runs = int(np.clip(seconds // (epochs * epoch_seconds(length)), 1, MAX_RUNS if inputs.pretrained else 1))
     settings = (
         f"train.epochs={epochs}",
         f"train.runs={runs}",
@@ -155,6 +155,6 @@ def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
     Where few epochs fit, one more over most of the rows teaches more than whole epochs alone.
     """
     more = math.ceil(affordable)
-    if affordable < ENOUGH_EPOCHS and more <= useful and (affordable < 1 or affordable >= MOST_ROWS_SHARE * more):
+    if affordable < ENOUGH_EPOCHS and more <= useful and (affordable < 1 or affordable >= MAX_ROWS_SHARE * more):
         return more, max(int(n * affordable / more), 1)
     return max(1, min(useful, int(affordable))), n

@@ -2,7 +2,7 @@
 
 from txcls.app.components.register import register
 
-_keys = register("page_keys", js="page_keys.js")
+_keys = register("early_key", js="early_key.js")
 
 
 def keep_page_keys(*, on: bool) -> None:
@@ -10,4 +10,4 @@ def keep_page_keys(*, on: bool) -> None:
 
     Called before the page is drawn; several presses count once.
     """
-    _keys(data={"on": on}, key="page_keys")
+    _keys(data={"on": on}, key="early_key")
