@@ -106,7 +106,7 @@ def test_a_folder_that_others_can_read_or_that_is_a_link_is_refused(
     (tmp_path / "link").symlink_to(tmp_path / "jobs")
     monkeypatch.setenv("TXCLS_JOBS", os.fspath(tmp_path / "link"))
     (tmp_path / "jobs").mkdir(mode=0o700, exist_ok=True)
-    with pytest.raises(ConfigError, match="not a folder of this user's own"):
+    with pytest.raises(ConfigError, match="not a folder owned by this user"):
         sessions.root()
 
 
