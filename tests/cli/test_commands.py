@@ -458,6 +458,14 @@ def started(*arguments: str, folder: Path, imports: str = "txcls.cli") -> "subpr
     return process
 
 
+def wait_until_open(process: "subprocess.Popen[str]", file: Path) -> None:
+    """Wait until the process has opened the file."""
+    descriptors = Path(f"/proc/{process.pid}/fd")
+    while not any(link.is_symlink() and link.readlink() == file for link in descriptors.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.05)
+
+
 def said_on_ctrl_c(process: "subprocess.Popen[str]") -> str:
     """The last line that the command prints when Ctrl-C ends it."""
     process.send_signal(signal.SIGINT)
@@ -473,8 +481,5 @@ def test_ctrl_c_while_data_are_read_ends_with_130_and_a_sentence(tmp_path: Path)
     process = started(
         "train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made", folder=tmp_path
     )
-    descriptors = Path(f"/proc/{process.pid}/fd")
-    while not any(one.is_symlink() and one.readlink() == table for one in descriptors.iterdir()):
-        assert process.poll() is None
-        time.sleep(0.05)
+    wait_until_open(process, table)
     assert said_on_ctrl_c(process) == cli.STOPPED

@@ -1,7 +1,6 @@
 """`txcls train FILE` and `txcls evaluate --data FILE`: from a person's own table to an answer, without a setting."""
 
 import json
-import time
 from pathlib import Path
 
 import openpyxl
@@ -12,7 +11,7 @@ from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.training import speed
 from txcls.training.run_folder import state_file
 
-from .test_commands import Ran, run, said_on_ctrl_c, started, txcls  # noqa: F401  # run is a fixture
+from .test_commands import Ran, run, said_on_ctrl_c, started, txcls, wait_until_open  # noqa: F401  # run is a fixture
 
 WORDS = {"up": ["good", "fine", "nice", "lovely"], "down": ["bad", "awful", "poor", "dreadful"]}
 LABELS = ["up" if n % 2 else "down" for n in range(120)]
@@ -179,7 +178,7 @@ def test_ctrl_c_while_ones_own_file_is_read_says_so_in_a_sentence(tmp_path: Path
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 1_000_000, encoding="utf-8")
     process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.tables.labelled")
-    time.sleep(1.0)  # it reads for many seconds
+    wait_until_open(process, table)
     assert said_on_ctrl_c(process) == "stopped by Ctrl-C while reading; nothing was written"
     assert not (tmp_path / "made").exists()
 
