@@ -1,6 +1,6 @@
 # The app as a container, for a Docker Space on Hugging Face or any other host:
 #   docker build -t txcls . && docker run --rm -p 8501:8501 txcls
-FROM python:3.11-slim
+FROM python:3.11-slim-bookworm@sha256:528257d48c1da0dcecc2e725d1ae34498d60c965f1241e39cd6a85a8859bdf84
 
 # Each visitor's run is a thread, and glibc would keep freed memory for each of many: two arenas hold a third less.
 ENV PYTHONUNBUFFERED=1 \
