@@ -37,6 +37,7 @@ def calibrated(logits: torch.Tensor) -> torch.Tensor:
 def test_probabilities_are_a_full_softmax_ranked(classifier: Predictor) -> None:
     [prediction] = classifier.predict([TEXTS[0]])
     values = [one.probability for one in prediction.ranked]
+    assert list(prediction.probabilities.items()) == [(one.label, one.probability) for one in prediction.ranked]
     assert {one.label for one in prediction.ranked} == set(CLASSES)
     assert values == sorted(values, reverse=True) and sum(values) == pytest.approx(1.0) and prediction.other == 0.0
     ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])

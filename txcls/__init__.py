@@ -15,7 +15,7 @@ __version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from txcls import figures, inspection
-    from txcls.classifier import Classifier, load, train
+    from txcls.classifier import Classifier, checkpoints, load, train
     from txcls.config import DataConfig, ModelConfig, RunConfig, TextConfig, TrainConfig, load_preset
     from txcls.data.by_name import dataset
     from txcls.errors import TxclsError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Classifier": "classifier",
+    "checkpoints": "classifier",
     "load": "classifier",
     "train": "classifier",
     "DataConfig": "config",
@@ -48,6 +49,7 @@ __all__ = [
     "TextConfig",
     "TrainConfig",
     "TxclsError",
+    "checkpoints",
     "dataset",
     "figures",
     "inspection",

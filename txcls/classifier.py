@@ -73,7 +73,7 @@ class Classifier(Predictor):
             traced.attention[0, 1]           # (T, T): layer 0, head 1
             traced                           # lists all names and shapes
 
-        `txcls.figures.attention_map(traced.attention[0, 1], [token.label for token in traced.tokens])` draws one head,
+        `txcls.figures.attention_map(traced.attention[0, 1], traced.tokens)` draws one head,
         `txcls.figures.attention_grid(traced.attention)` all of them.
 
         Raises:
@@ -298,6 +298,13 @@ def load(path_or_name: str | Path) -> Classifier:
     return Classifier.load(path_or_name)
 
 
+def checkpoints() -> dict[str, str]:
+    """The classifiers under `checkpoints/`: the title of each, by the name that `load` takes."""
+    from txcls.checkpoint.listing import list_checkpoints
+
+    return {summary.name: summary.title for summary in list_checkpoints().classifiers}
+
+
 def train(
     texts: Iterable[str],
     labels: Iterable[object],
@@ -316,7 +323,7 @@ def train(
     """Train a classifier on your own texts, as `python -m txcls train FILE` does on those of a file.
 
         classifier = txcls.train(df["text"], df["label"])
-        print(classifier.comparison.verdict)
+        print(classifier.comparison)
 
     Settings are chosen from the texts and the time budget, starting from the shipped encoder. A fifth of the rows is
     held out (unless `test` is given), and `classifier.comparison` compares with the linear baseline on them.

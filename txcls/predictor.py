@@ -67,6 +67,11 @@ class Prediction:
         return self.ranked[0].probability if self.ranked else None
 
     @property
+    def probabilities(self) -> dict[str, float]:
+        """The calibrated probability of each class in `ranked`, most probable first."""
+        return {ranked.label: ranked.probability for ranked in self.ranked}
+
+    @property
     def unknown_share(self) -> float:
         """The share of the text's letters in words that the model does not know (`txcls.text.encoder`)."""
         return unknown_share(self.text, self.tokens)

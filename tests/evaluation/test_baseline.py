@@ -87,6 +87,7 @@ def test_a_comparison_is_read_back_from_json() -> None:
     found = compared(seconds={"linear": 0.26, "transformer": 12.3})
     again = Comparison.from_dict(json.loads(json.dumps(found.to_dict())))
     assert again.to_dict() == found.to_dict() and again.verdict == found.verdict and again.linear.seconds == 0.3
+    assert str(again).endswith(again.verdict) and "macro-F1" in str(again)
     assert [row[0] for row in again.table] == [
         "majority guess",
         "linear baseline",

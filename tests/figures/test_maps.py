@@ -18,6 +18,7 @@ from txcls.figures import (
     position_products_map,
     token_rows,
 )
+from txcls.text.encoder import Token
 
 
 def pattern(n: int, *, seed: int = 0) -> np.ndarray:
@@ -56,7 +57,8 @@ def test_map_has_fixed_scale_colour_bar_and_axis_titles() -> None:
 
 
 def test_a_map_of_one_word_is_no_slab_and_what_is_not_shown_has_a_column() -> None:
-    figure = attention_map(np.ones((1, 1)), ["a"])
+    figure = attention_map(np.ones((1, 1)), [Token("a", 5, 0, 1, is_unknown=False, is_special=False)])
+    assert figure.data[0].x[0].startswith("a"), "a token stands there by its label"
     assert list(figure.layout.xaxis.range) == [-0.5, 5.5] and list(figure.layout.yaxis.range) == [5.5, -0.5]
     window = attention_map(np.eye(3) / 4, ["a", "b", "c"], elsewhere=np.array([0.75, 0.75, 0.75]))
     np.testing.assert_array_equal(window.data[1].z[:, 1], [0.75] * 3)

@@ -92,7 +92,7 @@ def test_a_class_with_a_single_row_needs_validation_rows_of_its_own() -> None:
 def test_any_preset_trains_on_ones_own_texts() -> None:
     made = txcls.train(ROWS, LABELS, preset="sample", settings=["train.epochs=1"], progress=False)
     config = made.checkpoint.config
-    assert (config.data.dataset, config.title, config.name) == ("table", "own texts", "sample")
+    assert (config.data.dataset, config.title, config.name) == ("table", "own texts", "own")
     assert config.model == load_preset("sample").model
 
 

@@ -91,6 +91,12 @@ class Comparison:
             ("Transformer − linear baseline", _points(self.difference), _points(self.difference_f1)),
         ]
 
+    def __str__(self) -> str:
+        """A line for each classifier with accuracy and macro-F1, then the verdict."""
+        rows = [("test rows", "accuracy", "macro-F1"), *self.table]
+        lines = [f"{name:<30}{accuracy:<28}{macro_f1}" for name, accuracy, macro_f1 in rows]
+        return "\n".join([*lines, self.verdict])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, numbers rounded to six places."""
         rounded: dict[str, Any] = _rounded(asdict(self))

@@ -26,6 +26,7 @@ from txcls.figures.style import (
     share_colours,
     signed_colours,
 )
+from txcls.text.encoder import Token
 
 ROWS, COLUMNS = "query", "key"
 
@@ -101,7 +102,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
 
 def attention_map(
     pattern: NDArray[np.floating],
-    tokens: Sequence[str],
+    tokens: Sequence[str | Token],
     *,
     rows: str = ROWS,
     columns: str = COLUMNS,
@@ -112,7 +113,7 @@ def attention_map(
 
     Args:
         pattern: T T attention weights, or those of the tokens that are shown.
-        tokens: T tokens.
+        tokens: T tokens, such as `traced.tokens`, or their labels.
         elsewhere: (T,) each query's weight on keys that are not shown, drawn as a column of its own.
         rows, columns: titles of the axes.
         verb: joins row and column in the text on hover.

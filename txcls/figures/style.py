@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 
+from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
@@ -80,13 +81,14 @@ def label(text: str, *, width: int = 18) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def categories(tokens: Sequence[str], *, width: int = 14) -> list[str]:
-    """One axis category per token; zero-width characters make repeated words distinct.
+def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
+    """One axis category per token or its label; zero-width characters make repeated words distinct.
 
     On a category axis plotly prints as many labels as there is room for, on any screen.
     """
     digits = str.maketrans("01", "\u200b\u200c")
-    return [label(token, width=width) + f"{place:b}".translate(digits) for place, token in enumerate(tokens)]
+    names = [token.label if isinstance(token, Token) else token for token in tokens]
+    return [label(name, width=width) + f"{place:b}".translate(digits) for place, name in enumerate(names)]
 
 
 FEWEST = 6

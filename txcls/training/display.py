@@ -88,7 +88,7 @@ class PlanDisplay(Display):
     @property
     def callbacks(self) -> dict[str, Any]:
         """The keyword arguments of `run_plan` that report."""
-        return {"on_progress": self._progress, "on_epoch": self._epoch}
+        return {"on_progress": self._progress}
 
     def _progress(self, progress: RunProgress) -> None:
         facts = []
@@ -101,12 +101,6 @@ class PlanDisplay(Display):
         facts.append(_time_left(progress.seconds_left))
         epoch = f", epoch {progress.epoch}/{progress.epochs}" if progress.epochs else ""
         self._update(f"{progress.message}{epoch}", completed=progress.share, total=1.0, facts=facts)
-
-    def _epoch(self, row: HistoryRow) -> None:
-        self.say(
-            f"epoch {row.epoch}: training accuracy {percentage(row.train_accuracy)}, "
-            f"on validation rows {percentage(row.validation_accuracy)}"
-        )
 
 
 def _time_left(seconds: float) -> str:

@@ -45,7 +45,7 @@ def train_by_preset(
     config = load_preset(preset)
     if config.data.dataset != "table":  # the preset of a published data set, for texts of another one
         data = DataConfig(dataset="table", validation_fraction=config.data.validation_fraction)
-        config = config.model_copy(update={"data": data, "title": "own texts"})
+        config = config.model_copy(update={"name": "own", "data": data, "title": "own texts"})
     config = config.with_settings(assignments)
     start = None if init is None else load_checkpoint(init)
     if start is not None:
