@@ -6,7 +6,7 @@ import streamlit as st
 
 from txcls.app.components.register import register
 
-_cell = register("cell_click", js="cell_click.js")
+_cell = register("cell_click")
 
 
 def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None:

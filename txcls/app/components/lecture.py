@@ -11,7 +11,7 @@ from txcls.app.components.register import register
 STYLE_SHEET = Path(__file__).parent / "lecture_page.css"
 """What lecture mode changes on the page itself."""
 _KEY = "lecture"
-_bar = register("lecture", html="lecture.html", js="lecture.js", css="lecture.css")
+_bar = register("lecture")
 
 
 def bar_and_keys(data: Mapping[str, Any], *, on_mode: Callable[[], None], on_turn: Callable[[int], None]) -> None:

@@ -3,7 +3,7 @@
 from txcls.app.components.register import register
 from txcls.app.shell.limits import limits
 
-_live = register("live_text", js="live_text.js")
+_live = register("live_text")
 
 
 def submit_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> None:

@@ -5,21 +5,18 @@ picture has reported that they have arrived.
 """
 
 from collections.abc import Callable, Collection
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
 
-from txcls.app.components.register import read
-from txcls.web.sources import script, style
+from txcls.app.components.register import register
 
-_script = script("engine/classifier", "engine/reader", "picture/machine")
-_machine = st.components.v2.component(
-    "txcls_machine",
-    html='<div class="picture"></div>',
-    js=f"{_script}\n{read('machine.js')}",
-    css=style("picture/buttons", "picture/machine", "picture/saving") + read("machine.css"),
+_machine = register(
+    "machine",
+    modules=("engine/classifier", "engine/reader", "picture/machine"),
+    sheets=("picture/machine", "picture/saving"),
 )
-_weights = st.components.v2.component("txcls_weights", js=read("weights.js"))
+_weights = register("classifier_weights")
 
 
 def machine(
@@ -39,13 +36,10 @@ def machine(
     """Draw the picture of a text; it follows the text box while the visitor types.
 
     Args:
-        name: of the classifier in the browser; changed weights need another name.
+        name: identifies the classifier in the browser; changed weights need another name.
         weights: returns `txcls.web.export.packed`; called if the browser does not have this classifier.
-        text: the text that the server has received.
         box: the start of the text box's key.
         off: switched-off heads, each "layer.head" from 1.
-        how: what replaces a switched-off head.
-        key: of the component.
         on_arrived: called before the run that follows the arrival of the weights in the browser.
         on_switch: called with the switched-off heads after a click.
         on_open: called with layer and head, from 0, after a double click on a head.
@@ -53,28 +47,17 @@ def machine(
     """
     arrived: set[str] = st.session_state.setdefault("_classifiers_in_browser", set())
 
-    def has() -> None:
-        arrived.update(str(name) for name in st.session_state[key]["has"])
+    def weights_arrived() -> None:
+        arrived.update(map(str, st.session_state[key]["has"]))
         on_arrived()
 
-    def switched() -> None:
-        on_switch([str(head) for head in st.session_state[key]["switched"]])
-
-    def opened() -> None:
-        layer, head = st.session_state[key]["opened"]
-        on_open(int(layer), int(head))
-
-    def part() -> None:
-        on_part(str(st.session_state[key]["part"]))
-
-    data: dict[str, Any] = {"name": name, "text": text, "box": box, "off": sorted(off), "how": how}
     _machine(
-        data=data,
+        data={"name": name, "text": text, "box": box, "off": sorted(off), "how": how},
         key=key,
-        on_has_change=has,
-        on_switched_change=switched,
-        on_opened_change=opened,
-        on_part_change=part,
+        on_has_change=weights_arrived,
+        on_switched_change=lambda: on_switch(list(map(str, st.session_state[key]["switched"]))),
+        on_opened_change=lambda: on_open(*map(int, st.session_state[key]["opened"])),
+        on_part_change=lambda: on_part(str(st.session_state[key]["part"])),
     )
     # After the picture: when an element disappears, Streamlit redraws everything after it.
     if name not in arrived:

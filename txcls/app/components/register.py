@@ -5,22 +5,19 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.web.sources import style
+from txcls.web.sources import script, style
 
 _FOLDER = Path(__file__).parent
 
 
-def register(name: str, **parts: str) -> Any:
-    """A component made of files in this folder, by kind (js, html, css); several files of a kind are joined.
+def register(name: str, *, modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> Any:
+    """The component of NAME.js, and NAME.html and NAME.css if they exist.
 
-    The style of all buttons comes before its own style sheets.
+    `modules` and `sheets` of `txcls.web` come before them, and the style of all buttons before any style sheet.
     """
-    sources: dict[str, Any] = {kind: "".join(map(read, files.split())) for kind, files in parts.items()}
+    files = {kind: _FOLDER / f"{name}.{kind}" for kind in ("html", "js", "css")}
+    sources: dict[str, Any] = {kind: file.read_text("utf-8") for kind, file in files.items() if file.exists()}
+    sources["js"] = script(*modules) + sources["js"]
     if "css" in sources:
-        sources["css"] = style("picture/buttons") + sources["css"]
+        sources["css"] = style("picture/buttons", *sheets) + sources["css"]
     return st.components.v2.component(f"txcls_{name}", **sources)
-
-
-def read(file: str) -> str:
-    """A file of this folder."""
-    return (_FOLDER / file).read_text(encoding="utf-8")

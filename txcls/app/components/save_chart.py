@@ -2,7 +2,7 @@
 
 from txcls.app.components.register import register
 
-_save = register("save_chart", html="save_chart.html", js="save_chart.js", css="save_chart.css")
+_save = register("save_chart")
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:

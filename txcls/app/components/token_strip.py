@@ -7,7 +7,7 @@ import streamlit as st
 
 from txcls.app.components.register import register
 
-_strip = register("token_strip", html="token_strip.html", js="token_strip.js", css="strip.css token_strip.css")
+_strip = register("token_strip")
 
 
 @dataclass(frozen=True, slots=True)

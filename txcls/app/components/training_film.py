@@ -5,19 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
-from txcls.app.components.register import read
+from txcls.app.components.register import register
 from txcls.figures import visible
 from txcls.inspection.training_film import TrainingFilm, flips, questions
-from txcls.web.sources import script, style
 
-_film = st.components.v2.component(
-    "txcls_training_film",
-    html=read("training_film.html"),
-    js=f"{script('picture/saving', 'picture/colours')}\n{read('training_film.js')}",
-    css=style("picture/buttons", "picture/saving") + read("training_film.css"),
-)
+_film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
 
 MAX_BARS = 8
 """Most classes with a bar in a snapshot."""

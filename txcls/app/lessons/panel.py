@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.address import View
-from txcls.app.components.lesson_drag import word_bins
+from txcls.app.components.word_bins import word_bins
 from txcls.app.lessons import lesson
 from txcls.app.shell import lecture, state
 from txcls.app.shell.markdown import plain
@@ -165,8 +165,8 @@ def _answer_controls(place: lesson.Place, solved: Solved, words: Mapping[str, st
         def store(rows: list[list[str]]) -> None:
             st.session_state[f"{key}_rows"] = rows
 
-        label = words["your_answer"]
-        word_bins(solved.offered, question.groups, label=label, key=f"{key}_bins", on_move=store)
+        rows = {"": solved.offered, **dict.fromkeys(question.groups, ())}
+        word_bins(rows, label=words["your_answer"], key=f"{key}_bins", on_move=store)
 
 
 def _as_text(given: Any, solved: Solved) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.address import PositionVectors, View
 from txcls.app import pages
-from txcls.app.components.word_order import draggable_words
+from txcls.app.components.word_bins import word_bins
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
@@ -301,18 +301,26 @@ def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
     """
     linked = sorted(view.order) == list(range(len(words)))
     order = view.order if linked else tuple(_suggested_order(words))
-    draggable_words(
-        [visible(word) for word in words],
-        order,
+    names = [visible(word) for word in words]
+    word_bins(
+        {"": [names[place] for place in order]},
         label="The text's words; Shift and an arrow key move a word",
         key="order_words",
-        on_order=_arrange,
+        on_move=lambda rows: _arrange(_places(names, rows[0])),
     )
     with st.container(horizontal=True, gap="small"):
         st.button("As typed", key="order_as_typed", on_click=_arrange, args=(range(len(words)),))
         st.button("Reverse", key="order_reverse", on_click=_arrange, args=(order[::-1],))
         st.button("Shuffle", key="order_shuffle", on_click=_shuffle, args=(len(words),))
     return arrange_words(typed, order)
+
+
+def _places(words: Sequence[str], arranged: Sequence[str]) -> list[int]:
+    """The place in the text of each arranged word; equal words keep their order."""
+    places: list[int] = []
+    for word in arranged:
+        places.append(next(place for place, other in enumerate(words) if other == word and place not in places))
+    return places
 
 
 def _suggested_order(words: Sequence[str]) -> list[int]:

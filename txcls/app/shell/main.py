@@ -5,9 +5,7 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app.components.early_key import keep_page_keys
-from txcls.app.components.phone_menu import close_menu_on_phones
-from txcls.app.components.scrollers import scroll_by_keyboard
+from txcls.app.components.every_page import close_menu_on_phones, keep_page_keys, scroll_by_keyboard
 from txcls.app.lessons import lesson
 from txcls.app.pages import LESSONS, PAGES
 from txcls.app.shell import layout

@@ -18,6 +18,7 @@ export function wordBins(root, {rows, label, onMove}) {
     list.setAttribute("role", "group");
     list.setAttribute("aria-label", name ? `${label}: ${name}` : label);
     list.dataset.name = name;
+    list.dir = "auto";
     return list;
   });
   root.replaceChildren(...lists.map((list) => element("div", {className: "bin"},
@@ -29,6 +30,7 @@ export function wordBins(root, {rows, label, onMove}) {
   moveByKeys(bins);
 }
 
+const isRightToLeft = (list) => getComputedStyle(list).direction === "rtl";
 /** @returns {HTMLElement[]} */
 const wordsOf = (list) => [...list.children];
 const textsOf = ({lists}) => lists.map((list) => wordsOf(list).map((word) => word.textContent ?? ""));
@@ -72,8 +74,8 @@ function dragWords(bins) {
     if (!list) return;
     const other = wordsOf(list).find((word) => word !== drag.word && inside(word.getBoundingClientRect(), event));
     if (other) {
-      const box = other.getBoundingClientRect();
-      list.insertBefore(drag.word, event.clientX > box.left + box.width / 2 ? other.nextSibling : other);
+      const box = other.getBoundingClientRect(), isInRightHalf = event.clientX > box.left + box.width / 2;
+      list.insertBefore(drag.word, isInRightHalf === isRightToLeft(list) ? other : other.nextSibling);
     } else if (drag.word.parentElement !== list) list.append(drag.word);
   };
   root.onpointerup = root.onpointercancel = () => {
@@ -95,10 +97,11 @@ function moveByKeys(bins) {
   const {root, lists} = bins;
   root.onkeydown = (event) => {
     const word = wordAt(event);
-    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key], down = {ArrowUp: -1, ArrowDown: 1}[event.key];
-    if (!word || (!by && !down)) return;
+    const right = {ArrowLeft: -1, ArrowRight: 1}[event.key], down = {ArrowUp: -1, ArrowDown: 1}[event.key];
+    if (!word || (!right && !down)) return;
     event.preventDefault();
     const list = /** @type {HTMLElement} */ (word.parentElement), words = wordsOf(list), place = words.indexOf(word);
+    const by = right && (isRightToLeft(list) ? -right : right);
     const next = lists[lists.indexOf(list) + (down ?? 0)];
     if (event.shiftKey && by && words[place + by]) {
       list.insertBefore(word, by > 0 ? words[place + 1].nextSibling : words[place - 1]);

@@ -1,0 +1,23 @@
+"""Browser code that runs on every page."""
+
+from txcls.app.components.register import register
+
+_early_key, _phone_menu, _scrollers = register("early_key"), register("phone_menu"), register("scrollers")
+
+
+def keep_page_keys(*, on: bool) -> None:
+    """Store a press of PageDown or PageUp until `lecture.js` runs, if the page has slides or steps to turn.
+
+    Called before the page is drawn; several presses count once.
+    """
+    _early_key(data={"on": on}, key="early_key")
+
+
+def close_menu_on_phones(page: str) -> None:
+    """Close the menu, which covers the page on a phone, when this page has been chosen or loaded."""
+    _phone_menu(data={"page": page}, key="phone_menu")
+
+
+def scroll_by_keyboard() -> None:
+    """Make each scrolling formula, table and list a tab stop with an accessible name."""
+    _scrollers(key="scrollers")
