@@ -1,12 +1,13 @@
 """The recorded forward pass of one text: values at the taps, weights, axes, and the token that questions are about."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
 from txcls.inspection.tracing import FloatArray, TracedText
+from txcls.inspection.walk.arithmetic import Floats
 from txcls.inspection.walk.step import Axis, Question, ask_largest, ask_percentage
 from txcls.model import Block, TextClassifier
 from txcls.predictor import Predictor
@@ -18,8 +19,8 @@ class ForwardPass:
     Attributes:
         names: the T tokens as text.
         ids: their T ids.
-        tokens, model_dims, head_dims, classes, text: the axes of matrices.
-        focus: the token that questions are about: the one with the largest pooling weight, else the middle one.
+        axes: shape letter to the axis of a matrix.
+        focus: the token that questions are about: the word with the largest pooling weight, else the middle one.
         who: that token with its number, for sentences.
     """
 
@@ -30,17 +31,34 @@ class ForwardPass:
         self.config = config = classifier.checkpoint.config.model
         self.names = tuple(token.label for token in traced.tokens)
         self.ids = [token.id for token in traced.tokens]
-        self.tokens = Axis("T", "token", len(self.names), self.names)
-        self.model_dims = Axis("D", "dimension", config.d_model)
-        self.head_dims = Axis("E", "dimension", config.d_head)
-        self.classes = Axis("C", "class", len(classifier.classes), classifier.classes)
-        self.text = Axis("B", "text", 1, ("the text",))
-        self.focus = self._focus()
+        sizes = {"D": config.d_model, "E": config.d_head, "F": config.d_ff}
+        self.axes = {letter: Axis(letter, "dimension", size) for letter, size in sizes.items()} | {
+            "T": Axis("T", "token", len(self.names), self.names),
+            "C": Axis("C", "class", len(classifier.classes), classifier.classes),
+            "B": Axis("B", "text", 1, ("the text",)),
+        }
+        words = [n for n, token in enumerate(traced.tokens) if not token.is_special]
+        if traced.pooling is None or config.pooling == "mean":
+            self.focus = words[len(words) // 2]
+        else:
+            self.focus = words[int(traced.pooling[words].argmax())]
         self.who = f"“{self.names[self.focus]}” (token {self.focus + 1})"
 
     def value(self, tap: str) -> FloatArray:
         """What was recorded at a tap, without the batch axis."""
         return self.traced.values[tap]
+
+    def numbers(self, symbol: str, letters: str, values: Floats, layer: int | None = None) -> dict[str, Any]:
+        """What a step's numbers are: `letters` are the axes of `values`, with H first if each head has its own."""
+        rows, columns = (self.axes[letter] for letter in letters[-2:])
+        return {
+            "symbol": symbol,
+            "layer": layer,
+            "rows": rows,
+            "columns": columns,
+            "values": values.astype(np.float32).reshape(-1, rows.size, columns.size),
+            "by_head": letters[0] == "H",
+        }
 
     def block(self, layer: int) -> Block:
         """The block of a layer, counted from 0."""
@@ -69,13 +87,6 @@ class ForwardPass:
         best = int(np.argmax(weights))
         return ask_percentage(text.format(f"“{self.names[best]}” (token {best + 1})"), float(weights[best]), cell(best))
 
-    def _focus(self) -> int:
-        words = [n for n, token in enumerate(self.traced.tokens) if not token.is_special]
-        weights = self.traced.pooling
-        if weights is None or self.config.pooling == "mean":
-            return words[len(words) // 2]
-        return max(words, key=lambda n: float(weights[n]))
-
 
 def to_numpy(parameter: Tensor) -> FloatArray:
     """A parameter's numbers."""
@@ -87,9 +98,3 @@ def weight_and_bias(linear: nn.Linear) -> tuple[FloatArray, FloatArray | None]:
     """The numbers of a linear map; None for the bias if it has none."""
     bias = dict(linear.named_parameters()).get("bias")
     return to_numpy(linear.weight), None if bias is None else to_numpy(bias)
-
-
-@cache
-def dimensions(n: int) -> tuple[str, ...]:
-    """Names of n dimensions: 0, 1, …"""
-    return tuple(map(str, range(n)))

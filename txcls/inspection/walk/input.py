@@ -7,13 +7,15 @@ from inspect import getmodule
 import numpy as np
 from torch import nn
 
-from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, lookup, number, total
-from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
-from txcls.inspection.walk.step import Explain, Operand, Question, SourceLines, WalkStep, ask_largest, source_of
+from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, indexed, lookup, number
+from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
+from txcls.inspection.walk.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
 from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BytePairs
 from txcls.text.vocabulary import SPECIAL_TOKENS
+
+TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
 
 def text_steps(run: ForwardPass) -> list[WalkStep]:
@@ -36,6 +38,8 @@ def _text(run: ForwardPass) -> WalkStep:
 def _tokens(run: ForwardPass) -> WalkStep:
     encoder, n = run.classifier.encoder, len(run.names)
     kind = "subwords, by byte-pair encoding" if encoder.byte_pairs else "words and punctuation marks"
+    counted = "Punctuation marks and pieces of words" if encoder.byte_pairs else "Punctuation marks"
+    guesses = sorted({max(n // 2, 1), n, n + max(n // 3, 2), 2 * n + 3})
     return WalkStep(
         "tokens",
         "Tokens",
@@ -44,19 +48,13 @@ def _tokens(run: ForwardPass) -> WalkStep:
         + (" Padding fills the text up to that length." if run.config.fixed_length else ""),
         "",
         (source_of(TextEncoder, "for first, last", "tokens.append"),),
-        reads=("Text",),
-        _ask=lambda _: _ask_number_of_tokens(n, with_pieces=encoder.byte_pairs is not None),
-    )
-
-
-def _ask_number_of_tokens(n: int, *, with_pieces: bool) -> Question:
-    guesses = sorted({max(n // 2, 1), n, n + max(n // 3, 2), 2 * n + 3})
-    counted = "Punctuation marks and pieces of words" if with_pieces else "Punctuation marks"
-    return Question(
-        "How many tokens is this text split into?",
-        tuple(map(str, guesses)),
-        guesses.index(n),
-        f"T = {n}. {counted} count as tokens.",
+        follows="Text",
+        _ask=lambda _: Question(
+            "How many tokens is this text split into?",
+            tuple(map(str, guesses)),
+            guesses.index(n),
+            f"T = {n}. {counted} count as tokens.",
+        ),
     )
 
 
@@ -74,7 +72,7 @@ def _ids(run: ForwardPass) -> WalkStep:
         r"id_i = \mathrm{index}(\mathrm{token}_i), \qquad 0 \le id_i < V",
         (_lookup_code(run.classifier.encoder),),
         symbol="id",
-        reads=("Tokens",),
+        follows="Tokens",
         _ask=lambda _: run.ask_token(
             "Which of these tokens has the lowest id?",
             [-float(index) for index in run.ids],
@@ -91,39 +89,35 @@ def _lookup_code(encoder: TextEncoder) -> SourceLines:
     return source_of(module, "self._ids.get(token, UNK)) for start")
 
 
-TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
-
-
 def embedding_steps(run: ForwardPass) -> list[WalkStep]:
     """The vectors that are added up, and their sum."""
     parts = [_token_vectors(run)]
-    if run.config.positions == "learned":
-        parts.append(_learned_positions(run))
-    elif run.config.positions == "sinusoidal":
-        parts.append(_sinusoidal_positions(run))
+    if run.config.positions != "none":
+        parts.append(_position_vectors(run))
     return [*parts, _sum(run, parts)]
 
 
 def _token_vectors(run: ForwardPass) -> WalkStep:
     embeddings = run.model.embeddings
-    n_tokens, width = embeddings.token.weight.shape
-    is_widened, is_scaled = width != run.config.d_model, embeddings.scale != 1.0
+    widen, is_scaled = embeddings.widen, embeddings.scale != 1.0
+    is_widened = isinstance(widen, nn.Linear)
     vector = r"W^{\mathrm{wide}}\,W^{\mathrm{tok}}_{id_i}" if is_widened else r"W^{\mathrm{tok}}_{id_i}"
+    rows = to_numpy(embeddings.token.weight[run.ids])[None]
+    operands = [Operand("rows of the table", rows, "row" if is_widened else "cell", "Ids")]
+    if isinstance(widen, nn.Linear):
+        operands.append(Operand("weights that widen them", to_numpy(widen.weight).T[None], "column"))
     return WalkStep(
         "embeddings",
         "Token vectors",
-        f"Each id picks its row of a trained table with one row for each of the {n_tokens:,} tokens."
+        f"Each id picks its row of a trained table with one row for each of the {len(embeddings.token.weight):,} "
+        "tokens."
         + (" A projection widens it to D numbers." if is_widened else "")
         + (" It is multiplied by √D, as in the 2017 paper." if is_scaled else "")
         + (" Equal ids give equal rows: positions come later." if len(set(run.ids)) < len(run.ids) else ""),
         rf"{TOKEN}_i = {vector}" + (r" \cdot \sqrt{D}" if is_scaled else ""),
         (source_of(Embeddings.forward, "x = self.tokens"),),
-        symbol=TOKEN,
-        rows=run.tokens,
-        columns=run.model_dims,
-        values=run.value("embeddings.tokens")[None],
-        reads=("Ids",),
-        operands=_picked_rows(run),
+        **run.numbers(TOKEN, "TD", run.value("embeddings.tokens")),
+        operands=tuple(operands),
         _explain=lambda _, i, d: _token_number(run, i, d),
         _ask=lambda _: Question(
             "The same word occurs twice in a text. Do its two rows differ here?",
@@ -134,89 +128,49 @@ def _token_vectors(run: ForwardPass) -> WalkStep:
     )
 
 
-def _picked_rows(run: ForwardPass) -> tuple[Operand, ...]:
-    """The rows of the table that the ids pick, and the matrix that widens them, if there is one."""
-    embeddings = run.model.embeddings
-    rows, widen = to_numpy(embeddings.token.weight[run.ids])[None], embeddings.widen
-    if not isinstance(widen, nn.Linear):
-        return (Operand("rows of the table", rows, "cell"),)
-    return (
-        Operand("rows of the table", rows, "row"),
-        Operand("weights that widen them", to_numpy(widen.weight).T[None], "column"),
-    )
-
-
 def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
     embeddings, index = run.model.embeddings, run.ids[i]
-    row = to_numpy(embeddings.token.weight[index])
-    symbol, table = f"{TOKEN}_{{{i + 1},{d}}}", r"W^{\mathrm{tok}}"
-    root = (r"\sqrt{D}", float(embeddings.scale)) if embeddings.scale != 1.0 else None
+    row, scale = to_numpy(embeddings.token.weight[index]), float(embeddings.scale)
     if not isinstance(embeddings.widen, nn.Linear):
-        return lookup(symbol, f"{table}_{{{index},{d}}}", float(row[d]), times=root)
+        equation = rf"{TOKEN}_{{i,d}} &= W^{{\mathrm{{tok}}}}_{{n,d}}" + (r" \cdot \sqrt{D}" if scale != 1.0 else "")
+        return lookup(indexed(equation, i=i, d=d, n=index), float(row[d]), factor=scale)
     product = dot_product(
-        symbol,
-        rf"\sum_e {table}_{{{index},e}}\,W^{{\mathrm{{wide}}}}_{{{d},e}}",
+        indexed(
+            rf"{TOKEN}_{{i,d}} &= \sum_e W^{{\mathrm{{tok}}}}_{{n,e}}\,W^{{\mathrm{{wide}}}}_{{d,e}}", i=i, d=d, n=index
+        ),
         row,
         to_numpy(embeddings.widen.weight[d]),
         headers=("W^tok", "W^wide"),
-        labels=dimensions(len(row)),
     )
-    if root is None:
+    if scale == 1.0:
         return product
-    value = product.value * root[1]
-    return replace(
-        product, lines=(*product.lines, rf"&\to {number(product.value)} \cdot {root[0]} = {number(value)}"), value=value
-    )
+    value = product.value * scale
+    scaled = rf"&\to {number(product.value)} \cdot \sqrt{{D}} = {number(value)}"
+    return replace(product, lines=(*product.lines, scaled), value=value)
 
 
-def _learned_positions(run: ForwardPass) -> WalkStep:
-    table = to_numpy(run.model.embeddings.positional)
-    return _position_vectors(
-        run,
-        "learned in training",
-        rf"{POSITION}_i = W^{{\mathrm{{pos}}}}_{{i-1}}",
-        lambda _, i, d: lookup(f"{POSITION}_{{{i + 1},{d}}}", rf"W^{{\mathrm{{pos}}}}_{{{i},{d}}}", float(table[i, d])),
-        (),
-    )
-
-
-def _sinusoidal_positions(run: ForwardPass) -> WalkStep:
-    d_model = run.config.d_model
-
-    def explain(_: int, i: int, d: int) -> Arithmetic:
-        even = d // 2 * 2
-        angle = i / 10_000.0 ** (even / d_model)
-        name, value = (r"\sin", math.sin(angle)) if d == even else (r"\cos", math.cos(angle))
-        formula = rf"{name}\left({i} / 10000^{{{even}/{d_model}}}\right)"
-        steps = (rf"{name}({number(angle)})", number(value))
-        return Arithmetic(equals(f"{POSITION}_{{{i + 1},{d}}}", formula, *steps), value)
-
-    return _position_vectors(
-        run,
-        "made of sines and cosines of ever lower frequency",
-        rf"{POSITION}_{{i,2m}} = \sin\frac{{i-1}}{{10000^{{2m/D}}}}, \quad "
-        rf"{POSITION}_{{i,2m+1}} = \cos\frac{{i-1}}{{10000^{{2m/D}}}}",
-        explain,
-        (source_of(sinusoidal_encoding, "position =", "encoding[:, 1::2]"),),
-    )
-
-
-def _position_vectors(
-    run: ForwardPass, kind: str, formula: str, explain: Explain, code: tuple[SourceLines, ...]
-) -> WalkStep:
+def _position_vectors(run: ForwardPass) -> WalkStep:
+    code = [source_of(Embeddings.forward, "x = x + self.positions")]
+    if run.config.positions == "learned":
+        kind = "learned in training"
+        formula = rf"{POSITION}_i = W^{{\mathrm{{pos}}}}_{{i-1}}"
+    else:
+        kind = "made of sines and cosines of ever lower frequency"
+        formula = (
+            rf"{POSITION}_{{i,2m}} = \sin\frac{{i-1}}{{10000^{{2m/D}}}}, \quad "
+            rf"{POSITION}_{{i,2m+1}} = \cos\frac{{i-1}}{{10000^{{2m/D}}}}"
+        )
+        code.insert(0, source_of(sinusoidal_encoding, "position =", "encoding[:, 1::2]"))
     return WalkStep(
         "positions",
         "Position vectors",
         "Attention by itself does not depend on the order of the tokens. So each position has a vector, "
         f"{kind}; row i is the same in every text, whatever the token.",
         formula,
-        (*code, source_of(Embeddings.forward, "x = x + self.positions")),
-        symbol=POSITION,
-        rows=run.tokens,
-        columns=run.model_dims,
-        values=run.value("embeddings.positions")[None],
-        reads=("Ids",),
-        _explain=explain,
+        tuple(code),
+        **run.numbers(POSITION, "TD", run.value("embeddings.positions")),
+        follows="Ids",
+        _explain=lambda _, i, d: _position_number(run, i, d),
         _ask=lambda _: Question(
             "If two words of the text were swapped, would this matrix change?",
             ("Yes, their two rows", "Yes, all rows", "No"),
@@ -224,6 +178,18 @@ def _position_vectors(
             "It depends on positions alone.",
         ),
     )
+
+
+def _position_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
+    symbol = f"{POSITION}_{{{i + 1},{d}}}"
+    if run.config.positions == "learned":
+        value = float(to_numpy(run.model.embeddings.positional)[i, d])
+        return lookup(rf"{symbol} &= W^{{\mathrm{{pos}}}}_{{{i},{d}}}", value)
+    even, d_model = d // 2 * 2, run.config.d_model
+    angle = i / 10_000.0 ** (even / d_model)
+    name, value = (r"\sin", math.sin(angle)) if d == even else (r"\cos", math.cos(angle))
+    equation = rf"{symbol} &= {name}\left({i} / 10000^{{{even}/{d_model}}}\right)"
+    return Arithmetic(equals(equation, rf"{name}({number(angle)})", number(value)), value)
 
 
 def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
@@ -238,21 +204,12 @@ def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
         else "The token vectors are the start of the residual stream: this classifier adds no position vectors.",
         f"x_i = {' + '.join(f'{part.symbol}_i' for part in parts)}",
         (source_of(Embeddings.forward, "x = self.tokens", "out: Tensor"),),
-        symbol="x",
-        rows=run.tokens,
-        columns=run.model_dims,
-        values=run.value("embeddings.out")[None],
-        reads=tuple(part.title for part in parts),
-        operands=tuple(Operand(part.means, part.cells()[None], "cell") for part in parts),
-        _explain=lambda _, i, d: total(
-            f"x_{{{i + 1},{d}}}",
-            [f"{part.symbol}_{{{i + 1},{d}}}" for part in parts],
-            [float(part.cells()[i, d]) for part in parts],
-        ),
+        **run.numbers("x", "TD", run.value("embeddings.out")),
         _ask=lambda _: ask_largest(
             "Which of these vectors has the largest norm, averaged over the tokens?",
             names,
             norms,
             lambda n: ", ".join(f"{name} {norm:.2f}" for name, norm in zip(names, norms, strict=True)),
         ),
+        **addition(parts),
     )

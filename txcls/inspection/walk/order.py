@@ -19,7 +19,7 @@ class Walk:
 
     Attributes:
         sizes: shape letter to its number for this text.
-        focus: the token that questions are about: the one with the largest pooling weight, else the middle one.
+        focus: the token that questions are about.
     """
 
     traced: TracedText
@@ -39,45 +39,27 @@ class Walk:
         width = max(len(step.name) for step in self.steps)
         lines = [f"Walk of {len(self.steps)} steps, {self.traced.prediction!r}"]
         for place, step in enumerate(self.steps):
-            layer = "       " if step.layer is None else f"layer {step.layer}"
-            lines.append(f"  {place:>2}  {step.name:<{width}}  {layer}  {step.title}")
+            layer = "" if step.layer is None else f"layer {step.layer}"
+            lines.append(f"  {place:>2}  {step.name:<{width}}  {layer:<7}  {step.title}")
         return "\n".join(lines)
 
 
 def walk_through(classifier: Predictor, text: str) -> Walk:
-    """All steps of the forward pass of one text; which ones there are depends on the classifier's configuration.
+    """All steps of the forward pass of one text; which steps there are depends on the classifier's configuration.
 
     Raises:
         TraceError: the text holds no token to read.
     """
     run = ForwardPass(classifier, trace_text(classifier, text))
-    steps = [*text_steps(run), *embedding_steps(run)]
-    for layer in range(run.config.n_layers):
+    steps, config = [*text_steps(run), *embedding_steps(run)], run.config
+    for layer in range(config.n_layers):
         steps += block_steps(run, layer, steps[-1])
-    if run.config.norm == "pre":
-        steps.append(_final_norm(run, steps[-1]))
+    if isinstance(run.model.norm, LayerNorm):
+        norm = norm_step(run, "norm", "Final norm", run.model.norm, steps[-1], None)
+        steps.append(replace(norm, code=(source_of(Encoder.read, "normed: Tensor"), *norm.code)))
     steps += pooling_steps(run, steps[-1])
     steps += head_steps(run, steps[-1])
-    return Walk(run.traced, tuple(steps), _sizes(run), run.focus)
-
-
-def _final_norm(run: ForwardPass, before: WalkStep) -> WalkStep:
-    norm = run.model.norm
-    assert isinstance(norm, LayerNorm)
-    step = norm_step(run, "norm", "Final norm", norm, before, None)
-    return replace(step, code=(source_of(Encoder.read, "normed: Tensor"), *step.code))
-
-
-def _sizes(run: ForwardPass) -> dict[str, int]:
-    config = run.config
-    return {
-        "B": 1,
-        "T": len(run.names),
-        "D": config.d_model,
-        "H": config.n_heads,
-        "E": config.d_head,
-        "F": config.d_ff,
-        "C": len(run.classifier.classes),
-        "V": run.classifier.encoder.vocab_size,
-        "L": config.n_layers,
-    }
+    sizes = {"B": 1, "T": len(run.names), "D": config.d_model, "H": config.n_heads, "E": config.d_head,
+             "F": config.d_ff, "C": len(classifier.classes), "V": classifier.encoder.vocab_size,
+             "L": config.n_layers}  # fmt: skip
+    return Walk(run.traced, tuple(steps), sizes, run.focus)

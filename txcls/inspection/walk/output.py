@@ -1,6 +1,7 @@
 """From the tokens' last states to calibrated probabilities: pooling, logits, softmax, calibration."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -8,9 +9,18 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.probabilities import calibrated_log_probabilities, calibrated_probabilities, log_softmax
 from txcls.inspection.tracing import FloatArray
-from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, lookup, number, softmax_entry
-from txcls.inspection.walk.forward_pass import ForwardPass, dimensions, to_numpy
-from txcls.inspection.walk.step import Operand, Question, WalkStep, ask_largest, ask_number, ask_percentage, source_of
+from txcls.inspection.walk.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
+from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
+from txcls.inspection.walk.step import (
+    Operand,
+    Question,
+    WalkStep,
+    ask_largest,
+    ask_number,
+    ask_percentage,
+    product,
+    source_of,
+)
 from txcls.model import Pooling, TextClassifier
 from txcls.text.vocabulary import PAD
 from txcls.wording import percentage
@@ -20,23 +30,19 @@ def pooling_steps(run: ForwardPass, before: WalkStep) -> list[WalkStep]:
     """The steps of the model's kind of pooling, which reads the output of the step before."""
     if run.config.pooling in ("first", "class_token"):
         return [_first_token(run, before)]
+    pools_padding = run.config.pool_padding or not run.config.mask_padding
+    is_pooled = np.array([index != PAD or pools_padding for index in run.ids])  # T
     if run.config.pooling == "attention":
-        scored = _scores(run, before)
+        scored = _scores(run, before, is_pooled)
         weights = _weights(run, scored, scored.cells()[:, 0])
         return [scored, weights, _weighted_sum(run, before, weights)]
-    weights = _weights(run, before, np.where(_is_pooled(run), 0.0, -np.inf).astype(np.float32))
+    weights = _weights(run, before, np.where(is_pooled, 0.0, -np.inf).astype(np.float32))
     return [weights, _weighted_sum(run, before, weights)]
-
-
-def _is_pooled(run: ForwardPass) -> NDArray[np.bool_]:
-    """True for the tokens that take part, (T,): all, or all but padding."""
-    masks = run.config.mask_padding and not run.config.pool_padding
-    return np.array([index != PAD or not masks for index in run.ids])
 
 
 def _first_token(run: ForwardPass, before: WalkStep) -> WalkStep:
     which = "class token" if run.config.pooling == "class_token" else "first token"
-    states = before.cells()
+    first = before.cells()[:1]  # 1 D
     return WalkStep(
         "pooled",
         f"Pooling: the {which}",
@@ -44,13 +50,9 @@ def _first_token(run: ForwardPass, before: WalkStep) -> WalkStep:
         "others.",
         rf"t = {before.symbol}_1",
         (source_of(Pooling.forward, "if self.kind in", "return"),),
-        symbol="t",
-        rows=run.text,
-        columns=run.model_dims,
-        values=run.value("pooled")[None, None],
-        reads=(before.title,),
-        operands=(Operand(f"state of the {which}", states[None, :1], "cell"),),
-        _explain=lambda _, __, d: lookup(f"t_{{{d}}}", f"{before.symbol}_{{1,{d}}}", float(states[0, d])),
+        **run.numbers("t", "BD", run.value("pooled")),
+        operands=(Operand(f"state of the {which}", first[None], "cell", before.title),),
+        _explain=lambda _, __, d: lookup(indexed(rf"t_d &= {before.symbol}_{{1,d}}", d=d), float(first[0, d])),
         _ask=lambda _: run.ask_token(
             "Which token's vector stands for the text?",
             [1.0, *[0.0] * (len(run.names) - 1)],
@@ -59,40 +61,32 @@ def _first_token(run: ForwardPass, before: WalkStep) -> WalkStep:
     )
 
 
-def _scores(run: ForwardPass, before: WalkStep) -> WalkStep:
-    states, is_pooled = before.cells(), _is_pooled(run)
+def _scores(run: ForwardPass, before: WalkStep, is_pooled: NDArray[np.bool_]) -> WalkStep:
     vector = to_numpy(run.model.pool.score.weight)[0]  # D
-    scores = (states.astype(np.float64) @ vector.astype(np.float64)).astype(np.float32)  # T
-    scores = np.where(is_pooled, scores, -np.inf).astype(np.float32)
+    products = before.cells().astype(np.float64) @ vector.astype(np.float64)  # T
+    scores = np.where(is_pooled, products, -np.inf).astype(np.float32)
+    dot_products = product(
+        before.operand("row"),
+        Operand("trained vector", vector[None, :, None], "column"),
+        "i",
+        rf"a_i &= \textstyle\sum_d {before.symbol}_{{i,d}}\,w_d",
+        headers=(before.symbol, "w"),
+    )
 
-    def explain(_: int, i: int, __: int) -> Arithmetic:
-        symbol = f"a_{{{i + 1}}}"
+    def explain(head: int, i: int, column: int) -> Arithmetic:
         if not is_pooled[i]:
-            return Arithmetic(equals(symbol, r"-\infty"), -math.inf)
-        return dot_product(
-            symbol,
-            rf"\textstyle\sum_d w_d\,{before.symbol}_{{{i + 1},d}}",
-            vector,
-            states[i],
-            headers=("w", before.symbol),
-            labels=dimensions(run.config.d_model),
-        )
+            return Arithmetic((indexed(r"a_i &= -\infty", i=i),), -math.inf)
+        arithmetic: Arithmetic = dot_products["_explain"](head, i, column)
+        return arithmetic
 
     return WalkStep(
         "pool_scores",
         "Pooling: scores",
         "The dot product of each token's vector with a trained vector: how much the token should count.",
-        rf"a_i = w \cdot {before.symbol}_i",
+        rf"a_i = {before.symbol}_i \cdot w",
         (source_of(Pooling.forward, "scores = self.score"),),
-        symbol="a",
-        rows=run.tokens,
-        columns=run.text,
-        values=scores[None, :, None],
-        reads=(before.title,),
-        operands=(
-            Operand(before.means, states[None], "row"),
-            Operand("trained vector", vector[None, :, None], "column"),
-        ),
+        **run.numbers("a", "TB", scores),
+        operands=dot_products["operands"],
         _explain=explain,
         _ask=lambda _: run.ask_token(
             "Which token has the highest score?",
@@ -105,30 +99,20 @@ def _scores(run: ForwardPass, before: WalkStep) -> WalkStep:
 
 def _weights(run: ForwardPass, before: WalkStep, scores: FloatArray) -> WalkStep:
     weights, is_learned = run.value("pool.pattern"), run.config.pooling == "attention"
+    formula = r"\alpha_i = \frac{\mathrm{e}^{a_i}}{\sum_m \mathrm{e}^{a_m}}"
     return WalkStep(
         "pool_weights",
         "Pooling: weights",
         "Softmax turns the scores into weights that sum to 1: how much each token counts in the vector of the text."
         if is_learned
         else "All tokens have the same weight: softmax of equal scores gives the mean.",
-        r"\alpha_i = \frac{\mathrm{e}^{a_i}}{\sum_m \mathrm{e}^{a_m}}"
-        if is_learned
-        else r"\alpha_i = \frac{\mathrm{e}^0}{\sum_m \mathrm{e}^0} = \frac{1}{n}",
+        formula if is_learned else r"\alpha_i = \frac{\mathrm{e}^0}{\sum_m \mathrm{e}^0} = \frac{1}{n}",
         (source_of(Pooling.forward, "if real is not None", "pattern = "),),
-        symbol=r"\alpha",
-        rows=run.tokens,
-        columns=run.text,
-        values=weights[None, :, None],
+        **run.numbers(r"\alpha", "TB", weights),
         quantity="weight",
-        reads=(before.title,),
-        operands=(Operand("pooling scores", np.asarray(scores)[None, :, None], "column"),),
+        operands=(Operand("pooling scores", scores[None, :, None], "column", before.title),),
         _explain=lambda _, i, __: softmax_entry(
-            rf"\alpha_{{{i + 1}}}",
-            scores,
-            i,
-            entry=f"a_{{{i + 1}}}",
-            each="a_m",
-            labels=run.token_labels(),
+            indexed(formula.replace("=", "&=", 1), i=i), scores, i, labels=run.token_labels()
         ),
         _ask=lambda _: (
             run.ask_weight(weights, "How much weight does {} have?", lambda n: (n, 0)) if is_learned else None
@@ -136,52 +120,44 @@ def _weights(run: ForwardPass, before: WalkStep, scores: FloatArray) -> WalkStep
     )
 
 
-def _weighted_sum(run: ForwardPass, before: WalkStep, pattern: WalkStep) -> WalkStep:
-    states, weights, d_model = before.cells(), run.value("pool.pattern"), run.config.d_model
+def _weighted_sum(run: ForwardPass, before: WalkStep, weights: WalkStep) -> WalkStep:
+    d_model = run.config.d_model
+    row = weights.operand("row")
     return WalkStep(
         "pooled",
         "Pooling: one vector for the text",
         "The tokens' vectors are added up with these weights: T vectors become one, whatever the length of the text.",
         rf"t = \sum_i \alpha_i\,{before.symbol}_i",
         (source_of(Pooling.forward, "pooled: Tensor"),),
-        symbol="t",
-        rows=run.text,
-        columns=run.model_dims,
-        values=run.value("pooled")[None, None],
-        reads=(before.title, pattern.title),
-        operands=(
-            Operand("pooling weights", weights[None, None], "row"),
-            Operand(before.means, states[None], "column"),
-        ),
-        _explain=lambda _, __, d: dot_product(
-            f"t_{{{d}}}",
-            rf"\textstyle\sum_i \alpha_i\,{before.symbol}_{{i,{d}}}",
-            weights,
-            states[:, d],
-            headers=("α", before.symbol),
-            labels=run.token_labels(),
-        ),
+        **run.numbers("t", "BD", run.value("pooled")),
         _ask=lambda _: ask_number(
             "How many numbers does the vector of the text have?",
             d_model,
-            (len(run.names) * d_model, len(run.names), run.classes.size),
+            (len(run.names) * d_model, len(run.names), len(run.classifier.classes)),
             f"D = {d_model}, for a text of any length.",
         ),
+        **product(
+            replace(row, values=row.values.swapaxes(1, 2)),
+            before.operand("column"),
+            "_d",
+            rf"t_d &= \textstyle\sum_i \alpha_i\,{before.symbol}_{{i,d}}",
+            headers=("α", before.symbol),
+            labels=run.token_labels(),
+        ),
     )
-
-
-Floats = NDArray[np.floating]
 
 
 def head_steps(run: ForwardPass, before: WalkStep) -> list[WalkStep]:
     """From the text's vector, which is the output of the step before, to calibrated probabilities."""
     surprisal = np.maximum(-log_softmax(run.value("logits")[None])[0], 0.0)  # C
-    return [_logits(run, before), _softmax(run, np.exp(-surprisal)), _calibrated(run, surprisal)]
+    logits = _logits(run, before)
+    softmax = _softmax(run, logits, np.exp(-surprisal))
+    return [logits, softmax, _calibrated(run, softmax, surprisal)]
 
 
 def _logits(run: ForwardPass, before: WalkStep) -> WalkStep:
-    head, logits, pooled = run.model.head, run.value("logits"), before.cells()[0]
-    weight, bias = to_numpy(head.weight), to_numpy(head.bias)
+    head, logits = run.model.head, run.value("logits")
+    text = before.operand("column")
     return WalkStep(
         "logits",
         "Logits",
@@ -189,59 +165,40 @@ def _logits(run: ForwardPass, before: WalkStep) -> WalkStep:
         "the class: any number from minus to plus infinity.",
         r"\ell_c = W_c \cdot t + b_c",
         (source_of(TextClassifier.forward, "self.logits(self.head"),),
-        symbol=r"\ell",
-        rows=run.classes,
-        columns=run.text,
-        values=logits[None, :, None],
-        reads=(before.title,),
-        operands=(
-            Operand("weights of the classes", weight[None], "row"),
-            Operand("vector of the text", pooled[None, :, None], "column"),
-        ),
-        _explain=lambda _, c, __: dot_product(
-            rf"\ell_{{{c + 1}}}",
-            rf"\textstyle\sum_d W_{{{c + 1},d}}\,t_d + b_{{{c + 1}}}",
-            weight[c],
-            pooled,
-            headers=("W", "t"),
-            labels=dimensions(run.config.d_model),
-            bias=float(bias[c]),
-        ),
+        **run.numbers(r"\ell", "CB", logits),
         _ask=lambda _: ask_largest(
             "Which class has the highest logit?",
-            run.classes.names,
+            run.classifier.classes,
             logits.tolist(),
             lambda n: f"Its logit is {logits[n]:.4f}.",
             lambda n: (n, 0),
         ),
+        **product(
+            Operand("weights of the classes", to_numpy(head.weight)[None], "row"),
+            replace(text, values=text.values.swapaxes(1, 2)),
+            "c",
+            r"\ell_c &= \textstyle\sum_d W_{c,d}\,t_d + b_c",
+            headers=("W", "t"),
+            bias=to_numpy(head.bias)[:, None],
+        ),
     )
 
 
-def _softmax(run: ForwardPass, probabilities: Floats) -> WalkStep:
-    logits, classes = run.value("logits"), run.classes.names
-    best = int(np.argmax(logits))
+def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkStep:
+    scores, classes = logits.cells()[:, 0], run.classifier.classes
+    best = int(np.argmax(scores))
+    formula = r"P_c = \frac{\mathrm{e}^{\ell_c}}{\sum_m \mathrm{e}^{\ell_m}}"
     return WalkStep(
         "class_softmax",
         "Softmax: probabilities",
         "Softmax turns the logits into probabilities that sum to 1 over all classes, still uncalibrated.",
-        r"P_c = \frac{\mathrm{e}^{\ell_c}}{\sum_m \mathrm{e}^{\ell_m}}",
+        formula,
         (source_of(log_softmax, "shifted =", "return"),),
-        symbol="P",
-        rows=run.classes,
-        columns=run.text,
-        values=probabilities.astype(np.float32)[None, :, None],
+        **run.numbers("P", "CB", probabilities),
         quantity="probability",
-        reads=("Logits",),
-        operands=(Operand("logits", logits[None, :, None], "column"),),
+        operands=(logits.operand("column"),),
         _explain=lambda _, c, __: softmax_entry(
-            f"P_{{{c + 1}}}",
-            logits,
-            c,
-            entry=rf"\ell_{{{c + 1}}}",
-            each=r"\ell_m",
-            labels=classes,
-            score="logit",
-            result="probability",
+            indexed(formula.replace("=", "&=", 1), c=c), scores, c, labels=classes, headers=("logit", "probability")
         ),
         _ask=lambda _: ask_percentage(
             f"How probable is {classes[best]} before calibration?", float(probabilities[best]), (best, 0)
@@ -249,30 +206,29 @@ def _softmax(run: ForwardPass, probabilities: Floats) -> WalkStep:
     )
 
 
-def _calibrated(run: ForwardPass, surprisal: Floats) -> WalkStep:
-    calibration = run.classifier.checkpoint.calibration
-    temperature, power = calibration.temperature, calibration.power
-    logits = -((surprisal / temperature) ** power)  # C: calibrated ones
+def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkStep:
+    temperature, power = run.classifier.checkpoint.calibration.temperature, run.classifier.checkpoint.calibration.power
+    logits = -((surprisal / temperature) ** power)  # C: calibrated
     probabilities = run.classifier.calibrated(torch.from_numpy(run.value("logits"))[None])[0].numpy()  # C
+    formula = r"P'_c = \frac{\mathrm{e}^{\ell'_c}}{\sum_m \mathrm{e}^{\ell'_m}}"
+    before, classes = softmax.cells()[:, 0], run.classifier.classes
+    best = int(np.argmax(before))
+    change = probabilities[best] - before[best]
 
     def explain(_: int, c: int, __: int) -> Arithmetic:
-        softmax = softmax_entry(
-            f"P'_{{{c + 1}}}",
+        entry = softmax_entry(
+            indexed(formula.replace("=", "&=", 1), c=c),
             logits,
             c,
-            entry=rf"\ell'_{{{c + 1}}}",
-            each=r"\ell'_m",
-            labels=run.classes.names,
-            score="calibrated logit",
-            result="probability",
+            labels=classes,
+            headers=("calibrated logit", "probability"),
         )
         base = rf"{number(surprisal[c])} / {temperature:.4f}"
         lines = (
             rf"-\ln P_{{{c + 1}}} &= {number(surprisal[c])}",
             rf"\ell'_{{{c + 1}}} &= -({base})^{{{power:.4f}}} = {number(logits[c])}",
-            *softmax.lines,
         )
-        return Arithmetic(lines, softmax.value, softmax.headers, softmax.labels, softmax.terms)
+        return replace(entry, lines=(*lines, *entry.lines))
 
     return WalkStep(
         "calibrated",
@@ -280,33 +236,21 @@ def _calibrated(run: ForwardPass, surprisal: Floats) -> WalkStep:
         "The surprisal of each class, −ln P, is divided by a temperature τ and raised to a power κ; softmax of the "
         "negative results gives the final probabilities. τ and κ were fitted on validation texts, so that about 90 % "
         "of the answers given with 90 % are right. The ranking of the classes does not change.",
-        r"\ell'_c = -\left(\frac{-\ln P_c}{\tau}\right)^{\kappa}, \quad "
-        r"P'_c = \frac{\mathrm{e}^{\ell'_c}}{\sum_m \mathrm{e}^{\ell'_m}}",
+        rf"\ell'_c = -\left(\frac{{-\ln P_c}}{{\tau}}\right)^{{\kappa}}, \quad {formula}",
         (
             source_of(calibrated_log_probabilities, "surprisal =", "return"),
             source_of(calibrated_probabilities, "probabilities:"),
         ),
-        symbol="P'",
-        rows=run.classes,
-        columns=run.text,
-        values=probabilities.astype(np.float32)[None, :, None],
+        **run.numbers("P'", "CB", probabilities),
         quantity="probability",
-        reads=("Softmax: probabilities",),
-        operands=(Operand("probabilities before calibration", np.exp(-surprisal)[None, :, None], "column"),),
+        operands=(softmax.operand("column"),),
         _explain=explain,
-        _ask=lambda _: _ask_change(run, np.exp(-surprisal), probabilities),
-    )
-
-
-def _ask_change(run: ForwardPass, before: Floats, after: Floats) -> Question:
-    """What does calibration do to the winning class?"""
-    calibration = run.classifier.checkpoint.calibration
-    best = int(np.argmax(before))
-    return Question(
-        f"With τ = {calibration.temperature:.2f} and κ = {calibration.power:.2f}: what happens to the "
-        f"{percentage(before[best])} of {run.classes.names[best]}?",
-        ("It rises", "It falls", "It stays the same"),
-        0 if after[best] > before[best] else 1 if after[best] < before[best] else 2,
-        f"It becomes {percentage(after[best])}.",
-        (best, 0),
+        _ask=lambda _: Question(
+            f"With τ = {temperature:.2f} and κ = {power:.2f}: what happens to the {percentage(before[best])} of "
+            f"{classes[best]}?",
+            ("It rises", "It falls", "It stays the same"),
+            0 if change > 0 else 1 if change < 0 else 2,
+            f"It becomes {percentage(probabilities[best])}.",
+            (best, 0),
+        ),
     )

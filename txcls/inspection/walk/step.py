@@ -11,10 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-import txcls.errors
 from txcls.errors import TraceError
 from txcls.inspection.tracing import FloatArray
-from txcls.inspection.walk.arithmetic import Arithmetic
+from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, indexed, total
 from txcls.wording import percentage
 
 
@@ -40,26 +39,25 @@ def source_of(thing: ModuleType | type | Callable[..., Any], first: str = "", la
         TraceError: no line contains `first`, or none from there on contains `last`.
     """
     lines, number = inspect.getsourcelines(thing)
-    begin = _find(lines, first, 0, thing) if first else 0
-    end = _find(lines, last or first, begin, thing) if first else len(lines) - 1
-    root = Path(txcls.errors.__file__).resolve().parent.parent
-    file = Path(inspect.getfile(thing)).resolve().relative_to(root)
+
+    def find(wanted: str, begin: int) -> int:
+        for place in range(begin, len(lines)):
+            if wanted in lines[place]:
+                return place
+        raise TraceError(f"no line of {thing.__name__} after its first {begin} contains {wanted!r}")
+
+    begin = find(first, 0)
+    end = find(last or first, begin) if first else len(lines) - 1
+    file = Path(inspect.getfile(thing)).resolve().relative_to(Path(__file__).resolve().parents[3])
     code = textwrap.dedent("".join(lines[begin : end + 1])).rstrip()
     return SourceLines(file.as_posix(), max(number, 1) + begin, code)  # Python counts the lines of a module from 0
-
-
-def _find(lines: list[str], wanted: str, begin: int, thing: ModuleType | type | Callable[..., Any]) -> int:
-    for place in range(begin, len(lines)):
-        if wanted in lines[place]:
-            return place
-    raise TraceError(f"no line of {thing.__name__} after its first {begin} contains {wanted!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """Something to predict: the options, the index of the right one, and why it is right.
 
-    `cell` is the (row, column) of the number that the question is about, where it is about one.
+    `cell` is the (row, column) of the number that the question is about, if it is about one number.
     """
 
     text: str
@@ -78,16 +76,16 @@ def ask_largest(
 ) -> Question | None:
     """Which of these has the largest value? None where all have the same.
 
-    `because` and `cell` are called with the right one's index.
-    Up to six are all offered; of more, the right one, the runner-up, a middle one and the last.
+    `because` and `cell` are called with the index of the right answer. Up to six names are all offered; of more, the
+    right one, the runner-up, a middle one and the last.
     """
     ranked = sorted(range(len(names)), key=lambda n: -values[n])
-    ranked = [n for n in ranked if n == ranked[0] or values[n] < values[ranked[0]]]
+    best = ranked[0]
+    ranked = [n for n in ranked if n == best or values[n] < values[best]]
     last = len(ranked) - 1
     if last < 1:
         return None
     offered = sorted({ranked[place] for place in (range(last + 1) if last < 6 else (0, 1, last // 2, last))})
-    best = ranked[0]
     options = tuple(names[n] for n in offered)
     return Question(text, options, offered.index(best), because(best), None if cell is None else cell(best))
 
@@ -109,9 +107,6 @@ def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> Question:
 
 Explain = Callable[[int, int, int], Arithmetic]
 """The arithmetic of the number at (head, row, column)."""
-Ask = Callable[[int], Question | None]
-"""The question for a head."""
-Quantity = Literal["value", "weight", "probability"]
 Use = Literal["row", "column", "cell"]
 
 SYMBOLS = {
@@ -143,7 +138,7 @@ SYMBOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Rows or columns of a step's numbers: their shape letter, what one of them is, their names if they have any."""
+    """Rows or columns of a step's numbers: shape letter, what a row or column is, how many, and names if it has any."""
 
     letter: str
     what: Literal["token", "dimension", "class", "text"]
@@ -156,14 +151,15 @@ class Operand:
     """A matrix that goes into a step's numbers.
 
     Attributes:
-        name: what it is.
         values: (H, rows, columns), or (1, rows, columns) if it is the same for every head.
         used: what of it goes into the number at row i and column j: its row i, its column j, or its number there.
+        source: title of the step that it comes from; "" for weights.
     """
 
     name: str
     values: FloatArray = field(repr=False)
     used: Use
+    source: str = ""
 
     def cells(self, head: int = 0) -> FloatArray:
         """The numbers (rows, columns) for a head."""
@@ -183,10 +179,9 @@ class WalkStep:
         symbol: what its numbers are called in formulas, a key of `SYMBOLS`.
         rows, columns: the axes of `values`.
         values: (H, rows, columns), or (1, rows, columns) for a step without heads; None for text, tokens and ids.
-        by_head: whether there is one matrix per head.
         quantity: what the numbers are; weights and probabilities sum to 1 along each row, or along the only column.
-        reads: titles of the steps whose numbers go in.
         operands: the matrices that its numbers are computed from; empty if they come from a formula alone.
+        follows: title of the step before, for a step without operands.
     """
 
     name: str
@@ -200,11 +195,21 @@ class WalkStep:
     columns: Axis | None = None
     values: FloatArray | None = field(default=None, repr=False)
     by_head: bool = False
-    quantity: Quantity = "value"
-    reads: tuple[str, ...] = ()
+    quantity: Literal["value", "weight", "probability"] = "value"
     operands: tuple[Operand, ...] = field(default=(), repr=False)
+    follows: str = ""
     _explain: Explain | None = field(default=None, repr=False)
-    _ask: Ask | None = field(default=None, repr=False)
+    _ask: Callable[[int], Question | None] = field(default=lambda _: None, repr=False)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Titles of the steps whose results go in."""
+        return tuple(title for title in (self.follows, *(operand.source for operand in self.operands)) if title)
+
+    @property
+    def means(self) -> str:
+        """What its numbers are, in words."""
+        return SYMBOLS[self.symbol]
 
     def cells(self, head: int = 0) -> FloatArray:
         """The numbers (rows, columns); `head` is ignored by a step without heads.
@@ -217,10 +222,10 @@ class WalkStep:
         cells: FloatArray = self.values[head if self.by_head else 0]
         return cells
 
-    @property
-    def means(self) -> str:
-        """What its numbers are, in words."""
-        return SYMBOLS[self.symbol]
+    def operand(self, used: Use) -> Operand:
+        """Its numbers as an operand of a later step."""
+        assert self.values is not None
+        return Operand(self.means, self.values, used, self.title)
 
     def explain(self, row: int, column: int, *, head: int = 0) -> Arithmetic:
         """How one number is computed from the numbers that go in.
@@ -229,11 +234,58 @@ class WalkStep:
             IndexError: there is no such row, column or head.
             ValueError: the step has no numbers.
         """
-        cells = self.cells(head)
-        if not (0 <= row < cells.shape[0] and 0 <= column < cells.shape[1]) or self._explain is None:
-            raise IndexError(f"got row {row}, column {column}; {self.name} has {cells.shape[0]} by {cells.shape[1]}")
-        return self._explain(head, row, column)
+        n_rows, n_columns = self.cells(head).shape
+        if not (0 <= row < n_rows and 0 <= column < n_columns) or self._explain is None:
+            raise IndexError(f"got row {row}, column {column}; {self.name} has {n_rows} by {n_columns}")
+        return self._explain(head if self.by_head else 0, row, column)
 
     def question(self, *, head: int = 0) -> Question | None:
         """What to predict before the numbers are shown; None where there is only one possible answer."""
-        return self._ask(head) if self._ask is not None else None
+        return self._ask(head)
+
+
+def product(
+    left: Operand,
+    right: Operand,
+    letters: str,
+    equation: str,
+    *,
+    headers: tuple[str, str],
+    labels: Sequence[str] | None = None,
+    divisor: float | None = None,
+    bias: FloatArray | None = None,
+    function: tuple[str, Callable[[float], float]] | None = None,
+) -> dict[str, Any]:
+    """The operands and the arithmetic of a step whose numbers are rows of `left` times columns of `right`.
+
+    Args:
+        letters: of the row and, if there are several, of the column in `equation`; m stands for the column counted
+            over all heads.
+        bias: one number per column, over all heads, or (rows, 1).
+        headers, labels, divisor, function: as for `dot_product`.
+    """
+
+    def explain(head: int, row: int, column: int) -> Arithmetic:
+        over_heads = head * right.values.shape[2] + column
+        indices = {**dict(zip(letters, (row, column), strict=False)), "m": over_heads}
+        return dot_product(
+            indexed(equation, **indices),
+            left.cells(head)[row],
+            right.cells(head)[:, column],
+            headers=headers,
+            labels=labels,
+            divisor=divisor,
+            bias=None if bias is None else float(bias[row, 0] if bias.ndim == 2 else bias[over_heads]),
+            function=function,
+        )
+
+    return {"operands": (left, right), "_explain": explain}
+
+
+def addition(parts: Sequence[WalkStep], *, sign: str = "=") -> dict[str, Any]:
+    """The operands and the arithmetic of a step that adds the numbers of others to the residual stream."""
+    equation = rf"x_{{i,d}} &{sign} " + " + ".join(f"{part.symbol}_{{i,d}}" for part in parts)
+    return {
+        "operands": tuple(part.operand("cell") for part in parts),
+        "_explain": lambda _, i, d: total(indexed(equation, i=i, d=d), [float(part.cells()[i, d]) for part in parts]),
+    }

@@ -1,0 +1,244 @@
+"""The walk through the forward pass: its numbers are the model's, its arithmetic is right, its code is what runs."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.conftest import TEXTS, make_checkpoint
+from txcls.errors import TraceError
+from txcls.inspection.walk import SYMBOLS, Walk, WalkStep, source_of, walk_through
+from txcls.inspection.walk.arithmetic import dot_product, number, softmax_entry
+from txcls.inspection.walk.step import ask_largest
+from txcls.predictor import Predictor
+
+ROOT = Path(__file__).parents[2]
+MODELS: dict[str, dict[str, object]] = {
+    "plain": {},
+    "learned positions": {"positions": "learned"},
+    "one layer, one head, post": {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
+    "causal": {"pooling": "class_token", "positions": "none", "causal": True, "activation": "relu"},
+    "narrow, scaled": {"d_embedding": 6, "scale_embeddings": True, "pooling": "mean", "activation": "gelu_tanh"},
+    "scaled": {"scale_embeddings": True, "norm": "post", "qkv_bias": False, "output_bias": False},
+    "padded": {"fixed_length": True, "pooling": "mean"},
+    "padding unmasked": {"fixed_length": True, "mask_padding": False, "pooling": "mean"},
+    "padding pooled": {"fixed_length": True, "pool_padding": True},
+    "bytes": {"text": {"tokenizer": "bpe", "max_vocabulary": 320, "cleaning": ()}, "max_length": 24},
+}
+Walks = list[tuple[Predictor, str, Walk]]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def walks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walks:
+    """Several texts walked through one model."""
+    classifier = Predictor(make_checkpoint(tmp_path_factory.mktemp("walk") / "tiny", **MODELS[request.param]))
+    texts = (TEXTS[0], "bank", "zyzzyva qwertz", "the bank " * 30)
+    return [(classifier, text, walk_through(classifier, text)) for text in texts]
+
+
+def find(walk: Walk, name: str, layer: int = 0) -> WalkStep:
+    return walk.steps[walk.find(name, layer)]
+
+
+def test_the_arithmetic_of_every_number_gives_that_number(walks: Walks) -> None:
+    random = np.random.default_rng(0)
+    for _, _, walk in walks:
+        for step in walk.steps:
+            if step.values is None:
+                continue
+            for _ in range(12):
+                head, row, column = (int(random.integers(n)) for n in step.values.shape)
+                arithmetic, shown = step.explain(row, column, head=head), float(step.cells(head)[row, column])
+                assert arithmetic.value == pytest.approx(shown, abs=2e-5, rel=1e-5), (step.name, head, row, column)
+                assert arithmetic.lines[-1].endswith(number(arithmetic.value))
+                if arithmetic.terms is not None:
+                    assert arithmetic.terms.shape == (len(arithmetic.labels), len(arithmetic.headers))
+
+
+def test_operands_fit_beside_the_numbers_and_are_what_the_arithmetic_reads(walks: Walks) -> None:
+    for _, _, walk in walks:
+        for step in walk.steps:
+            assert bool(step.operands) == (step.name not in {"text", "tokens", "ids", "positions"}), step.name
+            if step.values is None or not step.operands:
+                continue
+            head, (i, j) = len(step.values) - 1, (n - 1 for n in step.values.shape[1:])
+            parts = []
+            for operand in step.operands:
+                cells, used = operand.cells(head), operand.used
+                assert used == "column" or len(cells) == i + 1, step.name
+                assert used == "row" or cells.shape[1] == j + 1, step.name
+                parts.append(cells[i] if used == "row" else cells[:, j] if used == "column" else cells[i, j])
+            arithmetic = step.explain(i, j, head=head)
+            if len(parts) == 2 and arithmetic.terms is not None:
+                np.testing.assert_allclose(parts[0] * parts[1], arithmetic.terms[:, 2], atol=1e-5)
+            elif len(parts) == 2:
+                assert math.isinf(arithmetic.value) or sum(parts) == pytest.approx(arithmetic.value, abs=1e-5)
+            elif step.name in ("softmax", "pool_weights", "class_softmax"):
+                powers = np.exp(parts[0] - parts[0].max())
+                place = j if step.name == "softmax" else i
+                assert powers[place] / powers.sum() == pytest.approx(arithmetic.value, abs=1e-5)
+            elif step.name.startswith("norm"):
+                np.testing.assert_allclose(parts[0], arithmetic.terms[:, 0], atol=1e-5)
+
+
+def test_the_walk_ends_with_the_answer_that_predict_gives(walks: Walks) -> None:
+    for classifier, text, walk in walks:
+        [prediction] = classifier.predict([text])
+        shares = dict(zip(classifier.classes, walk.steps[-1].cells()[:, 0], strict=True))
+        assert shares == pytest.approx({ranked.label: ranked.probability for ranked in prediction.ranked}, abs=1e-6)
+        best = find(walk, "logits").question()
+        assert best is not None and best.options[best.answer] == prediction.label
+
+
+def test_shapes_are_those_of_the_letters_and_questions_have_one_right_answer(walks: Walks) -> None:
+    for _, _, walk in walks:
+        names = [(step.name, step.layer) for step in walk.steps]
+        assert len(set(names)) == len(names)
+        titles = {step.title for step in walk.steps}
+        for place, step in enumerate(walk.steps):
+            assert walk.find(step.name, step.layer or 0) == place
+            assert set(step.reads) <= titles and bool(step.reads) == (step.name != "text") and step.says and step.code
+            for head in range(walk.sizes["H"]):
+                question = step.question(head=head)
+                if question is not None:
+                    assert 0 <= question.answer < len(question.options) == len(set(question.options)) > 1
+                    assert question.because
+            if step.values is None:
+                with pytest.raises(ValueError, match="has no numbers"):
+                    step.cells()
+                continue
+            assert step.rows is not None and step.columns is not None
+            assert step.cells().shape == (walk.sizes[step.rows.letter], walk.sizes[step.columns.letter])
+            assert len(step.values) == (walk.sizes["H"] if step.by_head else 1)
+            if step.quantity != "value":
+                np.testing.assert_allclose(step.values.sum(1 if step.columns.what == "text" else 2), 1.0, atol=1e-5)
+        with pytest.raises(KeyError):
+            walk.find("no such step")
+
+
+def left_sides(step: WalkStep) -> set[str]:
+    """The symbols, without their indices, that the step's formula and arithmetic define."""
+    lines = [] if step.values is None else step.explain(0, 0).lines
+    defined = [*step.formula.split(r", \quad"), *(line for line in lines if not line.startswith("&"))]
+    sides = {re.split(r"(?<!\\)&?=|\\leftarrow", line)[0].strip(" &") for line in defined if line}
+    return {re.sub(r"_(\w|\{[^{}]*\})$", "", side) for side in sides}
+
+
+def test_every_symbol_has_one_meaning(walks: Walks) -> None:
+    """A step defines only its own symbol, but for a norm's mean and variance and what calibration starts from."""
+    shared = {"x": {"sum", "add_attn", "add_ff"}, "y": {"norm_attn", "norm_ff", "norm"}}
+    helpers = {"y": {r"\mu", r"\sigma^2"}, "P'": {r"-\ln P", r"\ell'"}}
+    names: dict[str, set[str]] = {}
+    for _, _, walk in walks:
+        for step in walk.steps:
+            assert left_sides(step) - helpers.get(step.symbol, set()) == ({step.symbol} if step.symbol else set())
+            if step.symbol:
+                names.setdefault(step.symbol, set()).add(step.name)
+    assert set(names) <= set(SYMBOLS)
+    for symbol, users in names.items():
+        assert users <= shared[symbol] if symbol in shared else len(users) == 1
+
+
+def test_every_line_of_code_is_in_the_source_where_the_step_says(walks: Walks) -> None:
+    for step in walks[0][2].steps:
+        for code in step.code:
+            lines = (ROOT / code.file).read_text(encoding="utf-8").splitlines()
+            quoted = code.code.splitlines()
+            there = lines[code.line - 1 : code.line - 1 + len(quoted)]
+            assert [line.strip() for line in there] == [line.strip() for line in quoted], step.name
+
+
+@pytest.mark.parametrize("missing", [("no such line",), ("def walk_through", "nor this")])
+def test_code_that_is_not_there_is_named(missing: tuple[str, ...]) -> None:
+    with pytest.raises(TraceError, match=f"no line of walk_through after its first 0 contains '{missing[-1]}'"):
+        source_of(walk_through, *missing)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_layer_is_torchs_own_encoder_layer(classifier: Predictor, layer: int) -> None:
+    """`nn.TransformerEncoderLayer` with the same weights gives the walk's output and pattern for the walk's input."""
+    walk = walk_through(classifier, TEXTS[1])
+    block = classifier.checkpoint.model.layers[layer]
+    theirs = torch.nn.TransformerEncoderLayer(16, 2, 32, activation="gelu", norm_first=True, batch_first=True).eval()
+    with torch.no_grad():
+        projections = (block.attn.query, block.attn.key, block.attn.value)
+        theirs.self_attn.in_proj_weight.copy_(torch.cat([linear.weight for linear in projections]))
+        theirs.self_attn.in_proj_bias.copy_(torch.cat([linear.bias for linear in projections]))
+        for ours, other in (
+            (block.attn.output, theirs.self_attn.out_proj),
+            (block.norm_attn, theirs.norm1),
+            (block.norm_ff, theirs.norm2),
+            (block.ff.expand, theirs.linear1),
+            (block.ff.contract, theirs.linear2),
+        ):
+            other.weight.copy_(ours.weight)
+            other.bias.copy_(ours.bias)
+        before = find(walk, "sum") if layer == 0 else find(walk, "add_ff", layer - 1)
+        x = torch.from_numpy(before.cells())[None]
+        np.testing.assert_allclose(find(walk, "add_ff", layer).cells(), theirs(x)[0].numpy(), atol=1e-5)
+        normed = theirs.norm1(x)
+        np.testing.assert_allclose(find(walk, "norm_attn", layer).cells(), normed[0].numpy(), atol=1e-5)
+        written, pattern = theirs.self_attn(normed, normed, normed, average_attn_weights=False)
+    np.testing.assert_allclose(find(walk, "softmax", layer).values, pattern[0].numpy(), atol=1e-6)
+    np.testing.assert_allclose(find(walk, "project", layer).cells(), written[0].numpy(), atol=1e-5)
+
+
+def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before(tmp_path: Path) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", causal=True))
+    walk = walk_through(classifier, TEXTS[0])
+    before, after = find(walk, "scores").cells(1), find(walk, "mask").cells(1)
+    later = np.triu(np.ones_like(after, dtype=bool), 1)
+    assert np.isfinite(before).all() and np.isneginf(after[later]).all()
+    np.testing.assert_array_equal(before[~later], after[~later])
+    assert find(walk, "mask").explain(0, 1, head=1).value == -math.inf
+    n = len(walk.traced.tokens)
+    question = find(walk, "mask").question()
+    assert question is not None and question.options[question.answer] == str(n * (n - 1) // 2)
+
+
+def test_what_a_configuration_leaves_out_is_no_step(tmp_path: Path) -> None:
+    plain = {step.name for step in walk_through(Predictor(make_checkpoint(tmp_path / "a")), "bank").steps}
+    bare = Predictor(make_checkpoint(tmp_path / "b", positions="none", norm="post", pooling="first"))
+    left_out = {"positions", "norm", "pool_weights"}
+    assert left_out <= plain and not left_out & {step.name for step in walk_through(bare, "bank").steps}
+
+
+def test_cells_that_are_not_there_are_refused(classifier: Predictor) -> None:
+    step = find(walk_through(classifier, "bank"), "scores")
+    for row, column in ((1, 0), (0, 1), (-1, 0)):
+        with pytest.raises(IndexError, match="scores has 1 by 1"):
+            step.explain(row, column)
+
+
+def test_a_dot_product_is_written_with_its_numbers() -> None:
+    left, right = np.array([1.5, -2.0]), np.array([2.0, 0.25])
+    written = dot_product("s &= q k", left, right, headers=("q", "k"), divisor=2.0)
+    assert written.value == pytest.approx((1.5 * 2.0 - 2.0 * 0.25) / 2.0)
+    assert written.lines[1] == r"&= \frac{1.5000 \cdot 2.0000 + (-2.0000) \cdot 0.2500}{2.0000}"
+    assert written.lines[-1] == "&= 1.2500"
+
+
+def test_a_softmax_entry_agrees_with_torch_even_for_huge_scores() -> None:
+    scores = np.array([3.0, -math.inf, 1000.0, 999.0])
+    expected = F.softmax(torch.from_numpy(scores), dim=0).numpy()
+    for place in range(4):
+        entry = softmax_entry("P", scores, place, labels="abcd")
+        assert entry.value == pytest.approx(expected[place], abs=1e-12) and entry.terms is not None
+        np.testing.assert_allclose(entry.terms[:, -1], expected, atol=1e-12)
+
+
+def test_numbers_have_four_decimals_or_are_powers_of_ten() -> None:
+    written = ["0.0000", "1.2346", "-0.0001", r"1.2 \cdot 10^{-7}", r"-\infty"]
+    assert [number(value) for value in (0.0, 1.23456, -0.00012, 1.23e-7, -math.inf)] == written
+
+
+def test_a_question_never_offers_two_right_answers() -> None:
+    question = ask_largest("?", [str(n) for n in range(12)], [5.0, 9.0, 9.0, 9.0, *range(8)], lambda n: str(n))
+    assert question is not None
+    assert question.options[question.answer] == "1" == question.because
+    assert not {"2", "3"} & set(question.options) and len(question.options) == 4
+    assert ask_largest("?", ["a", "b"], [1.0, 1.0], str) is None
