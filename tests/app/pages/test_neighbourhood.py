@@ -53,7 +53,7 @@ def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_pl
     source = checkpoints.source(PLAIN)
     word = compute.spellings(source).index("goalkeeper")
     app = open_page("neighbourhood", text=TEXT, word=str(word))
-    near = compute.neighbours(source, word)[:6]
+    near = compute.nearest_tokens(source, word)[:6]
     first = next(line for element in app.markdown for line in element.value.splitlines() if line.startswith("| ▶"))
     assert first.startswith("| ▶ **goalkeeper** | ")
     assert [f"{cosine:.2f}".replace("-", "−") in first for _, cosine in near] == [True] * 6

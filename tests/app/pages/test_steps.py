@@ -17,7 +17,7 @@ TEXT = "the bank raised its rates again"
 
 
 def walk_of(name: str = PLAIN, text: str = TEXT) -> Walk:
-    return compute.walk(checkpoints.source(name), text)
+    return compute.walk_through(checkpoints.source(name), text)
 
 
 def heading(app: AppTest) -> str:

@@ -27,7 +27,7 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     assert app.query_params["changed"] == CHANGED
     shown = html_of(app)
     assert "<del>bank</del><ins>club</ins>" in shown and "1 changed" in shown and "1 removed" in shown
-    made = compute.compare(checkpoints.source(PLAIN), TEXT, CHANGED)
+    made = compute.compare_texts(checkpoints.source(PLAIN), TEXT, CHANGED)
     bars = figures_of(app)[0]["data"]
     assert {bar["name"] for bar in bars} == {"as typed", "changed"}  # type: ignore[index, union-attr]
     assert f"{made.after.ranked[0].label}" in words_of(app)

@@ -125,7 +125,7 @@ def test_every_step_is_a_part_of_the_map(tiny_checkpoints: object) -> None:
     from txcls.app.shell import compute
 
     for name in (PLAIN, LEARNED, PAIRS):
-        for step in compute.walk(checkpoints.source(name), TEXT).steps:
+        for step in compute.walk_through(checkpoints.source(name), TEXT).steps:
             assert step.layer is not None or step.name in STEPS, step.name
 
 

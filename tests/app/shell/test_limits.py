@@ -72,7 +72,7 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
     sizes = []
     for n in range(60):
         compute.patterns(source, f"the bank raised its rates {n} times")
-        compute.walk(source, f"the bank raised its rates {n} times")
+        compute.walk_through(source, f"the bank raised its rates {n} times")
         sizes.append(cache.size)
     assert max(sizes) <= 400_000 and sizes[-1] > 200_000
 

@@ -24,6 +24,7 @@ from txcls.figures import (
     pooling_bars,
     query_key_bars,
 )
+from txcls.inspection.attention import attention_rollout, head_statistics
 from txcls.model import LayerNorm
 from txcls.predictor import Predictor
 from txcls.wording import percentage
@@ -292,18 +293,18 @@ def _compare(opened: layout.Page, shown: Shown) -> None:
 
 def _heads(opened: layout.Page) -> None:
     """Entropy and distance of each head."""
-    paths = compute.paths(opened.source, opened.view.text)
-    n_tokens = len(paths.rollout)
+    attention = compute.patterns(opened.source, opened.view.text).attention  # L H T T
+    statistics, n_tokens = head_statistics(attention), attention.shape[-1]
     st.subheader("Entropy and distance of each head", anchor=False)
     left, right = st.columns(2, gap="large")
     with left:
         chart(
             head_values_map(
-                paths.heads.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
+                statistics.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
             ),
             key="chart_entropy",
-            alt=f"Heat map of each head's entropy, from {paths.heads.entropy.min():.2f} to "
-            f"{paths.heads.entropy.max():.2f} bits",
+            alt=f"Heat map of each head's entropy, from {statistics.entropy.min():.2f} to "
+            f"{statistics.entropy.max():.2f} bits",
             file_name=f"{opened.view.checkpoint}-entropy",
         )
         st.caption(
@@ -313,15 +314,15 @@ def _heads(opened: layout.Page) -> None:
     with right:
         chart(
             head_values_map(
-                paths.heads.distance,
+                statistics.distance,
                 title="tokens",
                 quantity="mean distance:",
                 top=max(1.0, (n_tokens - 1) / 2),
                 digits=1,
             ),
             key="chart_distance",
-            alt=f"Heat map of each head's mean distance, from {paths.heads.distance.min():.1f} to "
-            f"{paths.heads.distance.max():.1f} tokens",
+            alt=f"Heat map of each head's mean distance, from {statistics.distance.min():.1f} to "
+            f"{statistics.distance.max():.1f} tokens",
             file_name=f"{opened.view.checkpoint}-distance",
         )
         st.caption(
@@ -332,7 +333,8 @@ def _heads(opened: layout.Page) -> None:
 
 def _rollout(opened: layout.Page, shown: Shown) -> None:
     """Attention through all layers."""
-    rolled_out = compute.paths(opened.source, opened.view.text).rollout[np.ix_(shown.places, shown.places)]
+    attention = compute.patterns(opened.source, opened.view.text).attention
+    rolled_out = attention_rollout(attention)[np.ix_(shown.places, shown.places)]
     text, rolled = st.columns([2, 3], gap="large")
     with text:
         st.subheader("All layers together: attention rollout", anchor=False)

@@ -17,7 +17,15 @@ from txcls.app.shell.prediction import classify_text
 from txcls.data.datasets import dataset_names, is_available
 from txcls.errors import TxclsError
 from txcls.figures import deletion_lines, minus, overlap_map, visible
-from txcls.inspection.attribution import METHODS, SIGNED, DeletionCurves, Explanation, ExplanationAverages, n_top
+from txcls.inspection.attribution import (
+    METHODS,
+    SIGNED,
+    DeletionCurves,
+    Explanation,
+    ExplanationAverages,
+    n_top,
+    top_overlaps,
+)
 from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
@@ -82,16 +90,16 @@ def _one_text(opened: layout.Page, classifier: Predictor) -> None:
         opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
     )
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _scores(opened.view.text, explained.explanation, _blank(classifier))
-    names = [METHODS[name] for name in explained.explanation.scores]
+        _scores(opened.view.text, explained, _blank(classifier))
+    names = [METHODS[name] for name in explained.scores]
     agree, gone = st.columns(2, gap="large")
     with agree, lecture.slide(lecture.WORDS):
-        _agreement(opened, names, explained.overlaps, len(explained.explanation.words))
+        _agreement(opened, names, top_overlaps(explained.scores), len(explained.words))
     with gone, lecture.slide(lecture.WORDS, lecture.CLASSES):
         curves = compute.deletion(
             opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
         )
-        _deletion(opened, curves, winner=explained.explanation.label, blank=_blank(classifier))
+        _deletion(opened, curves, winner=explained.label, blank=_blank(classifier))
 
 
 def _blank(classifier: Predictor) -> str:

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
-    lens = compute.lens(opened.source, opened.view.text)
+    lens = compute.class_lens(opened.source, opened.view.text)
     st.subheader("What would the model predict if it stopped here?", anchor=False)
     st.markdown(
         "Every block adds to the residual stream. Here the model's own final steps (norm, pooling, class head) are "
@@ -73,7 +73,7 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
 
 def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: bool) -> None:
     """What each part adds to the difference between the logits of the winner and the runner-up."""
-    lens = compute.lens(opened.source, opened.view.text)
+    lens = compute.class_lens(opened.source, opened.view.text)
     winner, second = (int(place) for place in np.argsort(-lens.logits, kind="stable")[:2])
     between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]  # sources T
     sources = (*lens.sources, "biases")
@@ -121,7 +121,7 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
 
 def _norms(opened: layout.Page, *, post_norm: bool) -> None:
     """The norm of each token's state after every block."""
-    lens = compute.lens(opened.source, opened.view.text)
+    lens = compute.class_lens(opened.source, opened.view.text)
     tokens = lens.traced.tokens
     shown = window(len(tokens), key="norms_window")
     names = [token.label for token in tokens[shown]]

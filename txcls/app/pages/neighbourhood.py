@@ -52,7 +52,7 @@ def _words(opened: layout.Page) -> None:
     chosen = opened.view.word if len(SPECIAL_TOKENS) <= opened.view.word < len(names) else 0
     nearest = dict(plane.nearest)
     if chosen and chosen not in nearest:
-        nearest[chosen] = tuple(compute.neighbours(opened.source, chosen))[:N_NEAREST]
+        nearest[chosen] = tuple(compute.nearest_tokens(opened.source, chosen))[:N_NEAREST]
     st.markdown("**Click a word** of the plot to see its nearest neighbours.")
     chart(
         token_scatter(
@@ -120,7 +120,7 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
             what += f" and {len(more)} {'drawn at random' if has_rows else 'test texts from this machine'}"
         except TxclsError as error:
             st.info(plain(str(error)))
-    pooled = compute.pooled(opened.source, tuple(others))
+    pooled = compute.pool_texts(opened.source, tuple(others))
     plane = compute.text_plane(opened.source, opened.view.text, tuple(others))
     chart(
         text_scatter(

@@ -211,7 +211,7 @@ def _products(values: Floats, *, learned: bool, used: int | None) -> None:
 
 
 def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
-    result = compute.shuffle(opened.source, opened.view.text, n=N_SHUFFLES)
+    result = compute.shuffle_words(opened.source, opened.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
     label = plain(best.label)
     n = len(result.texts)

@@ -276,7 +276,7 @@ def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
         _matches("Spelled similarly", matches.alike, len(matches.alike), names)
         anchor = matches.exact if matches.exact is not None else matches.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
-            near = compute.neighbours(opened.source, anchor)
+            near = compute.nearest_tokens(opened.source, anchor)
             st.markdown(f"**Nearest to {plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):")
             st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in near]))
 

@@ -50,7 +50,7 @@ def main() -> None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
             with compared:
-                _compare(compute.compare(opened.source, opened.view.text, changed), read.classifier.classes)
+                _compare(compute.compare_texts(opened.source, opened.view.text, changed), read.classifier.classes)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
             _search(opened)
     layout.close_page(opened, LINKS)

@@ -196,7 +196,7 @@ def is_cached(function: Callable[..., Any], *args: Any) -> bool:
 
 
 def _key(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Hashable:
-    return function.__name__, tuple(args), tuple(sorted(named.items()))
+    return f"{function.__module__}.{function.__qualname__}", tuple(args), tuple(sorted(named.items()))
 
 
 def _wait_for_another_session() -> None:

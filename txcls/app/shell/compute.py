@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -15,21 +17,19 @@ from txcls.app.shell.checkpoints import Objective
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.examples import examples_for
 from txcls.data.generated.who_won import first_reports, roles_in
-from txcls.inspection import language_model
+from txcls.inspection import counterfactuals, language_model, lens, positions, principal_components, vocabulary
 from txcls.inspection.ablation import Ablation, Change, How, Means, Off, PartEffects
-from txcls.inspection.attention import HeadStatistics, QueryKey, attention_rollout, head_statistics
+from txcls.inspection.attention import QueryKey
 from txcls.inspection.attribution import (
     Baseline,
     DeletionCurves,
-    Explanation,
     ExplanationAverages,
     Target,
     average_explanations,
     deletion_curves,
     evaluate_explanation,
-    top_overlaps,
 )
-from txcls.inspection.counterfactuals import FlipSearch, TextComparison, compare_texts, search_flips
+from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import (
     MaskedAttention,
     NextTokens,
@@ -39,25 +39,37 @@ from txcls.inspection.language_model import (
     masked_attention,
     next_tokens,
 )
-from txcls.inspection.lens import ClassLens, class_lens
-from txcls.inspection.positions import ShuffledPredictions, shuffle_words
-from txcls.inspection.principal_components import Plane, PooledTexts, TextPlane, TokenPlane, pool_texts
+from txcls.inspection.principal_components import TextPlane, TokenPlane
 from txcls.inspection.random_texts import ClassifiedText, classify_random_texts, random_texts
 from txcls.inspection.stories import HeadAtlas
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
-from txcls.inspection.vocabulary import (
-    Tokenizers,
-    VocabularySearch,
-    compare_tokenizers,
-    nearest_tokens,
-    search_vocabulary,
-)
-from txcls.inspection.walk import Walk, walk_through
+from txcls.inspection.vocabulary import Tokenizers, VocabularySearch, compare_tokenizers, search_vocabulary
+from txcls.inspection.walk import Walk
 from txcls.language.generation import Sampling
 from txcls.lessons import Solved, find_lesson, solve
-from txcls.predictor import Prediction
+from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Token
+
+Result = TypeVar("Result")
+Args = ParamSpec("Args")
+
+
+def of_checkpoint(
+    function: Callable[Concatenate[Predictor, Args], Result],
+    *,
+    heavy: bool = False,
+    size: Callable[[Any], int] | None = None,
+) -> Callable[Concatenate[Source, Args], Result]:
+    """The function, with its results cached and a checkpoint's `Source` in place of the classifier."""
+
+    @cached(heavy=heavy, size=size)
+    @wraps(function)
+    def compute(source: Source, /, *args: Args.args, **named: Args.kwargs) -> Result:
+        return function(checkpoints.classifier(source), *args, **named)
+
+    return compute
+
 
 # Classify, Tokens, Attention, Positions
 
@@ -105,20 +117,6 @@ def patterns(source: Source, text: str) -> Patterns:
     return Patterns(traced.tokens, traced.attention, traced.pooling)
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Summaries of all patterns of a text: `rollout` (T, T), and entropy and distance of each head."""
-
-    rollout: NDArray[np.floating]
-    heads: HeadStatistics
-
-
-def paths(source: Source, text: str) -> Paths:
-    """Rollout through all layers, and entropy and distance of each head."""
-    attention = patterns(source, text).attention
-    return Paths(attention_rollout(attention), head_statistics(attention))
-
-
 @cached()
 def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> QueryKey:
     """The score of one query and one key in a head, dimension by dimension."""
@@ -126,10 +124,7 @@ def query_key(source: Source, text: str, *, layer: int, head: int, query: int, k
     return inspection.attention.query_key(traced, layer=layer, head=head, query=query, key=key)
 
 
-@cached(heavy=True)
-def shuffle(source: Source, text: str, *, n: int) -> ShuffledPredictions:
-    """The predictions for n random orders of the text's words; TraceError if the text has no tokens."""
-    return shuffle_words(checkpoints.classifier(source), text, n=n, seed=0)
+shuffle_words = of_checkpoint(positions.shuffle_words, heavy=True)
 
 
 @cached(heavy=True)
@@ -142,7 +137,7 @@ def tokenizers(source: Source, *, size: int) -> Tokenizers:
 @cached()
 def spellings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary in printable form, by id."""
-    return inspection.vocabulary.spellings(checkpoints.classifier(source).encoder)
+    return vocabulary.spellings(checkpoints.classifier(source).encoder)
 
 
 @cached()
@@ -151,10 +146,7 @@ def search(source: Source, query: str) -> VocabularySearch:
     return search_vocabulary(spellings(source), query)
 
 
-@cached()
-def neighbours(source: Source, index: int) -> list[tuple[int, float]]:
-    """The tokens with the nearest embeddings: (id, cosine)."""
-    return nearest_tokens(checkpoints.classifier(source), index)
+nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
 
 
 # Head atlas, Switchboard, Explanation, Class lens, Training film
@@ -200,55 +192,37 @@ def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
     return inspection.ablation.ablate(classifier, text, [changes], means=Means.of(classifier))
 
 
-@dataclass(frozen=True)
-class Explained:
-    """Attributions of a text's words, and the overlaps of their strongest words."""
-
-    explanation: Explanation
-    overlaps: NDArray[np.float64]
-
-
-@cached(heavy=True)
-def explain(source: Source, text: str, *, target: Target, baseline: Baseline) -> Explained:
-    """All attribution methods on a text; TraceError if the text has no tokens."""
-    explanation = inspection.attribution.explain(checkpoints.classifier(source), text, target=target, baseline=baseline)
-    return Explained(explanation, top_overlaps(explanation.scores))
+explain = of_checkpoint(inspection.attribution.explain, heavy=True)
 
 
 @cached(heavy=True)
 def deletion(source: Source, text: str, *, target: Target, baseline: Baseline) -> DeletionCurves:
     """The deletion curves of `explain`'s scores; computed separately, so that a long text's scores appear first."""
-    explained = explain(source, text, target=target, baseline=baseline)
-    return deletion_curves(checkpoints.classifier(source), text, explained.explanation.scores)
+    scores = explain(source, text, target=target, baseline=baseline).scores
+    return deletion_curves(checkpoints.classifier(source), text, scores)
 
 
 def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> ExplanationAverages:
     """The methods evaluated on n random test texts, the same ones as `txcls evaluate --explanations`.
 
-    Args:
-        source: the checkpoint.
-        n: number of texts.
-        on_text: called after each text with the number done and the total.
+    `on_text` is called after each text with the number done and the total.
     """
 
     @cached(heavy=True)
     def average_on_test_texts(source: Source, n: int) -> ExplanationAverages:
         classifier = checkpoints.classifier(source)
         texts = random_texts(checkpoints.test_texts(source).rows.texts, n=n)
-        figures = []
+        metrics = []
         for number, text in enumerate(texts, start=1):
             if classifier.encoder.encode(text).has_words:
-                figures.append(evaluate_explanation(classifier, text))
+                metrics.append(evaluate_explanation(classifier, text))
             on_text(number, len(texts))
-        return average_explanations(figures, split="test")
+        return average_explanations(metrics, split="test")
 
     return average_on_test_texts(source, n)
 
 
-@cached()
-def lens(source: Source, text: str) -> ClassLens:
-    """The class head applied to every state; TraceError if the text has no tokens."""
-    return class_lens(checkpoints.classifier(source), text)
+class_lens = of_checkpoint(lens.class_lens)
 
 
 @cached(heavy=True)
@@ -280,16 +254,8 @@ def _size_of_walk(walk: Walk) -> int:
     return sum(array.nbytes for array in arrays) + 100_000
 
 
-@cached(size=_size_of_walk)
-def walk(source: Source, text: str) -> Walk:
-    """The forward pass of a text, step by step; TraceError if the text has no tokens."""
-    return walk_through(checkpoints.classifier(source), text)
-
-
-@cached(heavy=True)
-def compare(source: Source, before: str, after: str) -> TextComparison:
-    """Two versions of a text compared; TraceError if one has no tokens."""
-    return compare_texts(checkpoints.classifier(source), before, after)
+walk_through = of_checkpoint(inspection.walk.walk_through, size=_size_of_walk)
+compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:
@@ -303,30 +269,20 @@ def flips(source: Source, text: str) -> Iterator[FlipSearch]:
         yield progress
 
 
-@cached(heavy=True)
-def vocabulary_plane(source: Source) -> Plane:
-    """The first two principal components of the checkpoint's token embeddings."""
-    return inspection.principal_components.vocabulary_plane(checkpoints.classifier(source))
+vocabulary_plane = of_checkpoint(principal_components.vocabulary_plane, heavy=True)
+pool_texts = of_checkpoint(principal_components.pool_texts, heavy=True)
 
 
 @cached(heavy=True)
 def token_plane(source: Source, text: str) -> TokenPlane:
     """The vocabulary and the text's tokens in that plane; TraceError if the text has no tokens."""
-    return inspection.principal_components.token_plane(
-        checkpoints.classifier(source), text, plane=vocabulary_plane(source)
-    )
-
-
-@cached(heavy=True)
-def pooled(source: Source, texts: tuple[str, ...]) -> PooledTexts:
-    """The pooled vectors and predicted classes of texts."""
-    return pool_texts(checkpoints.classifier(source), texts)
+    return principal_components.token_plane(checkpoints.classifier(source), text, plane=vocabulary_plane(source))
 
 
 @cached(heavy=True)
 def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> TextPlane:
     """A text among others in the plane of their principal components; TraceError if it has no tokens."""
-    return inspection.principal_components.text_plane(checkpoints.classifier(source), text, pooled(source, texts))
+    return principal_components.text_plane(checkpoints.classifier(source), text, pool_texts(source, texts))
 
 
 @cached()

@@ -63,7 +63,7 @@ def nearest_training_rows(source: Source, text: str, *, n: int = N_NEAREST) -> N
         TraceError: the text has no tokens.
     """
     pooled = _pooled_training_rows(source)
-    query = compute.pooled(source, (text,)).vectors[0]  # D
+    query = compute.pool_texts(source, (text,)).vectors[0]  # D
     norms = np.linalg.norm(pooled.vectors, axis=1) * np.linalg.norm(query)  # M
     cosines = pooled.vectors @ query / np.maximum(norms, 1e-12)  # M
     order = np.argsort(-cosines, kind="stable")[:n]

@@ -77,7 +77,7 @@ def main() -> None:
     if read is not None and read.has_label:
         opened = heads.open_on_head(opened, read.classifier)
         st.html(STYLE)
-        walk = compute.walk(opened.source, opened.view.text)
+        walk = compute.walk_through(opened.source, opened.view.text)
         place = _place(opened.view, walk)
         at = place, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[place].name, walk.steps[place].layer)):
