@@ -153,6 +153,7 @@ def _classifier_lines(
         *_detail_lines(classes, metrics),
         *_head_lines(metrics.get("heads")),
         *_story_lines(metrics.get("atlas")),
+        *_circuit_lines(metrics.get("circuit")),
     ]
 
 
@@ -396,6 +397,40 @@ def _story_lines(atlas: Mapping[str, Any] | None) -> list[str]:
             "",
             f"Confirmed stories carry {percentage(atlas['confirmed_share'], 0)} of what the heads' weights are worth.",
         ]
+    return [*lines, ""]
+
+
+def _circuit_lines(circuit: Mapping[str, Any] | None) -> list[str]:
+    if not circuit:
+        return []
+    splits = list(circuit["n"])
+    rows = [("none", *(percentage(circuit["none"][split], 1) for split in splits), *["–"] * len(splits))]
+    for one in circuit["kept"]:
+        row = f"{'and ' * (one is not circuit['kept'][0])}{one['row']['layer'] + 1}.{one['row']['head'] + 1}"
+        controls = (
+            f"{percentage(one['control'][split], 1)} ({percentage(one['control_most'][split], 1)})" for split in splits
+        )
+        rows.append(
+            (f"{row} [{one['row']['role']}]", *(percentage(one["accuracy"][split], 1) for split in splits), *controls)
+        )
+    rows.append(("all", *(percentage(circuit["whole"][split], 1) for split in splits), *["–"] * len(splits)))
+    lines = [
+        "## The circuit",
+        "",
+        f"Accuracy with every attention row even but those kept (`evaluate --circuit`). A row is one head's attention "
+        f"from the tokens of one role: layer.head [role], {circuit['n_rows']} in all. They were chosen one after "
+        f"another on {circuit['n_search']:,} validation texts. Control: as many other rows, mean over "
+        f"{circuit['n_controls']} random choices (best choice in brackets).",
+        "",
+        *_table(("rows kept", *splits, *(f"control, {split}" for split in splits)), rows),
+    ]
+    for one in circuit["pointed"]:
+        heads = " and ".join(str(head + 1) for head in one["heads"])
+        lines.append(
+            f"- With the class token's row of head{'s' * (len(one['heads']) > 1)} {heads} of the last layer put on a "
+            f"team, that team is the answer in {percentage(one['share'], 1)} of {one['n']:,} cases (every team of "
+            "every test text)."
+        )
     return [*lines, ""]
 
 

@@ -344,6 +344,47 @@ class _Atlas(_Exact):
         return self
 
 
+class _Row(_Exact):
+    layer: Count
+    head: Count
+    role: Annotated[str, Field(strict=True, max_length=100)]
+
+
+BySplit = Annotated[dict[str, Share], Field(max_length=10)]
+
+
+class _KeptRows(_Exact):
+    row: _Row
+    accuracy: BySplit
+    control: BySplit
+    control_most: BySplit
+
+
+class _Pointed(_Exact):
+    heads: Many[Count] = Field(min_length=1, max_length=1000)
+    n: Count
+    share: Share
+
+
+class _Circuit(_Exact):
+    n: dict[str, Count] = Field(max_length=10)
+    n_search: Count
+    n_rows: Count
+    n_controls: Count
+    whole: BySplit
+    none: BySplit
+    kept: Many[_KeptRows] = Field(min_length=1, max_length=100)
+    pointed: Many[_Pointed] = Field(max_length=1000)
+
+    @model_validator(mode="after")
+    def _same_splits(self) -> Self:
+        tables = [self.whole, self.none]
+        tables += [of for one in self.kept for of in (one.accuracy, one.control, one.control_most)]
+        if "test" not in self.n or any(of.keys() != self.n.keys() for of in tables):
+            raise ValueError("wanted accuracies of the splits of n, test among them")
+        return self
+
+
 class _Explanations(_Part):
     split: Text
     n: Count
@@ -367,6 +408,7 @@ class Metrics(_Part):
     heads: _Heads = _ABSENT
     atlas: _Atlas = _ABSENT
     means: _Means = _ABSENT
+    circuit: _Circuit = _ABSENT
     explanations: _Explanations = _ABSENT
     comparison: Comparison = _ABSENT
 

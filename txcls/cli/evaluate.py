@@ -27,6 +27,7 @@ from txcls.evaluation.evaluate import Evaluation, with_comparison
 from txcls.evaluation.on_file import rows_of_file
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
+from txcls.inspection.circuit import measure_circuit, with_circuit
 from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
 from txcls.predictor import Predictor
 from txcls.wording import percentage
@@ -52,6 +53,9 @@ def evaluate(
         int | None,
         typer.Option("--explanations", metavar="N", min=1, help="Instead, compare attributions on N test texts."),
     ] = None,
+    circuit: Annotated[
+        bool, typer.Option("--circuit", help="Instead, search for the attention rows that decide (who_won).")
+    ] = False,
     linear: Annotated[
         bool, typer.Option("--linear", help="Instead, compare with the linear baseline, fitted to the other rows.")
     ] = False,
@@ -59,11 +63,15 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own."""
-    if heads or linear or explanations is not None:
+    if heads or circuit or linear or explanations is not None:
         if split != "test":
-            raise DataError(f"got --split {split}; --heads, --linear and --explanations are measured on test rows")
+            raise DataError(
+                f"got --split {split}; --heads, --circuit, --linear and --explanations are measured on test rows"
+            )
         if linear:
             _evaluate_linear(checkpoint, data=data, write=write, device=device, as_json=as_json)
+        if circuit:
+            _evaluate_circuit(checkpoint, write=write, as_json=as_json)
         if heads or explanations is not None:
             _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
         return
@@ -213,6 +221,26 @@ def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device:
     out = console()
     out.print(comparison_table(comparison))
     out.print(Text(shown(comparison.verdict, limit=500)))
+
+
+def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
+    """`--circuit`: the attention rows that decide, and what they keep of the accuracy."""
+    classifier = Predictor.load(checkpoint)
+    circuit = measure_circuit(classifier, on_stage=note)
+    if write:
+        save_checkpoint(with_circuit(classifier.checkpoint, circuit))
+    columns = [name for split in circuit.n for name in (split, f"control, {split}")]
+    table = Table("rows kept", *columns, title=f"{classifier.name}: accuracy with all other attention rows even")
+    table.add_row("none", *(cell for split in circuit.n for cell in (percentage(circuit.none[split], 1), "")))
+    for one in circuit.kept:
+        cells = ((one.accuracy[split], one.control[split]) for split in circuit.n)
+        table.add_row(f"+ {one.row}", *(percentage(cell, 1) for pair in cells for cell in pair))
+    table.add_row("all", *(cell for split in circuit.n for cell in (percentage(circuit.whole[split], 1), "")))
+    print_table(table, {"checkpoint": classifier.name, "circuit": circuit.to_dict()}, as_json=as_json)
+    if not as_json:
+        for pointed in circuit.pointed:
+            heads = " and ".join(str(head + 1) for head in pointed.heads)
+            note(f"class row of head {heads} put on a team: {percentage(pointed.share, 1)} of {pointed.n:,} follow")
 
 
 def _evaluate_parts(

@@ -3,10 +3,12 @@
 ablation              What does each part of the model contribute?
 attention             What do attention patterns say?
 attribution           Which words led to the answer?
+circuit               Which attention rows decide?
 counterfactuals       What if the text were different?
 language_model        What does a language model predict?
 lens                  Where does the decision form?
 parameters            How many parameters does each part have?
+patching              Which part, at which token, carries the difference between two texts?
 positions             How do positions enter, and does word order matter?
 principal_components  Which tokens and texts lie near each other?
 random_texts          What does a classifier make of random texts of a data set?
@@ -24,10 +26,12 @@ from txcls.inspection import (
     ablation,
     attention,
     attribution,
+    circuit,
     counterfactuals,
     language_model,
     lens,
     parameters,
+    patching,
     positions,
     principal_components,
     random_texts,
@@ -42,10 +46,12 @@ __all__ = [
     "ablation",
     "attention",
     "attribution",
+    "circuit",
     "counterfactuals",
     "language_model",
     "lens",
     "parameters",
+    "patching",
     "positions",
     "principal_components",
     "random_texts",

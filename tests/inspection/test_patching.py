@@ -1,0 +1,149 @@
+"""Activation patching, against a forward pass written anew, and on a model whose circuit is known."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.conftest import make_checkpoint
+from tests.inspection.stories.planted import LENGTH, planted
+from txcls.errors import TraceError
+from txcls.inspection.patching import MAX_TOKENS, Direction, PatchGrid, patch_grid
+from txcls.predictor import Predictor
+
+CLEAN, CORRUPTED = "the striker scored twice before half time", "the bank raised twice the report again"
+Site = tuple[str, int]
+"""A tensor's name and a layer."""
+Substitute = Callable[[Site, Tensor], Tensor]
+
+
+def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> Tensor:
+    """Logits (C,) of one text; `substitute` is given every tensor that can be patched, and returns what goes on."""
+    model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
+    weights = model.state_dict()
+    width = config.d_model // config.n_heads
+
+    def linear(name: str, x: Tensor) -> Tensor:
+        return x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", torch.zeros(()))
+
+    def norm(name: str, x: Tensor) -> Tensor:
+        centred = x - x.mean(-1, keepdim=True)
+        scaled = centred / (x.var(-1, keepdim=True, unbiased=False) + 1e-5).sqrt()
+        return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    def attention(layer: int, x: Tensor) -> Tensor:
+        name = f"layers.{layer}.attn"
+        q, k, v = (linear(f"{name}.{which}", x) for which in ("query", "key", "value"))
+        outputs = []
+        for head in range(config.n_heads):
+            of = slice(head * width, (head + 1) * width)
+            outputs.append(torch.softmax(q[:, of] @ k[:, of].T / math.sqrt(width), -1) @ v[:, of])
+        z = substitute(("heads", layer), torch.stack(outputs))  # H T E
+        return substitute(("attention", layer), linear(f"{name}.output", torch.cat(list(z), dim=-1)))
+
+    def feed_forward(layer: int, x: Tensor) -> Tensor:
+        hidden = torch.nn.functional.gelu(linear(f"layers.{layer}.ff.expand", x))
+        return substitute(("feed-forward", layer), linear(f"layers.{layer}.ff.contract", hidden))
+
+    ids = torch.tensor(classifier.encoder.encode(text).ids)
+    x = weights["embeddings.token.weight"][ids] * (math.sqrt(config.d_model) if config.scale_embeddings else 1.0)
+    x = substitute(("embeddings", 0), x + model.embeddings.positional[: len(ids)])
+    for layer in range(config.n_layers):
+        if config.norm == "pre":
+            x = x + attention(layer, norm(f"layers.{layer}.norm_attn", x))
+            x = x + feed_forward(layer, norm(f"layers.{layer}.norm_ff", x))
+        else:
+            x = norm(f"layers.{layer}.norm_attn", x + attention(layer, x))
+            x = norm(f"layers.{layer}.norm_ff", x + feed_forward(layer, x))
+        x = substitute(("stream", layer), x)
+    x = norm("norm", x) if config.norm == "pre" else x
+    pooled = x[0] if config.pooling == "class_token" else x.mean(0)
+    return linear("head", pooled)
+
+
+def replaced(kept: dict[Site, Tensor], wanted: Site, place: tuple[int, ...], site: Site, value: Tensor) -> Tensor:
+    """The value, at the wanted site with one place of it from the other text."""
+    if site == wanted:
+        value = value.clone()
+        value[place] = kept[site][place]
+    return value
+
+
+def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Direction) -> np.ndarray:
+    """The same grid, cell by cell."""
+    config = classifier.checkpoint.config.model
+    into, source = (corrupted, clean) if direction == "denoising" else (clean, corrupted)
+    kept: dict[Site, Tensor] = {}
+    plain_forward(classifier, source, lambda site, value: kept.setdefault(site, value.clone()))
+    logits = {text: plain_forward(classifier, text, lambda site, value: value) for text in (clean, corrupted)}
+    right, wrong = (int(logits[text].argmax()) for text in (clean, corrupted))
+    difference = {text: float(of[right] - of[wrong]) for text, of in logits.items()}
+    sites: list[tuple[Site, int | None]] = [(("embeddings", 0), None)]
+    for layer in range(config.n_layers):
+        sites += [(("heads", layer), head) for head in range(config.n_heads)]
+        sites += [((kind, layer), None) for kind in ("attention", "feed-forward", "stream")]
+    grid = np.zeros((len(sites), len(classifier.encoder.encode(clean).ids)))
+    for row, (site, head) in enumerate(sites):
+        for token in range(grid.shape[1]):
+            place = (token,) if head is None else (head, token)
+            patched = plain_forward(classifier, into, partial(replaced, kept, site, place))
+            of_patched = float(patched[right] - patched[wrong])
+            moved = of_patched - difference[corrupted] if direction == "denoising" else difference[clean] - of_patched
+            grid[row, token] = moved / (difference[clean] - difference[corrupted])
+    return grid
+
+
+@pytest.mark.parametrize("direction", ["denoising", "noising"])
+@pytest.mark.parametrize("norm, pooling", [("pre", "class_token"), ("post", "mean")])
+def test_the_grid_is_that_of_a_forward_pass_written_anew(
+    tmp_path: Path, norm: str, pooling: str, direction: Direction
+) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "model", norm=norm, pooling=pooling))
+    with torch.no_grad():  # move the bias, so that the two answers differ
+        logits = [plain_forward(classifier, text, lambda site, value: value) for text in (CLEAN, CORRUPTED)]
+        classifier.checkpoint.model.head.bias -= (logits[0] + logits[1]) / 2
+    grid = patch_grid(classifier, CLEAN, CORRUPTED, direction=direction)
+    expected = plain_grid(classifier, CLEAN, CORRUPTED, direction)
+    assert grid.values.shape == expected.shape == (len(grid.parts), len(grid.clean_tokens))
+    np.testing.assert_allclose(grid.values, expected, atol=2e-4)
+
+
+def row(grid: PatchGrid, name: str) -> np.ndarray:
+    return grid.values[[part.name for part in grid.parts].index(name)]
+
+
+@pytest.mark.parametrize("direction", ["denoising", "noising"])
+def test_a_known_circuit_is_found(direction: Direction) -> None:
+    classifier = planted(reads={3: 1.0}, idle={5: 1.0})
+    words = ["start", "gain", "dip", "rise", "dip", "gain", "dip", "gain"]
+    clean = " ".join(words)
+    corrupted = " ".join("fall" if place == 3 else "dip" if place == 5 else word for place, word in enumerate(words))
+    grid = patch_grid(classifier, clean, corrupted, direction=direction)
+    only = {place: np.eye(LENGTH)[place] for place in (0, 3)}
+    np.testing.assert_allclose(row(grid, "embeddings"), only[3], atol=1e-3)  # token 5 differs, but nothing reads it
+    np.testing.assert_allclose(row(grid, "head 1.1"), only[0], atol=1e-3)
+    np.testing.assert_allclose(row(grid, "head 1.2"), 0.0, atol=1e-3)
+    np.testing.assert_allclose(row(grid, "attention 1"), only[0], atol=1e-3)
+    np.testing.assert_allclose(row(grid, "feed-forward 1"), 0.0, atol=1e-3)
+    np.testing.assert_allclose(row(grid, "stream after 1"), only[0], atol=1e-3)
+
+
+def test_what_cannot_be_compared_is_refused_with_the_reason() -> None:
+    classifier = planted(reads={1: 1.0}, idle={2: 1.0})
+    with pytest.raises(TraceError, match="2 tokens and the other 3"):
+        patch_grid(classifier, "start rise", "start fall rise")
+    with pytest.raises(TraceError, match="both texts get the answer up"):
+        patch_grid(classifier, "start rise rise", "start rise fall")
+    with pytest.raises(TraceError, match="no word"):
+        patch_grid(classifier, "start rise", " ")
+
+
+def test_long_texts_are_refused(tmp_path: Path) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "model", max_length=MAX_TOKENS + 8))
+    with pytest.raises(TraceError, match=f"up to {MAX_TOKENS}"):
+        patch_grid(classifier, "bank " * (MAX_TOKENS + 1), "chip " * (MAX_TOKENS + 1))

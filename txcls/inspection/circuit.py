@@ -1,0 +1,341 @@
+"""Which attention rows decide? All others are made even, and the accuracy that is left is measured.
+
+A row is one head's attention from the tokens of one role: "2.2[class token]" is what head 2 of layer 2 gives to the
+class token. `find_circuit` keeps more and more rows, chosen on validation texts; `measure_circuit` says how accurate
+the model then is on other texts, and with as many other rows. `point` forces the class token's row onto one token.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.config import ModelConfig
+from txcls.data.batches import batches_by_length
+from txcls.data.datasets import open_dataset
+from txcls.data.types import LabelledTexts, Roles, SplitName
+from txcls.errors import DataError, TraceError
+from txcls.evaluation.evaluate import in_classes_of
+from txcls.inspection.tracing import readable
+from txcls.predictor import Predictor, padded
+from txcls.tap import Edit, trace
+from txcls.text.encoder import TextEncoder, Token
+
+ANSWER_ROLES = ("winner", "loser")
+"""Roles that say what the answer is: rows chosen by them would be given it."""
+CLASS_TOKEN, OTHER = "class token", "other token"
+"""Roles of tokens to which the data set gives none."""
+BATCH = 256
+MAX_ROWS = 8
+"""Most rows that are kept."""
+MIN_GAIN = 0.001
+"""Least accuracy that another row adds."""
+N_CONTROLS = 20
+"""Random choices of as many other rows."""
+N_SEARCH = 2000
+"""Validation texts on which rows are chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The attention of a head from the tokens of one role."""
+
+    layer: int
+    head: int
+    role: str
+
+    def __str__(self) -> str:
+        return f"{self.layer + 1}.{self.head + 1}[{self.role}]"
+
+
+@dataclass(frozen=True)
+class RoleBatch:
+    """Texts of similar length: `ids` (B, T), the role of each token, (B, T), "" for padding, and `labels` (B,)."""
+
+    ids: Tensor
+    roles: NDArray[np.str_]
+    labels: Tensor
+
+
+def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
+    """The role of each token, without those that say what the answer is."""
+    named = [(name, ranges) for name, ranges in roles.items() if name not in ANSWER_ROLES]
+
+    def role_of(token: Token) -> str:
+        if token.is_special:
+            return CLASS_TOKEN
+        overlaps = (name for name, of in named if any(token.start < end and start < token.end for start, end in of))
+        return next(overlaps, OTHER)
+
+    return [role_of(token) for token in tokens]
+
+
+def role_batches(encoder: TextEncoder, rows: LabelledTexts, roles: Sequence[Roles]) -> list[RoleBatch]:
+    """All rows with the roles of their tokens."""
+    encodings = [encoder.encode(text) for text in rows.texts]
+    found = []
+    for places in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH):
+        ids = padded([encodings[place].ids for place in places])  # B T
+        names = [roles_of(encodings[place].tokens, roles[place]) for place in places]
+        names = [[*of_text, *[""] * (ids.shape[1] - len(of_text))] for of_text in names]
+        found.append(RoleBatch(ids, np.array(names), torch.tensor([rows.labels[place] for place in places])))
+    return found
+
+
+def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[Row]:
+    """A row for each head and each role that these texts hold."""
+    config = classifier.checkpoint.config.model
+    names = sorted({str(name) for batch in batches for name in np.unique(batch.roles)} - {""})
+    return [Row(*row) for row in product(range(config.n_layers), range(config.n_heads), names)]
+
+
+def row_edits(roles: NDArray[np.str_], kept: Sequence[Row], config: ModelConfig) -> dict[str, Edit]:
+    """Edits that make all attention even except in the rows kept, for texts whose tokens have these roles, (B, T)."""
+    edits: dict[str, Edit] = {}
+    for layer in range(config.n_layers):
+        own = np.zeros((len(roles), config.n_heads, roles.shape[1]), dtype=bool)  # B H T
+        for row in kept:
+            if row.layer == layer:
+                own[:, row.head] |= roles == row.role
+        edits[f"layers.{layer}.attn.scores"] = partial(_even_but, torch.from_numpy(own))
+    return edits
+
+
+def _even_but(kept: Tensor, scores: Tensor) -> Tensor:
+    """Scores (B, H, T, T) with all unmasked keys alike except in the rows kept, (B, H, T)."""
+    kept = torch.nn.functional.pad(kept, (0, scores.shape[2] - kept.shape[2]))  # a model may pad to a fixed length
+    return torch.where(kept[..., None] | ~torch.isfinite(scores), scores, 0.0)
+
+
+def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: Sequence[Row]) -> float:
+    """The accuracy with all attention even except in the rows kept."""
+    right = 0
+    for batch in batches:
+        with trace(record=(), edit=row_edits(batch.roles, kept, classifier.checkpoint.config.model)):
+            right += int((classifier.logits(batch.ids).argmax(dim=-1) == batch.labels).sum())
+    return right / sum(len(batch.ids) for batch in batches)
+
+
+def find_circuit(
+    classifier: Predictor,
+    batches: Sequence[RoleBatch],
+    *,
+    on_row: Callable[[Row, float], None] | None = None,
+) -> list[Row]:
+    """Rows in the order in which a greedy search keeps them, each the one with which most texts are right.
+
+    Args:
+        classifier: nothing in it is changed.
+        batches: validation texts.
+        on_row: called with each row that is kept and the accuracy with it.
+    """
+    left = all_rows(classifier, batches)
+    kept: list[Row] = []
+    accuracy = 0.0
+    while left and len(kept) < MAX_ROWS:
+        accuracies = {row: accuracy_of_rows(classifier, batches, [*kept, row]) for row in left}
+        best = max(accuracies, key=accuracies.__getitem__)
+        if accuracies[best] < accuracy + MIN_GAIN:
+            break
+        kept.append(best)
+        left.remove(best)
+        accuracy = accuracies[best]
+        if on_row is not None:
+            on_row(best, accuracy)
+    return kept
+
+
+def point(classifier: Predictor, text: str, token: int, *, heads: Sequence[int]) -> NDArray[np.float32]:
+    """Logits (C,) with the class token's row of these heads of the last layer put on one token.
+
+    Raises:
+        TraceError: the text holds no word, or the model's answer is not read from its first token.
+        ValueError: there is no such token or head.
+    """
+    encoding = readable(classifier, text)
+    config = classifier.checkpoint.config.model
+    if not 0 <= token < len(encoding.ids) or not all(0 <= head < config.n_heads for head in heads):
+        raise ValueError(f"got token {token}, heads {list(heads)}; there are {len(encoding.ids)} and {config.n_heads}")
+    logits: NDArray[np.float32] = _pointed(classifier, torch.tensor([encoding.ids]), torch.tensor([token]), heads)[
+        0
+    ].numpy()
+    return logits
+
+
+def _pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence[int]) -> Tensor:
+    """Logits (B, C) of ids (B, T) with the first row of these heads on one token of each text, (B,)."""
+    config = classifier.checkpoint.config.model
+    if config.pooling not in ("first", "class_token"):
+        raise TraceError(
+            f"{classifier.name} pools by {config.pooling}; only a first token that is read has a row to set"
+        )
+
+    def on_token(pattern: Tensor) -> Tensor:
+        changed = pattern.clone()
+        row = torch.nn.functional.one_hot(tokens, pattern.shape[-1]).to(pattern)  # B T
+        changed[:, list(heads), 0] = row[:, None]
+        return changed
+
+    with trace(record=(), edit={f"layers.{config.n_layers - 1}.attn.pattern": on_token}):
+        return classifier.logits(ids)
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """How often a class name in a text becomes the answer when these heads' class row is put on it: of `n` tries."""
+
+    heads: tuple[int, ...]
+    n: int
+    share: float
+
+
+def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads: Sequence[int]) -> Pointed:
+    """Point the class row at every class name of every text.
+
+    Raises:
+        TraceError: no text holds a class name as a token, or the answer is not read from the first token.
+    """
+    class_of = {
+        words[0]: number
+        for number, name in enumerate(classifier.classes)
+        if len(words := [token.id for token in classifier.encoder.encode(name).tokens if not token.is_special]) == 1
+    }
+    n = right = 0
+    for batch in batches:
+        tries = [(row, place) for row, place in torch.nonzero(torch.isin(batch.ids, torch.tensor(list(class_of))))]
+        if not tries:
+            continue
+        rows, places = (torch.stack(axis) for axis in zip(*tries, strict=True))
+        wanted = torch.tensor([class_of[int(batch.ids[row, place])] for row, place in tries])
+        answers = _pointed(classifier, batch.ids[rows], places, heads).argmax(dim=-1)
+        n, right = n + len(tries), right + int((answers == wanted).sum())
+    if not n:
+        raise TraceError("no text holds the name of a class as one token")
+    return Pointed(tuple(heads), n, right / n)
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Accuracy by split with `row` and all rows before it kept: `control` with as many others, mean over draws,
+    `control_most` the best of the draws."""
+
+    row: Row
+    accuracy: Mapping[str, float]
+    control: Mapping[str, float]
+    control_most: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """The rows of a search, and what they keep.
+
+    Attributes:
+        n: texts of each split on which accuracy was measured.
+        n_search: validation texts on which the rows were chosen.
+        n_rows: rows to choose from.
+        n_controls: random choices of other rows.
+        whole, none: accuracy by split with all rows as they are, and with none kept.
+        kept: the rows in the order in which they were chosen.
+        pointed: both for each head of the last layer and for all of them.
+    """
+
+    n: Mapping[str, int]
+    n_search: int
+    n_rows: int
+    n_controls: int
+    whole: Mapping[str, float]
+    none: Mapping[str, float]
+    kept: tuple[KeptRows, ...]
+    pointed: tuple[Pointed, ...]
+
+    @classmethod
+    def of(cls, classifier: Predictor) -> "Circuit | None":
+        """The one that the checkpoint keeps; None if it keeps none, or none that fits."""
+        config = classifier.checkpoint.config.model
+        stored = classifier.checkpoint.metrics.get("circuit")
+        if stored is None:
+            return None
+        kept = tuple(KeptRows(**{**one, "row": Row(**one["row"])}) for one in stored["kept"])
+        pointed = tuple(Pointed(**{**one, "heads": tuple(one["heads"])}) for one in stored["pointed"])
+        fits = all(one.row.layer < config.n_layers and one.row.head < config.n_heads for one in kept)
+        fits = fits and all(head < config.n_heads for one in pointed for head in one.heads)
+        return cls(**{**stored, "kept": kept, "pointed": pointed}) if fits else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for `metrics["circuit"]`."""
+        values = asdict(self)
+        return {
+            **values,
+            "kept": list(values["kept"]),
+            "pointed": [{**one, "heads": list(one["heads"])} for one in values["pointed"]],
+        }
+
+
+def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | None = None) -> Circuit:
+    """Search for rows on validation texts, and measure them on `test`, and on `new` where there is such a split.
+
+    Raises:
+        DataError: the data are missing, or do not say what the words of a text do.
+    """
+    tell = on_stage or (lambda message: None)
+    dataset = open_dataset(classifier.checkpoint.config.data)
+    test_splits: tuple[SplitName, ...] = ("test", "new")
+    splits = [split for split in test_splits if split in dataset.roles]
+    if "validation" not in dataset.roles or not splits:
+        raise DataError(f"{dataset.info.name} does not say what the words of a text do, as who_won does")
+
+    def read(split: SplitName) -> list[RoleBatch]:
+        rows = in_classes_of(dataset.load(split), classifier.checkpoint)
+        return role_batches(classifier.encoder, rows, dataset.roles[split]())
+
+    rows = in_classes_of(dataset.load("validation"), classifier.checkpoint)
+    rows = rows.subset(list(range(min(N_SEARCH, len(rows)))))
+    search = role_batches(classifier.encoder, rows, dataset.roles["validation"]())
+    tell(f"searching for rows on {len(rows):,} validation texts")
+    kept = find_circuit(
+        classifier, search, on_row=lambda row, accuracy: tell(f"kept {row}: {100 * accuracy:.1f} % right")
+    )
+    rows_of = {split: read(split) for split in splits}
+    every = all_rows(classifier, search)
+    accuracy = {split: partial(accuracy_of_rows, classifier, batches) for split, batches in rows_of.items()}
+    random = np.random.default_rng(0)
+    measured = []
+    for n in range(1, len(kept) + 1):
+        tell(f"measuring {n} of {len(kept)} rows and {N_CONTROLS} controls")
+        others = [row for row in every if row not in kept[:n]]
+        draws = [[others[place] for place in random.permutation(len(others))[:n]] for _ in range(N_CONTROLS)]
+        controls = {split: [of(draw) for draw in draws] for split, of in accuracy.items()}
+        measured.append(
+            KeptRows(
+                kept[n - 1],
+                {split: of(kept[:n]) for split, of in accuracy.items()},
+                {split: float(np.mean(of)) for split, of in controls.items()},
+                {split: max(of) for split, of in controls.items()},
+            )
+        )
+    n_heads = classifier.checkpoint.config.model.n_heads
+    return Circuit(
+        n={split: sum(len(batch.ids) for batch in batches) for split, batches in rows_of.items()},
+        n_search=len(rows),
+        n_rows=len(every),
+        n_controls=N_CONTROLS,
+        whole={split: of(every) for split, of in accuracy.items()},
+        none={split: of([]) for split, of in accuracy.items()},
+        kept=tuple(measured),
+        pointed=tuple(
+            measure_pointing(classifier, rows_of["test"], heads)
+            for heads in (*((head,) for head in range(n_heads)), tuple(range(n_heads)))
+        ),
+    )
+
+
+def with_circuit(checkpoint: Checkpoint, circuit: Circuit) -> Checkpoint:
+    """A copy of the checkpoint with the circuit in its record (and model card, once saved)."""
+    return replace(checkpoint, metrics={**checkpoint.metrics, "circuit": circuit.to_dict()})

@@ -1,0 +1,161 @@
+"""Which part, at which token, carries the difference between two texts? Activation patching.
+
+Two texts of equally many tokens, one "clean" and one "corrupted", get different answers. The output of one part at one
+token is taken from the pass over one text and put into the pass over the other. The logit difference is the logit of
+the clean text's answer minus that of the corrupted text's; a cell of the grid is the share of it that moves, as in
+TransformerLens (Nanda & Bloom 2022) and Zhang & Nanda 2024, https://arxiv.org/abs/2309.16042.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from txcls.config import ModelConfig
+from txcls.errors import TraceError, shown
+from txcls.inspection.tracing import readable, texts_together
+from txcls.predictor import Predictor
+from txcls.tap import trace
+from txcls.text.encoder import Token
+
+Direction = Literal["denoising", "noising"]
+"""Denoising puts clean values into the corrupted pass (what is enough?), noising the reverse (what is needed?)."""
+MAX_TOKENS = 64
+"""Longest texts whose grid is computed: it takes a forward pass for each part and token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is patched at a token: the tensor at a tap, or one head of it (for `layers.N.attn.z`)."""
+
+    name: str
+    tap: str
+    head: int | None = None
+
+
+def parts_of(config: ModelConfig) -> tuple[Part, ...]:
+    """The parts in the order of the forward pass: the residual stream before and after each layer, and what each layer
+    adds to it."""
+    parts = [Part("embeddings", "embeddings.out")]
+    for layer in range(config.n_layers):
+        parts += [
+            Part(f"head {layer + 1}.{head + 1}", f"layers.{layer}.attn.z", head) for head in range(config.n_heads)
+        ]
+        parts += [
+            Part(f"attention {layer + 1}", f"layers.{layer}.attn_out"),
+            Part(f"feed-forward {layer + 1}", f"layers.{layer}.ff_out"),
+            Part(f"stream after {layer + 1}", f"layers.{layer}.resid_post"),
+        ]
+    return tuple(parts)
+
+
+@dataclass(frozen=True)
+class PatchGrid:
+    """Every part patched at every token, one at a time.
+
+    Attributes:
+        parts: P of them.
+        clean_tokens, corrupted_tokens: T of each text.
+        answers: the classes that the clean and the corrupted text get.
+        clean, corrupted: logits (C,) of both texts as they are.
+        logits: (P, T, C) with a part patched at a token.
+    """
+
+    direction: Direction
+    parts: tuple[Part, ...]
+    clean_tokens: tuple[Token, ...]
+    corrupted_tokens: tuple[Token, ...]
+    answers: tuple[int, int]
+    clean: NDArray[np.float32]
+    corrupted: NDArray[np.float32]
+    logits: NDArray[np.float32]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The share of the logit difference that moves, (P, T): 0 for nothing, 1 for the whole difference.
+
+        Denoising: (patched - corrupted) / (clean - corrupted). Noising: (clean - patched) / (clean - corrupted).
+        """
+        clean, corrupted, patched = (
+            logits[..., self.answers[0]].astype(float) - logits[..., self.answers[1]].astype(float)
+            for logits in (self.clean, self.corrupted, self.logits)
+        )
+        moved = patched - corrupted if self.direction == "denoising" else clean - patched
+        values: NDArray[np.float64] = moved / (clean - corrupted)
+        return values
+
+
+def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: Direction = "denoising") -> PatchGrid:
+    """Patch every part at every token.
+
+    Raises:
+        TraceError: a text holds no word, they have different numbers of tokens, get the same answer, or are longer
+            than MAX_TOKENS.
+    """
+    encodings = [readable(classifier, text) for text in (clean, corrupted)]
+    lengths = [len(encoding.ids) for encoding in encodings]
+    if lengths[0] != lengths[1]:
+        raise TraceError(
+            f"one text has {lengths[0]} tokens and the other {lengths[1]}; a token is patched from the same place of "
+            "the other text, so both need equally many"
+        )
+    if lengths[0] > MAX_TOKENS:
+        raise TraceError(f"the texts have {lengths[0]} tokens; the grid is computed for up to {MAX_TOKENS}")
+    config = classifier.checkpoint.config.model
+    parts = parts_of(config)
+    ids = [torch.tensor([encoding.ids]) for encoding in encodings]  # 1 T
+    with trace(record={part.tap for part in parts} | {"logits"}) as of_clean:
+        classifier.logits(ids[0])
+    with trace(record={part.tap for part in parts} | {"logits"}) as of_corrupted:
+        classifier.logits(ids[1])
+    logits = [opened["logits"][0] for opened in (of_clean, of_corrupted)]  # C
+    answers = int(logits[0].argmax()), int(logits[1].argmax())
+    if answers[0] == answers[1]:
+        answer = shown(classifier.classes[answers[0]], limit=40)
+        raise TraceError(f"both texts get the answer {answer}, so there is no difference between answers to trace")
+    into, source = (ids[1], of_clean) if direction == "denoising" else (ids[0], of_corrupted)
+    cells = [(part, token) for part in parts for token in range(lengths[0])]
+    together = texts_together(config.max_length if config.fixed_length else lengths[0])
+    patched = [
+        _patched(classifier, into, source.values, cells[first : first + together])
+        for first in range(0, len(cells), together)
+    ]
+    return PatchGrid(
+        direction=direction,
+        parts=parts,
+        clean_tokens=encodings[0].tokens,
+        corrupted_tokens=encodings[1].tokens,
+        answers=answers,
+        clean=logits[0].numpy(),
+        corrupted=logits[1].numpy(),
+        logits=torch.cat(patched).unflatten(0, (len(parts), lengths[0])).numpy(),
+    )
+
+
+def _patched(
+    classifier: Predictor, ids: Tensor, source: dict[str, Tensor], cells: Sequence[tuple[Part, int]]
+) -> Tensor:
+    """Logits (N, C) of ids (1, T) with each of N cells patched alone, with the values (1, …) of `source`."""
+    by_tap: dict[str, list[tuple[int, Part, int]]] = {}
+    for row, (part, token) in enumerate(cells):
+        by_tap.setdefault(part.tap, []).append((row, part, token))
+    edits = {tap: partial(_substitute, source[tap][0], places) for tap, places in by_tap.items()}
+    with trace(record=(), edit=edits):
+        return classifier.logits(ids.expand(len(cells), -1))
+
+
+def _substitute(source: Tensor, places: Sequence[tuple[int, Part, int]], value: Tensor) -> Tensor:
+    """The value (N, …) at a tap, each place of it with that of `source`."""
+    rows, tokens = torch.tensor([(row, token) for row, _, token in places]).T
+    changed = value.clone()
+    heads = [part.head for _, part, _ in places if part.head is not None]
+    if heads:
+        changed[rows, heads, tokens] = source[heads, tokens]
+    else:
+        changed[rows, tokens] = source[tokens]
+    return changed
