@@ -1,4 +1,11 @@
-"""How numbers are written wherever people read them."""
+"""How numbers, and texts from outside, are written wherever people read them."""
+
+import re
+
+_MARKUP = re.compile(
+    r"[\\`*|~<\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)"
+    r"|^[#=>]|^[-+](?=[\s-]|$)|(?<=^\d)[.)](?=\s|$)|(?<=^\d\d)[.)](?=\s|$)"  # at the start of a line
+)
 
 
 def percentage(share: float, digits: int = 1) -> str:
@@ -13,3 +20,8 @@ def bounded_percentage(share: float) -> str:
     if 0.9995 <= share < 1.0:
         return "> 99.9 %"
     return percentage(share)
+
+
+def as_markdown(text: str) -> str:
+    """A class, title or file name as one line of Markdown in which nothing is markup or a formula."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("$", "&#36;")

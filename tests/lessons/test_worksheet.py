@@ -27,6 +27,7 @@ def test_answers_stand_on_a_page_of_their_own_after_all_questions(language: str)
     for step in lesson.steps:
         assert step.question is not None
         assert inline(step.question.ask) in asked
+    assert "form-action 'none'" in page
     assert "Oliveira" in answers and "olive + ira" in page
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)
 

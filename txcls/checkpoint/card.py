@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.wording import percentage
+from txcls.wording import as_markdown, percentage
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
@@ -132,9 +132,10 @@ def _classifier_lines(
 ) -> list[str]:
     data = metrics.get("data", {})
     return [
-        f"# {name}: {config.title or config.data.dataset}",
+        f"# {as_markdown(f'{name}: {config.title or config.data.dataset}')}",
         "",
-        f"A Transformer classifier trained from scratch with txcls into {len(classes)} classes: {', '.join(classes)}.",
+        f"A Transformer classifier trained from scratch with txcls into {len(classes)} classes: "
+        f"{', '.join(map(as_markdown, classes))}.",
         "",
         *_data_lines(data, ("title", "note", "terms"), counted="rows"),
         _how_rows_were_used(config, data, held_out=config.data.dataset == "table" and "comparison" in metrics),
@@ -164,7 +165,7 @@ def _pretrained_lines(name: str, config: RunConfig, metrics: Mapping[str, Any]) 
         "causal": "A causal language model trained from scratch with txcls",
     }[config.objective]
     return [
-        f"# {name}: {config.title or config.data.dataset}",
+        f"# {as_markdown(f'{name}: {config.title or config.data.dataset}')}",
         "",
         f"{kind}; it has no classes. Classifiers can start from it: `python -m txcls train PRESET --init {name}`.",
         "",
@@ -188,7 +189,7 @@ def _data_lines(data: Mapping[str, Any], texts: Sequence[str], *, counted: str) 
     return [
         "## Data",
         "",
-        *(data[key] for key in texts if data.get(key)),
+        *(as_markdown(str(data[key])) for key in texts if data.get(key)),
         "",
         f"| {counted} | |",
         "|---|---|",
@@ -243,7 +244,7 @@ def _comparison_lines(found: Mapping[str, Any] | None) -> list[str]:
         "",
         *_table(("", "accuracy", "macro-F1"), comparison.table),
         f"{comparison.verdict} Only the Transformer is right on {comparison.only_transformer:,} rows, only the linear "
-        f"baseline on {comparison.only_linear:,}. {comparison.settings}",
+        f"baseline on {comparison.only_linear:,}. {as_markdown(comparison.settings)}",
         "",
     ]
 
@@ -391,7 +392,7 @@ def _story_lines(atlas: Mapping[str, Any] | None) -> list[str]:
         shares = ("–" if story[name] is None else f"{story[name]:.2f}" for name in ("share", "control_share"))
         place = f"layer {story['layer'] + 1}, head {story['head'] + 1}"
         worth = f"{100 * head['worth']['uniform']:.1f}"
-        lines.append(f"| {' | '.join((place, worth, clauses, *shares, story['verdict']))} |")
+        lines.append(f"| {' | '.join((place, worth, as_markdown(clauses), *shares, as_markdown(story['verdict'])))} |")
     if atlas["confirmed_share"] is not None:
         lines += [
             "",
@@ -449,7 +450,7 @@ def _model_lines(
         "",
         "## How it was made",
         "",
-        *(f"- {what}: {training[key]}" for what, key in _HOW if key in training),
+        *(f"- {what}: {as_markdown(str(training[key]))}" for what, key in _HOW if key in training),
         "",
     ]
 
@@ -468,6 +469,5 @@ _HOW = (
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A Markdown table and the empty line after it."""
-    cells = [tuple(cell.replace("|", "\\|") for cell in row) for row in (head, *rows)]
-    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    lines = [f"| {' | '.join(map(as_markdown, row))} |" for row in (head, *rows)]
     return [lines[0], "|---" * len(head) + "|", *lines[1:], ""]

@@ -2,13 +2,37 @@
 
 import html
 import re
+from contextlib import suppress
 from functools import cache
+from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$\n]+?)(?<!\s)\$", re.DOTALL)
 _PLACE = "\ue000{}\ue001"
+_MATHML = "http://www.w3.org/1998/Math/MathML"
+_ELEMENTS = {
+    *(
+        "math",
+        "menclose",
+        "mfrac",
+        "mi",
+        "mn",
+        "mo",
+        "mover",
+        "mpadded",
+        "mphantom",
+        "mroot",
+        "mrow",
+        "mspace",
+        "msqrt",
+    ),
+    *("mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover"),
+}
+_LINK_OR_SCRIPT = re.compile(r"on|class$|id$|.*(href|src|style|link)", re.IGNORECASE)
+"""Names of attributes that would make a formula more than a picture."""
+ElementTree.register_namespace("", _MATHML)
 
 
 def to_html(text: str) -> str:
@@ -48,8 +72,15 @@ def _mathml(latex: str, display: str) -> str:
     errors = tuple(
         value for value in vars(exceptions).values() if isinstance(value, type) and issubclass(value, Exception)
     )
-    try:
-        mathml: str = convert(latex, display=display)
-    except errors:
+    made = None
+    with suppress(ElementTree.ParseError, *errors):  # not XML where \\text{…} holds a <
+        made = ElementTree.fromstring(convert(latex, display=display))
+    if made is None or not all(map(_is_mathematics, made.iter())):
         return f"<code>{html.escape(latex)}</code>"
-    return mathml.replace("&#x029F5;", "\\")  # \setminus, whose sign most fonts of a browser lack
+    mathml = ElementTree.tostring(made, encoding="unicode", short_empty_elements=False)
+    return mathml.replace("\N{REVERSE SOLIDUS OPERATOR}", "\\")  # \setminus, whose sign most fonts of a browser lack
+
+
+def _is_mathematics(element: ElementTree.Element) -> bool:
+    name = element.tag.removeprefix(f"{{{_MATHML}}}")
+    return name in _ELEMENTS and not any(map(_LINK_OR_SCRIPT.match, element.keys()))

@@ -11,6 +11,7 @@ from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number,
 from txcls.lessons.measures import Load, Measurement, Result
 from txcls.lessons.reading import Lesson, LessonError
 from txcls.lessons.wording import in_notation
+from txcls.wording import as_markdown
 
 FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 """A measured value in a text."""
@@ -22,7 +23,7 @@ class Solved:
 
     Attributes:
         narration, why: with the facts in their places; `why` is "" without a question.
-        answer: the right answer as text; "" without a question.
+        answer: the right answer as Markdown; "" without a question.
         why_has_answer: whether `why` contains the answer.
         right: the right answer for `is_right`: an option's index, a number, words, words in groups, or heads.
         offered: options, words in another order, or the heads of the model.
@@ -44,7 +45,7 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
         LessonError: a text names an unknown fact, a question has no single right answer, or a measurement fails.
     """
     facts = {
-        name: as_text(_measure(measurement, step, load, f"facts.{name}"), language)
+        name: as_markdown(as_text(_measure(measurement, step, load, f"facts.{name}"), language))
         for name, measurement in step.facts.items()
     }
     right: Any = None
@@ -52,6 +53,8 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
     offered: tuple[str, ...] = ()
     if step.question is not None:
         right, answer, offered = _answer(step.question, step, load, language)
+        if not isinstance(step.question, Choice):  # words and numbers of the model; an option is the author's Markdown
+            answer = as_markdown(answer)
         facts["answer"] = answer
     why = (step.question.why or "") if step.question is not None else ""
     return Solved(

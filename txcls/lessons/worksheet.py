@@ -47,7 +47,8 @@ def worksheet(lesson: Lesson, load: Load) -> str:
 <html lang="{html.escape(lesson.language)}">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" \
+content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{_STYLE.read_text(encoding="utf-8")}</style>

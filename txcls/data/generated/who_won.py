@@ -223,7 +223,7 @@ def open_who_won(config: DataConfig, path: Path | None) -> Dataset:
         classes=TEAMS,
         source="the grammar in txcls/data/generated/who_won.py",
         splits=_SPLITS,
-        description="combinations of constructions that training never shows are kept apart as `new`",
+        description="combinations of constructions that training never shows are kept apart as the split new",
         readers={split: partial(_rows, split) for split in _SPLITS},
         roles={split: partial(roles_of, split) for split in _SPLITS},
     )
