@@ -20,10 +20,9 @@ def attention_rollout(attention: Floats) -> Floats:
     Args:
         attention: patterns (L, H, T, T), each row summing to 1.
     """
-    mixed = 0.5 * attention.mean(axis=1) + 0.5 * np.eye(attention.shape[-1])  # L T T
-    reached: Floats = mixed[0]  # T T
-    for layer in mixed[1:]:
-        reached = layer @ reached
+    reached: Floats = np.eye(attention.shape[-1])  # T T
+    for layer in attention:  # H T T
+        reached = 0.5 * (layer.mean(axis=0) @ reached + reached)
     return reached
 
 
@@ -54,14 +53,15 @@ def head_statistics(attention: Floats) -> HeadStatistics:
     Args:
         attention: patterns (L, H, T, T), each row summing to 1.
     """
-    pattern = attention.astype(np.float64)
-    logs = np.log2(pattern, out=np.zeros_like(pattern), where=pattern > 0)
-    place = np.arange(pattern.shape[-1])
+    place = np.arange(attention.shape[-1])
     apart = np.abs(place[:, None] - place[None, :])  # T T
-    return HeadStatistics(
-        entropy=-(pattern * logs).sum(axis=-1).mean(axis=-1) + 0.0,  # never -0
-        distance=(pattern * apart).sum(axis=-1).mean(axis=-1),
-    )
+    entropy, distance = np.zeros(attention.shape[:2]), np.zeros(attention.shape[:2])  # L H
+    for head in np.ndindex(entropy.shape):  # the maps of a long text are large
+        pattern = attention[head].astype(np.float64)  # T T
+        distance[head] = (pattern * apart).sum(axis=-1).mean()
+        logs = np.log2(pattern, out=np.zeros_like(pattern), where=pattern > 0)
+        entropy[head] = -(pattern * logs).sum(axis=-1).mean() + 0.0  # never -0
+    return HeadStatistics(entropy, distance)
 
 
 @dataclass(frozen=True)
@@ -85,4 +85,4 @@ def query_key(traced: TracedText, *, layer: int, head: int, query: int, key: int
     prefix = f"layers.{layer}.attn"
     q, k = traced.values[f"{prefix}.q"][head, query], traced.values[f"{prefix}.k"][head, key]  # E
     products = q * k / np.float32(np.sqrt(len(q)))  # E
-    return QueryKey(q, k, products, float(products.sum()), float(traced.attention[layer, head, query, key]))
+    return QueryKey(q, k, products, float(products.sum()), float(traced.values[f"{prefix}.pattern"][head, query, key]))

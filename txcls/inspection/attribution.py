@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.config import ModelConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import shown
 from txcls.inspection.attention import attention_rollout, readout_weights
@@ -27,6 +28,8 @@ from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.encoder import Token
 
+ACTIVATION_BYTES = 64 << 20
+"""Memory for what a backward pass keeps of its texts; a pass holds at least one."""
 Target = Literal["logit", "probability"]
 Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
@@ -61,6 +64,11 @@ class IntegratedGradients:
     def completeness_error(self) -> float:
         """The absolute difference between the sum of `scores` and `value - baseline_value`."""
         return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
+
+
+def activation_bytes(model: ModelConfig) -> int:
+    """About how many bytes of activations a token takes in a forward pass that is traced or differentiated."""
+    return 4 * model.n_layers * (14 * model.d_model + 2 * model.d_ff)
 
 
 def methods_of(classifier: Predictor) -> tuple[str, ...]:
@@ -106,7 +114,8 @@ class TargetFunction:
     def gradient(self, points: Tensor) -> Tensor:
         """The target's gradient (S, T, D) at S points; the points of a long text take several passes."""
         slopes = []
-        for part in points.split(texts_together(self.ids.shape[1])):
+        model = self.classifier.checkpoint.config.model
+        for part in points.split(max(1, ACTIVATION_BYTES // (activation_bytes(model) * self.ids.shape[1]))):
             may_pause()
             with torch.enable_grad():
                 leaves = part.detach().requires_grad_()
@@ -296,8 +305,8 @@ def explain(
         raise ValueError(f"got the method {unknown[0]!r}; wanted one of {', '.join(available)}")
     if target not in get_args(Target):
         raise ValueError(f"got the target {target!r}; wanted one of {', '.join(get_args(Target))}")
-    target_function = TargetFunction(classifier, trace_text(classifier, text), target)
-    traced = target_function.traced
+    traced = trace_text(classifier, text, record=["embeddings.out", "layers.*.attn.pattern", "pool.pattern"])
+    target_function = TargetFunction(classifier, traced, target)
     queries = readout_weights(traced).astype(np.float64)  # T
     integrated = _integrated_gradients(target_function, baseline, steps) if "integrated" in methods else None
     of_tokens: dict[str, Floats] = {}
@@ -409,7 +418,7 @@ def deletion_curves(
         TraceError: the text holds no token to read.
         ValueError: there is not one score per word, or `n_random` is below 1.
     """
-    target_function = TargetFunction(classifier, trace_text(classifier, text), "probability")
+    target_function = TargetFunction(classifier, trace_text(classifier, text, record=["embeddings.out"]), "probability")
     words = word_positions(target_function.traced)
     if n_random < 1 or any(len(values) != len(words) for values in scores.values()):
         raise ValueError(

@@ -53,7 +53,9 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
     """
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
     assert isinstance(model, TextClassifier)
-    traced = trace_text(classifier, text)
+    traced = trace_text(
+        classifier, text, record=["embeddings.*", "layers.*.resid_*", "layers.*_out", "pool*", "logits"]
+    )
     taps, states = residual_states(config.n_layers)
     stack = np.stack([traced.values[tap] for tap in taps])  # S T D
     ids = model.pad(torch.tensor([[token.id for token in traced.tokens]]))  # 1 T

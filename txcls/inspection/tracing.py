@@ -1,7 +1,8 @@
 """What happens inside the model for one text? All taps recorded, as arrays with names, shapes and meanings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,8 +18,8 @@ from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
 FloatArray = NDArray[np.float32]
 
-TOKENS_TOGETHER = 8192
-"""Largest number of tokens in one forward pass, over all its texts; a pass takes a fraction of a second."""
+TOKENS_TOGETHER = 2048
+"""Largest number of tokens in one forward or backward pass, over all its texts; more are no faster on a processor."""
 
 
 def texts_together(n_tokens: int) -> int:
@@ -45,7 +46,6 @@ class TracedText:
         tokens: what the model reads, with offsets into the text; with padding if the model pads to a fixed length.
         prediction: all classes, ranked, from the same forward pass.
         stages: the tensors in the order they were computed, from token ids to probabilities.
-        attention: patterns (L, H, T, T); entry [l, h, i, j] is the weight of key j for query i; each row sums to 1.
         pooling: weight of each token in the text's vector, (T,); None if that is the vector of one token.
         values: tap name to array, without the batch axis.
     """
@@ -53,9 +53,13 @@ class TracedText:
     tokens: tuple[Token, ...]
     prediction: Prediction
     stages: tuple[Stage, ...]
-    attention: FloatArray
     pooling: FloatArray | None
     values: dict[str, FloatArray]
+
+    @cached_property
+    def attention(self) -> FloatArray:
+        """Patterns (L, H, T, T); entry [l, h, i, j] is the weight of key j for query i; each row sums to 1."""
+        return np.stack([value for name, value in self.values.items() if name.endswith(".attn.pattern")])
 
     def __getitem__(self, name: str) -> FloatArray:
         """The array at tap `name`, without the batch axis: `layers.0.attn.pattern` is (H, T, T).
@@ -93,20 +97,19 @@ class TracedText:
         return f"TracedText of {len(self.tokens)} tokens, {self.prediction!r}\n{body}"
 
 
-def trace_text(classifier: Predictor, text: str) -> TracedText:
-    """Run one text through the model and keep every intermediate value.
+def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None = None) -> TracedText:
+    """Run one text through the model and keep every intermediate value, or those at the taps `record` (`txcls.tap`).
 
     Raises:
         TraceError: the text holds no token to read.
     """
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
-    with trace() as opened:
+    with trace(record=record) as opened:
         logits = classifier.logits(ids)  # 1 C
     probabilities = classifier.calibrated(logits)[0]  # C
     values = {name: value[0].detach().float().numpy() for name, value in opened.values.items()}
     config = classifier.checkpoint.config.model
-    attention = np.stack([values[f"layers.{layer}.attn.pattern"] for layer in range(config.n_layers)])  # L H T T
     stages = [Stage("ids", "B T", tuple(ids.shape), "token ids, looked up in the vocabulary")]
     for name, value in opened.values.items():
         letters, note = _describe(name, config)
@@ -116,7 +119,6 @@ def trace_text(classifier: Predictor, text: str) -> TracedText:
         tokens=encoding.tokens + _padding(encoding, config),
         prediction=classifier.rank(encoding, probabilities.tolist(), out_of_scope=classifier.out_of_scope(logits)[0]),
         stages=tuple(stages),
-        attention=attention,
         pooling=values.get("pool.pattern"),
         values=values,
     )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.jobs.conftest import finish, put
 from tests.conftest import make_checkpoint
-from txcls.app.jobs.open_model import MAX_MEGABYTES, explanation_bytes, refuse_costly
+from txcls.app.jobs.open_model import MAX_MEGABYTES, refuse_costly
 from txcls.app.jobs.sessions import Session
 from txcls.checkpoint.archive import pack
 from txcls.checkpoint.checkpoint import load_checkpoint
@@ -21,7 +21,6 @@ def test_a_small_file_that_describes_a_large_model_is_refused(session: Session, 
     assert made is not None
     job = finish(session, "open", {**put(session, "long.zip", pack(made)), "as": "long"})
     assert job.status == "failed" and f"at most {MAX_MEGABYTES} MB" in job.message
-    assert explanation_bytes(load_checkpoint(made).config.model) == pytest.approx(2.7e9, rel=0.15), "as measured"
     assert not list(session.own.iterdir())
 
 

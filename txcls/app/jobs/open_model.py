@@ -9,12 +9,12 @@ from txcls.checkpoint.archive import pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import ModelConfig
 from txcls.errors import CheckpointError
-from txcls.inspection.tracing import TOKENS_TOGETHER
+from txcls.inspection.attribution import ACTIVATION_BYTES, activation_bytes
 from txcls.predictor import Predictor
 from txcls.web.export import single_page
 
-MAX_MEGABYTES = 750
-"""Most memory that a visitor's model may take for one text, in the app's process; `imdb` takes 680."""
+MAX_MEGABYTES = 175
+"""Most memory that a visitor's model may take on the dearest page, in the app's process; `imdb` takes 171."""
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def refuse_costly(checkpoint: Checkpoint) -> None:
     Raises:
         CheckpointError: it is one.
     """
-    if (megabytes := explanation_bytes(checkpoint.config.model) >> 20) > MAX_MEGABYTES:
+    if (megabytes := page_bytes(checkpoint.config.model, checkpoint.n_parameters) >> 20) > MAX_MEGABYTES:
         model = checkpoint.config.model
         raise CheckpointError(
             f"its {model.n_layers} layers of {model.n_heads} heads, {model.d_model:,} wide, over {model.max_length:,} "
@@ -47,16 +47,18 @@ def refuse_costly(checkpoint: Checkpoint) -> None:
         )
 
 
-def explanation_bytes(model: ModelConfig) -> int:
-    """About how much memory the page Explanation, the dearest of all, takes for a text of full length.
+def page_bytes(model: ModelConfig, n_parameters: int) -> int:
+    """About how much memory the dearest page takes for a text of full length, with the model's weights.
 
-    Fitted to measured peaks within 15 %: two traces of all attention maps, the matrices of attention rollout, and the
-    activations of `TOKENS_TOGETHER` tokens that integrated gradients keep for the backward pass.
+    Above the measured peaks, by at most a third: of the arrays of Step by step, of the averages over an attention map
+    on Attention, and of the gradients on Explanation.
     """
-    square = model.max_length**2
-    maps = 35 * model.n_layers * model.n_heads * square + 48 * square
-    width = 14 * model.d_model + 2 * model.d_ff
-    return maps + 4 * max(TOKENS_TOGETHER, model.max_length) * model.n_layers * width
+    square, heads = model.max_length**2, model.n_layers * model.n_heads
+    activations = activation_bytes(model) * model.max_length
+    steps = (16 * heads + 12) * square + activations
+    averages = (4 * heads + 44) * square
+    gradients = (8 * heads + 16) * square + max(activations, ACTIVATION_BYTES)
+    return max(steps, averages, gradients) + 4 * n_parameters
 
 
 def write_downloads(session: Path, name: str) -> None:

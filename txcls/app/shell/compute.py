@@ -113,14 +113,14 @@ class Patterns:
 @cached()
 def patterns(source: Source, text: str) -> Patterns:
     """The attention patterns of all heads on a text; TraceError if the text has no tokens."""
-    traced = trace_text(checkpoints.classifier(source), text)
+    traced = trace_text(checkpoints.classifier(source), text, record=["layers.*.attn.pattern", "pool.pattern"])
     return Patterns(traced.tokens, traced.attention, traced.pooling)
 
 
 @cached()
 def query_key(source: Source, text: str, *, layer: int, head: int, query: int, key: int) -> QueryKey:
     """The score of one query and one key in a head, dimension by dimension."""
-    traced = trace_text(checkpoints.classifier(source), text)
+    traced = trace_text(checkpoints.classifier(source), text, record=[f"layers.{layer}.attn.*"])
     return inspection.attention.query_key(traced, layer=layer, head=head, query=query, key=key)
 
 
