@@ -60,7 +60,7 @@ class Rows:
     def of(cls, dataset: Dataset, config: RunConfig, split: SplitName, *, most: int) -> Self:
         """The rows of this set, those of `split` as `test`; at most that many of each kind."""
         training, validation = training_and_validation(dataset, config.data)
-        known = training if dataset.has_validation else dataset.load("train")
+        known = training if "validation" in dataset.splits else dataset.load("train")
         return cls(*(some_rows(rows, most=most) for rows in (training, validation, known, dataset.load(split))))
 
 

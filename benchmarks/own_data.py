@@ -32,13 +32,13 @@ def rows_of(name: str) -> tuple[str, LabelledTexts, LabelledTexts | None]:
     """What to call it, its rows, and its test rows if it has some of its own."""
     if name in dataset_names():
         dataset = open_dataset(DataConfig(dataset=name))
-        parts = [dataset.load("train"), *([dataset.load("validation")] if dataset.has_validation else [])]
+        parts = [dataset.load("train"), *([dataset.load("validation")] if "validation" in dataset.splits else [])]
         rows = LabelledTexts(
             [text for part in parts for text in part.texts],
             [one for part in parts for one in part.labels],
             dataset.classes,
         )
-        return name, _without_empty(rows), dataset.load("test") if dataset.has_test else None
+        return name, _without_empty(rows), dataset.load("test") if "test" in dataset.splits else None
     file, _, test = name.partition(",")
     rows = read_labelled(Path(file))[0].labelled
     return Path(file).name, rows, read_labelled(Path(test))[0].labelled if test else None

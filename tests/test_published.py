@@ -15,7 +15,7 @@ from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import EXAMPLES, REPORTS
-from txcls.data.generated.who_won import TEAMS, first_reports, roles_in
+from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
@@ -196,7 +196,7 @@ def test_stories_confirmed_in_the_card_of_who_won_hold_on_combinations_that_trai
         classifier.encoder,
         [one.text for one in new],
         [TEAMS.index(one.winner) for one in new],
-        roles=[roles_in(one) for one in new],
+        roles=[report.roles for report in new],
     )
     confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
     assert confirmed

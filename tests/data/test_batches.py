@@ -1,14 +1,11 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from txcls.config import TextConfig
-from txcls.data import batches
 from txcls.data.batches import MAX_TOKENS, TokenisedTexts, batches_by_length, length_bucketed_batches, pad_batch
-from txcls.data.datasets import LabelledTexts
+from txcls.data.types import LabelledTexts
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
 
@@ -23,13 +20,6 @@ def test_each_text_has_its_ids_and_label() -> None:
     assert tokenised.labels.tolist() == DATA.labels and tokenised.lengths.tolist() == [3, 1, 1, 4]
     with pytest.raises(IndexError, match="wanted 0 to 3"):
         tokenised[4]
-
-
-def test_subset_keeps_the_order_asked() -> None:
-    tokenised = TokenisedTexts.encode(ENCODER, DATA)
-    part = tokenised.subset([3, 0])
-    assert [part[i].tolist() for i in range(2)] == [tokenised[3].tolist(), tokenised[0].tolist()]
-    assert part.labels.tolist() == [0, 0] and len(tokenised.subset([])) == 0
 
 
 def test_batch_is_padded_to_its_longest_text() -> None:
@@ -101,58 +91,6 @@ def test_batches_of_tokens_are_nearly_full() -> None:
     of_row = np.random.default_rng(0).integers(1, 128, 20_000)
     batches = length_bucketed_batches(of_row, batch_size=1, batch_tokens=8192, seed=0, epoch=0)
     assert of_row.sum() > 0.95 * 8192 * len(batches)
-
-
-def count_encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    calls: list[int] = []
-    encode_ids = TextEncoder.encode_ids
-
-    def counted(self: TextEncoder, texts: object) -> object:
-        calls.append(1)
-        return encode_ids(self, texts)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(TextEncoder, "encode_ids", counted)
-    return calls
-
-
-def same(one: TokenisedTexts, other: TokenisedTexts) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("ids", "offsets", "labels"))
-
-
-def test_texts_are_tokenised_once_and_then_found_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = count_encodings(monkeypatch)
-    first, second = (TokenisedTexts.encode(ENCODER, DATA, cache=tmp_path / "c") for _ in range(2))
-    assert len(calls) == 1 and same(first, second)
-    assert [file.suffix for file in (tmp_path / "c").iterdir()] == [".npz"]
-
-
-def test_cache_tells_other_texts_and_other_encoders_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = count_encodings(monkeypatch)
-    longer = TextEncoder.fit(DATA.texts, TextConfig(min_frequency=1), max_length=5)
-    moved = LabelledTexts(["a b ", "c", "b", "c c c c c c"], DATA.labels, DATA.classes)
-    for encoder, data in ((ENCODER, DATA), (longer, DATA), (ENCODER, moved)):
-        assert same(TokenisedTexts.encode(encoder, data, cache=tmp_path), TokenisedTexts.encode(encoder, data))
-    assert len(calls) == 6
-
-
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04", b"not numpy at all"])
-def test_damaged_cache_is_made_again(tmp_path: Path, damage: bytes) -> None:
-    first = TokenisedTexts.encode(ENCODER, DATA, cache=tmp_path)
-    next(tmp_path.glob("*.npz")).write_bytes(damage)
-    assert same(TokenisedTexts.encode(ENCODER, DATA, cache=tmp_path), first)
-    assert same(TokenisedTexts.encode(ENCODER, DATA, cache=tmp_path), first)
-
-
-def test_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    assert len(TokenisedTexts.encode(ENCODER, DATA, cache=tmp_path / "file" / "cache")) == 4
-
-
-def test_cache_keeps_the_sets_used_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "CACHED_SETS", 2)
-    for text in "abc":
-        TokenisedTexts.encode(ENCODER, LabelledTexts([text], [0], ("x",)), cache=tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 @settings(max_examples=100, deadline=None)

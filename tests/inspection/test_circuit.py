@@ -13,7 +13,7 @@ from tests.conftest import make_checkpoint
 from tests.inspection.stories.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import Metrics
 from txcls.config import DataConfig
-from txcls.data.generated.who_won import TEAMS, first_reports, roles_in
+from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TraceError
 from txcls.inspection import circuit as measuring
@@ -44,7 +44,7 @@ def who_won() -> tuple[Predictor, list[RoleBatch]]:
     classifier = Predictor.load("who_won")
     reports = first_reports("test", 300)
     rows = LabelledTexts([one.text for one in reports], [TEAMS.index(one.winner) for one in reports], TEAMS)
-    return classifier, role_batches(classifier.encoder, rows, [roles_in(one) for one in reports])
+    return classifier, role_batches(classifier.encoder, rows, [report.roles for report in reports])
 
 
 def test_the_search_finds_the_row_that_decides() -> None:

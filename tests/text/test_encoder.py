@@ -1,6 +1,5 @@
 import json
 import time
-import unicodedata
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -77,14 +76,6 @@ def test_tokens_say_where_they_were_typed() -> None:
     ]  # fmt: skip
     assert [token.text for token in tokens if token.is_unknown] == ["&", "zzz"]
     assert {token.id for token in tokens if token.is_unknown} == {UNK}
-
-
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-@given(typed=texts)
-def test_texts_typed_with_separate_accents_have_the_same_ids(tokenizer: str, typed: str) -> None:
-    encoder = fit(tokenizer, max_length=200)
-    composed, decomposed = (unicodedata.normalize(form, typed) for form in ("NFC", "NFD"))
-    assert encoder.encode(decomposed).ids == encoder.encode(composed).ids == encoder.encode_ids([typed])[0].tolist()
 
 
 def test_a_token_of_a_decomposed_text_covers_its_accents() -> None:
@@ -193,46 +184,35 @@ def test_it_survives_being_written_and_read(encoder: TextEncoder) -> None:
     assert [read.encode(text) for text in CORPUS] == [encoder.encode(text) for text in CORPUS]
 
 
-def test_fitting_twice_gives_the_same_ids() -> None:
-    for tokenizer in ("word", "bpe"):
-        assert fit(tokenizer).to_dict() == fit(tokenizer).to_dict()
-
-
 @pytest.mark.parametrize(
-    "change, problem",
+    "change, field",
     [
-        ({"format_version": 2}, "format_version: wanted 1, got 2"),
-        ({"max_length": "8"}, "max_length: wanted a whole number"),
+        ({"format_version": 2}, "format_version"),
+        ({"max_length": "8"}, "max_length"),
         ({"max_length": 0}, "max_length"),
         ({"max_length": True}, "max_length"),
-        ({"max_length": 1, "class_token": True}, "max_length: 1 leaves no room"),
+        ({"max_length": 1, "class_token": True}, "max_length"),
         ({"class_token": 1}, "class_token"),
         ({"config": None}, "config"),
         ({"config": {"tokenizer": "wordpiece"}}, r"config\.tokenizer"),
         ({"config": {"cleaning": ["stem"]}}, r"config\.cleaning"),
         ({"config": {"colour": 1}}, r"config\.colour"),
-        ({"tokens": ["a"]}, "tokens: wanted <pad>"),
-        ({"tokens": "a"}, "tokens: wanted a list"),
-        ({"tokens": [1]}, "tokens: wanted a list of strings"),
-        ({"extra": 1}, "extra: unknown field"),
+        ({"tokens": ["a"]}, "tokens"),
+        ({"tokens": "a"}, "tokens"),
+        ({"tokens": [1]}, "tokens"),
+        ({"extra": 1}, "extra"),
+        ({"tokens": ...}, "tokens"),
     ],
 )
-def test_damaged_description_is_refused_with_the_field_named(change: dict[str, Any], problem: str) -> None:
-    with pytest.raises(CheckpointError, match=problem):
-        TextEncoder.from_dict({**fit().to_dict(), **change})
-
-
-@pytest.mark.parametrize("field", ["format_version", "config", "max_length", "class_token", "tokens"])
-def test_missing_field_is_named(field: str) -> None:
-    values = fit().to_dict()
-    del values[field]
-    with pytest.raises(CheckpointError, match=field):
+def test_damaged_description_is_refused_with_the_field_named(change: dict[str, Any], field: str) -> None:
+    values = {name: value for name, value in {**fit().to_dict(), **change}.items() if value is not ...}
+    with pytest.raises(CheckpointError, match=f"tokenizer: {field}"):
         TextEncoder.from_dict(values)
 
 
-def test_something_else_than_an_object_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="wanted an object"):
-        TextEncoder.from_dict([])  # type: ignore[arg-type]
+def test_a_description_without_settings_has_the_defaults() -> None:
+    """This ended in a KeyError."""
+    assert TextEncoder.from_dict({**fit().to_dict(), "config": {}}).config.tokenizer == "word"
 
 
 @pytest.mark.slow
@@ -242,16 +222,6 @@ def test_fast_ids_are_those_with_places_on_ag_news(tokenizer: str, published_dat
     encoder = TextEncoder.fit(rows, TextConfig(tokenizer=tokenizer), max_length=64)  # type: ignore[arg-type]
     for text, ids in zip(rows, encoder.encode_ids(rows), strict=True):
         assert encoder.encode(text).ids == ids.tolist()
-
-
-@pytest.mark.parametrize("config", [{}, None, [], {"tokenizer": "x"}])
-def test_a_description_without_its_configuration_is_read_by_defaults_or_refused(config: object) -> None:
-    values = {**fit().to_dict(), "config": config}
-    if config == {}:  # every setting has a default: this ended in a KeyError
-        assert TextEncoder.from_dict(values).config.tokenizer == "word"
-    else:
-        with pytest.raises(CheckpointError, match="tokenizer: config"):
-            TextEncoder.from_dict(values)
 
 
 @pytest.mark.parametrize(
@@ -271,8 +241,3 @@ def test_a_description_without_its_configuration_is_read_by_defaults_or_refused(
 def test_the_share_of_unknown_words_counts_spelled_out_ones(tokenizer: str, text: str, share: float) -> None:
     encoding = fit(tokenizer, max_length=60).encode(text)
     assert unknown_share(text, encoding.tokens) == pytest.approx(share)
-
-
-@given(encoders, texts)
-def test_the_share_of_unknown_words_is_a_share(encoder: TextEncoder, text: str) -> None:
-    assert 0.0 <= unknown_share(text, encoder.encode(text).tokens) <= 1.0

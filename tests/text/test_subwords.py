@@ -9,7 +9,7 @@ from tests.text.strategies import texts
 from txcls.config import TextConfig
 from txcls.errors import ConfigError
 from txcls.text.cleaning import clean
-from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
+from txcls.text.subwords import BYTES, BytePairs, Pair, count_merges, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 CORPUS = ["the lowest newest widest", "the lower the newer", "<pad> <unk> <cls> <pad> <unk> <cls>"] * 10
@@ -57,24 +57,16 @@ def test_fast_ids_are_those_with_places(text: str) -> None:
     assert PAIRS.ids([cleaned, "the"])[0] == [index for _, _, index in PAIRS.tokenize(cleaned)]
 
 
-def test_it_survives_being_written_and_read() -> None:
-    read = BytePairs.from_dict(PAIRS.to_dict())
-    assert read.ids(CORPUS) == PAIRS.ids(CORPUS) and read.vocabulary == PAIRS.vocabulary
-
-
 @pytest.mark.parametrize(
-    "change, problem",
+    "tokens, merges, problem",
     [
-        ({"tokens": [*SPECIAL_TOKENS, "a"]}, "tokens: the byte"),
-        ({"tokens": 3}, "tokens: wanted a list"),
-        ({"merges": [["q", "x"]]}, "merges: .*does not join"),
-        ({"merges": [["a"]]}, "merges: wanted pairs"),
-        ({"merges": {}}, "merges: wanted a list"),
+        ([*SPECIAL_TOKENS, "a"], [], "tokens: the byte"),
+        (PAIRS.vocabulary.tokens, [("q", "x")], "merges: .*does not join"),
     ],
 )
-def test_damaged_tables_are_refused_with_the_field_named(change: dict[str, object], problem: str) -> None:
+def test_tokens_and_merges_that_do_not_fit_are_refused(tokens: list[str], merges: list[Pair], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        BytePairs.from_dict({**PAIRS.to_dict(), **change})
+        BytePairs(tokens, merges)
 
 
 def pieces_of(pairs: BytePairs, text: str) -> list[str]:
@@ -117,10 +109,6 @@ def test_each_step_joins_one_pair_and_lower_ranks_go_first() -> None:
     assert before == ("Ġnewest",)
 
 
-def test_what_cannot_be_merged_has_no_steps() -> None:
-    assert PAIRS.build("Q") == [] and PAIRS.build("") == [] and PAIRS.parts("  ") == []
-
-
 def test_every_pair_was_the_most_frequent_one_when_it_was_learned() -> None:
     parts = Counter(part for text in CORPUS for part in PAIRS.parts(text))
     frequencies = count_merges(parts, PAIRS.merges)
@@ -150,11 +138,3 @@ def test_a_pair_that_never_came_has_frequency_zero() -> None:
 )
 def test_pieces_are_spelled_as_people_read_them(piece: str, read: str) -> None:
     assert spell(piece) == read
-
-
-@given(texts)
-def test_spelled_parts_are_the_text(text: str) -> None:
-    cleaned = clean(text, [])
-    assert "".join(map(spell, PAIRS.parts(cleaned))) == (" " * bool(cleaned.strip()) + cleaned.strip()).replace(
-        " ", "␣"
-    ) or cleaned.strip().startswith(" ")

@@ -403,7 +403,7 @@ def test_token_dropout_spares_special_tokens() -> None:
 def test_dropped_words_become_unknown_and_dropped_subwords_masked(tokenizer: str, dropped: int) -> None:
     config = load_preset("sample").with_settings([f"text.tokenizer={tokenizer}", "text.max_vocabulary=400"])
     rows = LabelledTexts(["a parcel is late", "no parcel came"] * 4, [0, 1] * 4, ("late", "lost"))
-    prepared = prepare(config, rows, rows, init=None, cache=None, tell=lambda message: None)
+    prepared = prepare(config, rows, rows, init=None, tell=lambda message: None)
     assert prepared.objective.dropped == dropped
 
 

@@ -1,8 +1,7 @@
 """`txcls data list`, `txcls data fetch` and `txcls data show`."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -10,16 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from txcls.cli.options import JsonOption, LabelColumnOption, TextColumnOption
-from txcls.cli.output import console, note, print_json
+from txcls.cli.output import console, print_json
 from txcls.config import DataConfig
-from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
-from txcls.data.given import given_dataset
-from txcls.data.tables.labelled import labelled_rows
-from txcls.data.tables.lines import refuse_unreachable
-from txcls.data.tables.table import open_table
-from txcls.data.types import Dataset
 from txcls.errors import shown
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
@@ -51,16 +44,27 @@ def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A name that 
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console(error=True)) as bar:
-        tasks: dict[str, Any] = {}
-
-        def show_progress(file: str, done: int, total: int | None) -> None:
-            if file not in tasks:
-                tasks[file] = bar.add_task(file, total=total)
-            bar.update(tasks[file], completed=done, total=total)
-
-        folder = download(name, progress=show_progress)
+    with Progress(*columns, console=console(error=True)) as progress:
+        folder = download(dataset_info(name), progress_bar=lambda file: _Bar(progress, file))
     print(folder)
+
+
+class _Bar:
+    """A file's progress bar with the methods that pooch calls."""
+
+    total = 0
+
+    def __init__(self, progress: Progress, file: str) -> None:
+        self._progress, self._task = progress, progress.add_task(file, total=None)
+
+    def update(self, n: int) -> None:
+        self._progress.update(self._task, total=self.total or None, advance=n)
+
+    def reset(self) -> None:
+        self._progress.reset(self._task)
+
+    def close(self) -> None:
+        """The bar stays."""
 
 
 @app.command()
@@ -70,16 +74,10 @@ def show(
     label_column: LabelColumnOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show rows per class and example texts of a data set, or of the first rows of your own file."""
+    """Show rows per class and example texts of a data set, or of your own file."""
     known, path = name_or_path in dataset_names(), Path(name_or_path)
-    if not known:
-        refuse_unreachable(path)
-    if known or path.is_dir():
-        name = name_or_path if known else "table"
-        config = DataConfig(dataset=name, text_column=text_column, label_column=label_column)
-        dataset = open_dataset(config, path=None if known else path)
-    else:
-        dataset = _beginning(path, text_column=text_column, label_column=label_column)
+    config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
+    dataset = open_dataset(config, path=None if known else path)
     splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
     if as_json:
         for split, rows in splits.items():
@@ -104,20 +102,3 @@ def show(
     for line in (dataset.description, dataset.info.homepage, dataset.info.terms):
         if line:
             console().print(Text(shown(line, limit=500)))
-
-
-def _beginning(path: Path, *, text_column: str | None, label_column: str | None) -> Dataset:
-    """The first rows of a file as `train FILE` reads them; what was done about its flaws is printed.
-
-    Raises:
-        DataError: it cannot be read, or its columns cannot be found.
-    """
-    table = open_table(path, look=True)
-    guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
-    rows = labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column)
-    for sentence in (*guess.sentences, *rows.notes):
-        note(sentence)
-    dataset = given_dataset(rows.labelled, source=path.name)
-    if table.is_whole:
-        return dataset
-    return replace(dataset, description=f"a sample: the first {table.n_rows:,} rows; the file has more")

@@ -11,7 +11,7 @@ from rich.text import Text
 from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
 from txcls.cli.output import console, note, print_json
 from txcls.config import Precision
-from txcls.data.tables.table import cell_text, open_table
+from txcls.data.tables.table import Table, cell_text
 from txcls.errors import DataError, shown
 from txcls.evaluation.scoring import Scored, checked_texts, score_file
 from txcls.predictor import Prediction, Predictor
@@ -150,7 +150,7 @@ def _predict_file(
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
-    classifier, table = Predictor.load(checkpoint), open_table(path)
+    classifier, table = Predictor.load(checkpoint), Table(path)
     usual = classifier.checkpoint.config.data.text_column
     with _rows_progress() as bar:
         n_rows, column = checked_texts(table, text_column=text_column, usual=usual)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from rich.table import Table
+from rich import table as rich_table
 from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
@@ -16,7 +16,7 @@ from txcls.checkpoint.files import checkpoint_root
 from txcls.cli.output import console, note
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.tables.labelled import labelled_rows, read_labelled
-from txcls.data.tables.table import is_table, open_table
+from txcls.data.tables.table import Table, is_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError, TxclsError, shown
 from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
@@ -83,7 +83,7 @@ def train_file(
 
 
 def _read(file: Path, *, text_column: str | None, label_column: str | None) -> tuple[LabelledTexts, Guess]:
-    table = open_table(file)
+    table = Table(file)
     guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
     rows = labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column)
     note(f"{file.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
@@ -124,7 +124,7 @@ def _open_command(folder: Path) -> str:
 
 def comparison_table(comparison: Comparison) -> Any:
     """A table of the majority guess, the linear baseline, the Transformer, and the difference of the last two."""
-    table = Table(title=f"{comparison.n:,} test rows, with 95 % intervals")
+    table = rich_table.Table(title=f"{comparison.n:,} test rows, with 95 % intervals")
     table.add_column("")
     for heading in ("accuracy", "macro-F1"):
         table.add_column(heading, justify="right")

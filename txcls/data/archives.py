@@ -1,11 +1,5 @@
-"""Files from a folder or a streamed tar archive; nothing is unpacked to disk.
+"""Files from a folder or a streamed tar archive; nothing is unpacked to disk, and archives are untrusted."""
 
-Archives are untrusted: one that contains anything but plain files and folders with plain relative names, or that
-unpacks to more than MAX_BYTES or MAX_FILES, is refused.
-"""
-
-import bz2
-import gzip
 import io
 import lzma
 import os
@@ -13,10 +7,11 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import IO
 
 from txcls.data.limits import LONGEST_FILE, MAX_BYTES
-from txcls.data.tables.lines import refuse_swollen
+from txcls.data.tables.lines import open_unpacked
 from txcls.errors import DataError
 
 MAX_FILES = 250_000
@@ -27,13 +22,9 @@ _DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, Val
 
 
 def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> Path:
-    """The unpacked folder or the archive at or in `path`.
+    """The folder that has one of the subfolders, or the archive (named without its suffix), at or in `path`.
 
-    Args:
-        path: what the user named.
-        folders: subfolder names, any of which identifies the folder to read.
-        archive: the archive's name without suffix.
-        wanted: what was expected, for the message.
+    `wanted` is what was expected, for the message.
 
     Raises:
         DataError: there is neither.
@@ -44,11 +35,10 @@ def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> 
         raise DataError(f"{path}: no such file or folder; wanted {wanted}")
     if any((path / name).is_dir() for name in folders):
         return path
-    archives = [path / f"{archive}{suffix}" for suffix in SUFFIXES]
-    found = next((file for file in archives if file.is_file()), None)
-    if found is None:
-        raise DataError(f"{path}: wanted {wanted}; neither is there")
-    return found
+    for suffix in SUFFIXES:
+        if (file := path / f"{archive}{suffix}").is_file():
+            return file
+    raise DataError(f"{path}: wanted {wanted}; neither is there")
 
 
 def matching_files(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
@@ -82,25 +72,25 @@ def _in_folder(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Matc
 
 def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
     seen: set[str] = set()
-    count = 0
-    size = 0
     try:
-        with path.open("rb") as raw, _decompressed(raw) as unpacked:
-            stream = _Limited(unpacked, raw, path)
+        with open_unpacked(path, any_packing=True) as unpacked:
+            stream = _Limited(unpacked, path)
             with tarfile.open(fileobj=stream, mode="r|") as archive:
-                for entry in archive:
+                for count, entry in enumerate(archive, start=1):
                     archive.members.clear()  # type: ignore[attr-defined]  # it would keep them all in memory
-                    count += 1
-                    size += entry.size
-                    _check(entry, path, count=count, size=size)
+                    if count > MAX_FILES:
+                        raise DataError(f"{path}: refused, since it holds more than {MAX_FILES:,} entries")
                     match = pattern.fullmatch(entry.name.removeprefix("./"))
-                    if match and (content := archive.extractfile(entry)) is not None:
-                        if match[0] in seen:
-                            raise DataError(f"{path}: {entry.name[:80]!r} comes twice in it; fetch the archive again")
-                        seen.add(match[0])
-                        if entry.size > LONGEST_FILE:
-                            raise _too_long(f"{path}, {entry.name[:80]}")
-                        yield match, content.read()
+                    if not match or entry.isdir():
+                        continue
+                    if not entry.isreg() or entry.issparse() or match[0] in seen:
+                        raise DataError(f"{path}: {match[0][:80]!r} is a link, or comes twice; fetch the archive again")
+                    seen.add(match[0])
+                    if entry.size > LONGEST_FILE:
+                        raise _too_long(f"{path}, {match[0][:80]}")
+                    content = archive.extractfile(entry)
+                    assert content is not None  # it is a regular file
+                    yield match, content.read()
                 stream.finish(archive.offset)
     except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -111,41 +101,11 @@ def _too_long(where: str) -> DataError:
     return DataError(f"{where}: more than {LONGEST_FILE:,} bytes, the most that is read of one text; fetch it again")
 
 
-def _check(entry: tarfile.TarInfo, path: Path, *, count: int, size: int) -> None:
-    name = PurePosixPath(entry.name)
-    if name.is_absolute() or ".." in name.parts or "\\" in entry.name:
-        problem = f"{entry.name[:80]!r} points outside the archive"
-    elif not (entry.isreg() or entry.isdir()) or entry.issparse():
-        problem = f"{entry.name[:80]!r} is not a plain file or folder"
-    elif count > MAX_FILES:
-        problem = f"it holds more than {MAX_FILES:,} entries"
-    elif entry.size < 0 or size > MAX_BYTES:
-        problem = f"it unpacks to more than {MAX_BYTES:,} bytes"
-    else:
-        return
-    raise DataError(f"{path}: refused, since {problem}; fetch the published archive")
-
-
-def _decompressed(raw: io.BufferedReader) -> io.BufferedIOBase:
-    """The unpacked contents; the format is detected from the first bytes, not the name."""
-    magic = raw.read(6)
-    raw.seek(0)
-    if magic[:2] == b"\x1f\x8b":
-        return gzip.open(raw)
-    if magic == b"\xfd7zXZ\x00":
-        return lzma.open(raw)
-    if magic[:3] == b"BZh":
-        return bz2.open(raw)
-    return raw
-
-
 class _Limited(io.RawIOBase):
-    """The unpacked stream, which fails after MAX_BYTES or beyond the compression ratio of texts."""
+    """The unpacked stream, which fails after MAX_BYTES."""
 
-    def __init__(self, unpacked: io.BufferedIOBase, packed: io.BufferedReader, path: Path) -> None:
-        self._unpacked = unpacked
-        self._packed = packed
-        self._path = path
+    def __init__(self, unpacked: IO[bytes], path: Path) -> None:
+        self._unpacked, self._path = unpacked, path
         self._read = 0
         self._tail = b""
 
@@ -154,7 +114,6 @@ class _Limited(io.RawIOBase):
         self._read += len(chunk)
         if self._read > MAX_BYTES:
             raise DataError(f"{self._path}: refused, since it unpacks to more than {MAX_BYTES:,} bytes")
-        refuse_swollen(self._read, self._packed.tell(), self._path)
         self._tail = (self._tail + chunk)[-2 * tarfile.RECORDSIZE :]
         return chunk
 

@@ -1,26 +1,20 @@
 """The token ids of a data set, and batches of texts of similar length."""
 
-import contextlib
-import hashlib
-import json
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from txcls.data.types import LabelledTexts
-from txcls.runtime.files import replacing
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import PAD, UNK
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-CACHED_SETS = 32
-"""Most tokenised sets in a cache folder."""
+MAX_TOKENS = 16_384
+"""Most tokens of an inference batch; the activations of more do not fit the processor's caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +50,7 @@ class TokenisedTexts:
     def windows(self, length: int, *, first: int | None = None) -> "TokenisedTexts":
         """Texts of more than `length` tokens split into pieces of nearly equal length, each with its text's label.
 
-        Args:
-            length: most tokens of a piece, `first` included.
-            first: an id to prepend to every piece, such as the class token's; None for none.
+        If given, the id `first`, such as the class token's, begins every piece and counts towards its length.
 
         Raises:
             ValueError: `length` leaves no room for a token.
@@ -77,63 +69,11 @@ class TokenisedTexts:
         return TokenisedTexts(ids, offsets + np.arange(len(offsets)), self.labels[text])
 
     @classmethod
-    def encode(cls, encoder: TextEncoder, data: LabelledTexts, *, cache: Path | None = None) -> "TokenisedTexts":
-        """Tokenise texts, or read their ids from the cache.
-
-        Args:
-            encoder: turns text into ids.
-            data: the texts and labels.
-            cache: folder for cached ids, keyed by encoder and texts; None for no cache. If it cannot be read or
-                written, texts are tokenised again.
-        """
-        labels = np.asarray(data.labels, dtype=np.int64)
-        if cache is None:
-            return _flatten(_never_empty(encoder.encode_ids(data.texts)), labels)
-        file = cache / f"{_key(encoder, data.texts)}.npz"
-        if (kept := _read(file, labels)) is not None:
-            return kept
-        tokenised = _flatten(_never_empty(encoder.encode_ids(data.texts)), labels)
-        _write(file, tokenised)
-        return tokenised
-
-
-def _key(encoder: TextEncoder, texts: Sequence[str]) -> str:
-    digest = hashlib.sha256(json.dumps(encoder.to_dict(), sort_keys=True).encode())
-    for text in texts:
-        raw = text.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(raw))
-        digest.update(raw)
-    return digest.hexdigest()
-
-
-def _read(file: Path, labels: Int64) -> TokenisedTexts | None:
-    try:
-        with file.open("rb") as source, np.load(source, allow_pickle=False) as arrays:
-            ids, offsets = arrays["ids"], arrays["offsets"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
-    fits = (ids.dtype, offsets.dtype, offsets.shape) == (np.int32, np.int64, (len(labels) + 1,))
-    if not (fits and offsets[0] == 0 and offsets[-1] == len(ids) and (np.diff(offsets) >= 0).all()):
-        return None
-    with contextlib.suppress(OSError):
-        file.touch()  # for removing the least recently used
-    return TokenisedTexts(ids, offsets, labels)
-
-
-def _write(file: Path, tokenised: TokenisedTexts) -> None:
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file, flush=False) as temporary, temporary.open("wb") as target:
-            np.savez(target, ids=tokenised.ids, offsets=tokenised.offsets)
-        files = sorted(file.parent.glob("*.npz"), key=lambda cached: cached.stat().st_mtime, reverse=True)
-        for old in files[CACHED_SETS:]:
-            old.unlink(missing_ok=True)
-
-
-def _never_empty(rows: Iterable[Int32]) -> list[Int32]:
-    """Replace rows without tokens by one unknown token: they have a label, so evaluation must count them."""
-    nothing = np.array([UNK], dtype=np.int32)
-    return [row if len(row) else nothing for row in rows]
+    def encode(cls, encoder: TextEncoder, data: LabelledTexts) -> "TokenisedTexts":
+        """The ids and labels of texts; a text without tokens is one unknown token, since evaluation must count it."""
+        nothing = np.array([UNK], dtype=np.int32)
+        rows = [ids if len(ids) else nothing for ids in encoder.encode_ids(data.texts)]
+        return _flatten(rows, np.asarray(data.labels, dtype=np.int64))
 
 
 def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:
@@ -185,17 +125,8 @@ def _of_tokens(rows: Int64, lengths: Int64, most: int, *, most_rows: int | None 
     return batches
 
 
-MAX_TOKENS = 16_384
-"""Most tokens of an inference batch; the activations of more do not fit the processor's caches."""
-
-
 def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[Int64]:
-    """All rows, shortest first, in batches of similar length; batches of long rows are smaller.
-
-    Args:
-        lengths: tokens of each row.
-        batch_size: most rows per batch; a batch of several rows has at most `MAX_TOKENS` tokens, padding included.
-    """
+    """All rows, shortest first, in batches of at most `batch_size` rows and MAX_TOKENS tokens, or of one long row."""
     of_row = np.fromiter(lengths, dtype=np.int64)
     order = np.argsort(of_row, kind="stable")
     return reversed(_of_tokens(order, of_row[order], MAX_TOKENS, most_rows=batch_size))

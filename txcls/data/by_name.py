@@ -8,7 +8,7 @@ from pathlib import Path
 from txcls.config import DataConfig, load_preset, preset_names
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
+from txcls.data.types import Dataset, LabelledTexts
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,11 +24,6 @@ class Rows:
     def __repr__(self) -> str:
         return f"Rows({len(self.texts):,} texts, {len(set(self.labels)):,} classes)"
 
-    @classmethod
-    def of(cls, rows: LabelledTexts) -> "Rows":
-        """Rows with the names of their classes."""
-        return cls(list(rows.texts), [rows.classes[label] for label in rows.labels])
-
 
 class SplitDataset:
     """A data set's training, validation and test rows; each is read when first asked for.
@@ -38,21 +33,7 @@ class SplitDataset:
 
     def __init__(self, dataset: Dataset, config: DataConfig) -> None:
         self._dataset, self._config = dataset, config
-
-    @property
-    def name(self) -> str:
-        """The data set's name."""
-        return self._dataset.info.name
-
-    @property
-    def info(self) -> DatasetInfo:
-        """Title, home page, terms and citation."""
-        return self._dataset.info
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Class names."""
-        return self._dataset.classes
+        self.info, self.name, self.classes = dataset.info, dataset.info.name, dataset.classes
 
     @cached_property
     def _split(self) -> tuple[LabelledTexts, LabelledTexts]:
@@ -61,12 +42,12 @@ class SplitDataset:
     @cached_property
     def train(self) -> Rows:
         """The rows a model is trained on, without those held out for validation."""
-        return Rows.of(self._split[0])
+        return _named(self._split[0])
 
     @cached_property
     def validation(self) -> Rows:
         """The published validation rows, or the share of the training rows that training holds out."""
-        return Rows.of(self._split[1])
+        return _named(self._split[1])
 
     @cached_property
     def test(self) -> Rows:
@@ -75,11 +56,15 @@ class SplitDataset:
         Raises:
             DataError: there are none.
         """
-        return Rows.of(self._dataset.load("test"))
+        return _named(self._dataset.load("test"))
 
     def __repr__(self) -> str:
-        splits = [split for split in ("train", "validation", "test") if split != "test" or self._dataset.has_test]
-        return f"SplitDataset('{self.name}': {len(self.classes)} classes; {', '.join(f'.{split}' for split in splits)})"
+        test = ", .test" if "test" in self._dataset.splits else ""
+        return f"SplitDataset('{self.name}': {len(self.classes)} classes; .train, .validation{test})"
+
+
+def _named(rows: LabelledTexts) -> Rows:
+    return Rows(list(rows.texts), [rows.classes[label] for label in rows.labels])
 
 
 def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:

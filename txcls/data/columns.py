@@ -113,28 +113,6 @@ def is_number(value: str) -> bool:
     return True
 
 
-def columns_by_name(
-    names: Sequence[str], *, file: str, text_column: str | None, label_column: str | None
-) -> tuple[str, str]:
-    """The text and the label column: those named, with usual names, or the other of two; contents do not matter.
-
-    Raises:
-        DataError: a named column does not exist, or none has a usual name.
-    """
-    text = _named(names, text_column, file=file, kind="text") or _usual(names, TEXT_NAMES)
-    label = _named(names, label_column, file=file, kind="label") or _usual(names, LABEL_NAMES)
-    if len(names) == 2 and text != label:
-        text = text or next(name for name in names if name != label)
-        label = label or next(name for name in names if name != text)
-    if text is None:
-        raise _unclear(names, file=file, kind="text")
-    if label is None:
-        raise _unclear(names, file=file, kind="label")
-    if text == label:
-        raise DataError(f"{file}: column {text!r} cannot be both text and label; name two columns")
-    return text, label
-
-
 def guess_text_column(columns: Columns, *, file: str, text_column: str | None = None) -> str:
     """The text column: the one named, with a usual name, the only one, or the one whose contents look like texts.
 

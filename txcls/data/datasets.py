@@ -5,25 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.cache import fetched_folder
+from txcls.data.download import fetched_folder
 from txcls.data.generated import sample, who_won
 from txcls.data.published import ag_news, clinc150, huffpost, imdb, newsgroups, snips_atis, wikipedia
 from txcls.data.tables.labelled import table_dataset
 from txcls.data.tables.lines import refuse_unreachable
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
+from txcls.data.types import Dataset, DatasetInfo
 from txcls.errors import DataError
-
-__all__ = [
-    "Dataset",
-    "DatasetInfo",
-    "LabelledTexts",
-    "RemoteFile",
-    "SplitName",
-    "dataset_info",
-    "dataset_names",
-    "is_available",
-    "open_dataset",
-]
 
 _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...] = (
     (ag_news.INFO, ag_news.open_ag_news),
@@ -35,7 +23,6 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
     (newsgroups.INFO, newsgroups.open_newsgroups),
 )
 _INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}
-_SHIPPED = {"sample": sample.open_sample, "who_won": who_won.open_who_won}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
 _SPECIAL = ("split", "joiner", "remove")
 """Fields of DataConfig that only some sets use; for others they are refused, since they would have no effect."""
@@ -63,10 +50,8 @@ def dataset_info(name: str) -> DatasetInfo:
 def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     """Open the configured data set.
 
-    Args:
-        config: its name, for `table` the columns, and set-specific settings.
-        path: folder or file in the published format (or the table); None finds it: `sample` in the package, published
-            sets in $TXCLS_DATA/<name> or in the download cache.
+    `path` is the folder or file in the published format, or the table; with None, published sets are looked for in
+    $TXCLS_DATA/<name> and in the download cache.
 
     Raises:
         DataError: there is no such data set, it is not on this machine, a setting does not apply to it, or its files
@@ -84,7 +69,9 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
         return table_dataset(config, path)
     info = dataset_info(config.dataset)
     if info.is_shipped:
-        return _SHIPPED[config.dataset](config, path)
+        if path is not None:
+            raise DataError(f"{info.name} ships with txcls and is read from no file: leave out {path}")
+        return sample.open_sample() if info is sample.INFO else who_won.open_who_won()
     return _OPENERS[config.dataset](config, path or find(info))
 
 

@@ -1,7 +1,6 @@
 """Labelled rows given from Python: checked as the rows of a table file are, and opened as a data set."""
 
 from collections.abc import Iterable
-from functools import partial
 
 from txcls.data.classes import label_name, labelled
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
@@ -12,19 +11,16 @@ from txcls.text.given import given_texts, given_values, is_missing, place
 def given_rows(
     texts: Iterable[str], labels: Iterable[object], *, classes: tuple[str, ...] | None = None, kind: str = ""
 ) -> LabelledTexts:
-    """Labelled rows of any two iterables of the same length.
-
-    A label is named as in a table: text without the whitespace around it, a whole number without a decimal point (3.0
-    is "3"), True and False as "true" and "false", anything else as `str` writes it.
+    """Labelled rows of any two iterables of the same length; labels are named by `label_name`.
 
     Args:
         texts: strings; a list, tuple, array, pandas Series or other iterable.
-        labels: of each text; any hashable value.
+        labels: of each text; strings, numbers or other values.
         classes: the class names; None for those among the labels, numbers by value and before other names.
         kind: of the rows, for messages: "validation " for example.
 
     Raises:
-        TypeError: a text is no string, or a label is not hashable; the message has the row, counted from 0.
+        TypeError: a text is no string, or a label is a list or bytes; the message has the row, counted from 0.
         ValueError: there are not as many labels as texts.
         DataError: a row has no text or no label, a label is not among `classes`, or there are no rows.
     """
@@ -50,17 +46,9 @@ def given_rows(
 def _name(value: object, where: str) -> str:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a NumPy number in a list
-    if is_missing(value):
-        raise DataError(f"{where}: no label; fill it in or leave the row out")
-    try:
-        hash(value)
-    except TypeError:
-        raise TypeError(
-            f"{where} is a {type(value).__name__}; wanted one label, such as a string or a number"
-        ) from None
-    if isinstance(value, bytes):
-        raise TypeError(f"{where} is of bytes; wanted a string: decode it")
-    if not (name := label_name(value)):
+    if isinstance(value, bytes | list | dict | set):
+        raise TypeError(f"{where} is a {type(value).__name__}; wanted one label, such as a string or a number")
+    if is_missing(value) or not (name := label_name(value)):
         raise DataError(f"{where}: no label; fill it in or leave the row out")
     return name
 
@@ -71,12 +59,7 @@ def given_dataset(
     *,
     source: str = "texts of your own, given from Python",
 ) -> Dataset:
-    """Rows in memory as a data set, which `txcls.training.train` reads as it does a table of one's own.
-
-    Args:
-        rows: to train on.
-        validation: to validate on; None holds some of `rows` out.
-        source: what they are, in a few words.
+    """Rows in memory as a data set; without `validation`, training holds some of `rows` out.
 
     Raises:
         DataError: they are of fewer than two classes.
@@ -86,14 +69,5 @@ def given_dataset(
     parts: dict[SplitName, LabelledTexts] = {"train": rows}
     if validation is not None:
         parts["validation"] = validation
-    return Dataset(
-        info=DatasetInfo(name="table", title=source),
-        classes=rows.classes,
-        source="the rows given",
-        splits=tuple(parts),
-        readers={split: partial(_same, part) for split, part in parts.items()},
-    )
-
-
-def _same(rows: LabelledTexts) -> LabelledTexts:
-    return rows
+    info = DatasetInfo(name="table", title=source)
+    return Dataset(info, rows.classes, "the rows given", tuple(parts), read=parts.__getitem__)

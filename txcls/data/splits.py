@@ -26,7 +26,7 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
         DataError: there are no training rows, or they cannot be split.
     """
     rows = dataset.load("train")
-    if dataset.has_validation:
+    if "validation" in dataset.splits:
         return rows, dataset.load("validation")
     fraction, seed = config.validation_fraction, config.split_seed
     if config.validation == "hash":

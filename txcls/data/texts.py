@@ -62,7 +62,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     if config.dataset != "text":
         dataset = open_dataset(config, path=path)
         rows, held_out = training_and_validation(dataset, config)
-        n_rows = {dataset.info.name: len(rows) + len(held_out) * (not dataset.has_validation)}
+        n_rows = {dataset.info.name: len(rows) + len(held_out) * ("validation" not in dataset.splits)}
         unread = _unread(dataset, held_out.texts) if config.validation == "hash" else set()
         training = [text for text in rows.texts if not unread or fingerprint(text) not in unread]
         return UnlabelledTexts(dataset.info, dataset.source, training, held_out.texts, n_rows)

@@ -13,9 +13,8 @@ of the classes."""
 OUT_OF_SCOPE = "oos"
 """The only class of an `oos` split; never among a data set's classes."""
 
-
 Roles = Mapping[str, Sequence[tuple[int, int]]]
-"""What parts of a text do: role to character ranges [start, end)."""
+"""What the words of a text do: role to character ranges [start, end)."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +42,13 @@ class LabelledTexts:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A published file: address, checksum (SHA-256 if known), and size in bytes if known.
-
-    Raises:
-        ValueError: neither checksum is given.
-    """
+    """A published file."""
 
     name: str
     """Name in the cache; may include folders (`train/label`)."""
     url: str
-    md5: str = ""
-    size: int | None = None
-    sha256: str = ""
-
-    def __post_init__(self) -> None:
-        if not (self.md5 or self.sha256):
-            raise ValueError(f"{self.name}: wanted an MD5 or SHA-256 checksum to verify the download")
-
-    @property
-    def checksum(self) -> str:
-        """`algorithm:digest`."""
-        return f"sha256:{self.sha256}" if self.sha256 else f"md5:{self.md5}"
+    checksum: str
+    """`sha256:…` or `md5:…`."""
 
 
 @dataclass(frozen=True)
@@ -99,21 +84,11 @@ class Dataset:
     source: str
     """The source for display: a file name, never a whole path."""
     splits: tuple[SplitName, ...]
+    read: Callable[[SplitName], LabelledTexts] = field(repr=False)
     description: str = ""
     """What to know about the rows when reading results, for example that they are a part of those published."""
-    readers: Mapping[SplitName, Callable[[], LabelledTexts]] = field(default_factory=dict, repr=False)
-    roles: Mapping[SplitName, Callable[[], Sequence[Roles]]] = field(default_factory=dict, repr=False)
-    """For sets that know what the words of a text do: the roles of each text, in the order of the rows."""
-
-    @property
-    def has_test(self) -> bool:
-        """Whether there is a test split of its own."""
-        return "test" in self.splits
-
-    @property
-    def has_validation(self) -> bool:
-        """Whether there is a validation split of its own."""
-        return "validation" in self.splits
+    roles: Callable[[SplitName], Sequence[Roles]] | None = field(default=None, repr=False)
+    """For sets that know what the words of a text do: the roles of each text of a split, in the order of its rows."""
 
     def load(self, split: SplitName) -> LabelledTexts:
         """The rows of one split; those of an `oos` split have OUT_OF_SCOPE as their only class.
@@ -121,6 +96,6 @@ class Dataset:
         Raises:
             DataError: there is no such split, or its file cannot be read.
         """
-        if split not in self.readers:
+        if split not in self.splits:
             raise DataError(f"{self.info.name}: no {split} split in {self.source}; there is {', '.join(self.splits)}")
-        return self.readers[split]()
+        return self.read(split)

@@ -21,7 +21,6 @@ from txcls.checkpoint.probabilities import calibrated_probabilities, scope_score
 from txcls.checkpoint.schema import MEASURED_SPLITS, Slice
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
-from txcls.data.cache import cache_folder
 from txcls.data.classes import in_classes
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
@@ -336,7 +335,7 @@ def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
 
 
 def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
-    return TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint), cache=cache_folder() / "tokens")
+    return TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
 
 
 def _out_of_scope_logits(

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from txcls.checkpoint.files import FILES
 from txcls.config import Precision
 from txcls.data.columns import guess_text_column
-from txcls.data.tables.table import EXCEL, JSON, Table, Values, cell_text, flatten, open_table, table_suffix
+from txcls.data.tables.table import EXCEL, JSON, Table, Values, cell_text, flatten, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.predictor import Predictor
 from txcls.runtime.files import replacing
@@ -125,7 +125,7 @@ def score_file(
         raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
-    table = open_table(source)
+    table = Table(source)
     suffix = table_suffix(target)
     if suffix in (".txt", *EXCEL):
         raise DataError(f"{target}: cannot write this format; wanted a name in .csv, .tsv, .jsonl or .parquet")

@@ -286,23 +286,23 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     """
     tell = on_stage or (lambda message: None)
     dataset = open_dataset(classifier.checkpoint.config.data)
-    test_splits: tuple[SplitName, ...] = ("test", "new")
-    splits = [split for split in test_splits if split in dataset.roles]
-    if "validation" not in dataset.roles or not splits:
+    roles_of_split = dataset.roles
+    if roles_of_split is None:
         raise DataError(f"{dataset.info.name} does not say what the words of a text do, as who_won does")
 
     def read(split: SplitName) -> list[RoleBatch]:
         rows = in_classes_of(dataset.load(split), classifier.checkpoint)
-        return role_batches(classifier.encoder, rows, dataset.roles[split]())
+        return role_batches(classifier.encoder, rows, roles_of_split(split))
 
     rows = in_classes_of(dataset.load("validation"), classifier.checkpoint)
     rows = rows.subset(list(range(min(N_SEARCH, len(rows)))))
-    search = role_batches(classifier.encoder, rows, dataset.roles["validation"]())
+    search = role_batches(classifier.encoder, rows, roles_of_split("validation"))
     tell(f"searching for rows on {len(rows):,} validation texts")
     kept = find_circuit(
         classifier, search, on_row=lambda row, accuracy: tell(f"kept {row}: {100 * accuracy:.1f} % right")
     )
-    rows_of = {split: read(split) for split in splits}
+    test_splits: tuple[SplitName, ...] = ("test", "new")
+    rows_of = {split: read(split) for split in test_splits}
     every = all_rows(classifier, search)
     accuracy = {split: partial(accuracy_of_rows, classifier, batches) for split, batches in rows_of.items()}
     random = np.random.default_rng(0)

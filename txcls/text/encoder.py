@@ -3,20 +3,19 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from txcls.config import TextConfig
-from txcls.errors import CheckpointError
+from txcls.errors import CheckpointError, shown
 from txcls.text.cleaning import clean, clean_aligned
 from txcls.text.subwords import BytePairs
 from txcls.text.vocabulary import CLS, MASK, MAX_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
 from txcls.text.words import tokenize_words, words
 
-FORMAT_VERSION = 1
 WINDOW = 32_768
 """Longest text in characters that is tokenized whole; of longer ones, a prefix with enough tokens is."""
 SPACE = " "
@@ -93,12 +92,8 @@ def unknown_share(text: str, tokens: Sequence[Token]) -> float:
     """The share of the characters of a text's words that are in words which the vocabulary does not hold; 0 if none.
 
     A word is unknown if it became `<unk>`, or if byte-pair encoding can only spell it: in single bytes, as a script of
-    which there was little in the training texts, or in pieces of fewer than two characters on average. Numbers and
-    punctuation are not counted.
-
-    Args:
-        text: as given.
-        tokens: as the model read them, with offsets into `text`.
+    which there was little in the training texts, or in pieces of fewer than SHORTEST_PIECES characters on average.
+    Numbers and punctuation are not counted.
     """
     n_known = n_unknown = 0
     for word in _words_of(text, tokens):
@@ -147,48 +142,20 @@ def _parts(places: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[
     return parts
 
 
-class _Tokenizer(Protocol):
-    """The interface of the word tokenizer and byte-pair encoding; texts are cleaned already."""
-
-    @property
-    def vocabulary(self) -> Vocabulary: ...
-
-    def tokenize(self, text: str) -> list[tuple[int, int, int]]:
-        """(start, end, id) of each token."""
-
-    def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The same ids, fast."""
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, without special tokens."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-
 class _Words:
-    """Word tokens looked up in a vocabulary."""
+    """Word tokens looked up in a vocabulary; the same methods as BytePairs."""
 
-    def __init__(self, vocabulary: Vocabulary, kind: str) -> None:
-        self.vocabulary = vocabulary
+    def __init__(self, tokens: Sequence[str], kind: str) -> None:
+        self.vocabulary = Vocabulary(tokens)
         self._kind = kind
-        self._ids = {token: index for index, token in enumerate(vocabulary.tokens) if index >= len(SPECIAL_TOKENS)}
+        self._ids = {token: index for index, token in enumerate(tokens) if index >= len(SPECIAL_TOKENS)}
 
     @classmethod
     def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
         counts = Counter(token for text in texts for token in words(text, config.tokenizer))
         most = min(config.max_vocabulary, MAX_WORDS)
         vocabulary = Vocabulary.from_counts(counts, max_size=most, min_frequency=config.min_frequency)
-        return cls(vocabulary, config.tokenizer)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        tokens = values["tokens"]
-        if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-            raise ValueError("tokens: wanted a list of strings")
-        try:
-            return cls(Vocabulary(tokens), TextConfig.model_validate(values["config"]).tokenizer)
-        except ValueError as error:
-            raise ValueError(f"tokens: {error}") from None
+        return cls(vocabulary.tokens, config.tokenizer)
 
     def to_dict(self) -> dict[str, Any]:
         return {"tokens": list(self.vocabulary.tokens)}
@@ -204,11 +171,24 @@ class _Words:
         return [[get(token, UNK) for token in words(text, self._kind)] for text in texts]
 
 
+class _Description(BaseModel):
+    """What `TextEncoder.to_dict` gives, as it is checked when read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format_version: Literal[1]
+    config: TextConfig
+    max_length: StrictInt = Field(ge=1)
+    class_token: StrictBool
+    tokens: list[StrictStr]
+    merges: list[tuple[StrictStr, StrictStr]] = []
+
+
 class TextEncoder:
     """Cleaning, tokenizer and vocabulary as one: made by `fit` on training texts, or read back by `from_dict`."""
 
     def __init__(
-        self, tokenizer: _Tokenizer, config: TextConfig, *, max_length: int, class_token: bool = False
+        self, tokenizer: _Words | BytePairs, config: TextConfig, *, max_length: int, class_token: bool = False
     ) -> None:
         self._tokenizer = tokenizer
         self.config = config
@@ -223,10 +203,10 @@ class TextEncoder:
     def fit(
         cls, texts: Iterable[str], config: TextConfig, *, max_length: int, class_token: bool = False
     ) -> "TextEncoder":
-        """Learn the vocabulary (or the byte pairs to merge) from the training texts.
+        """Learn the vocabulary (or the byte pairs to merge) from the training texts, which are cleaned here.
 
         Args:
-            texts: original texts; they are cleaned here.
+            texts: original texts.
             config: steps, tokenizer, size of the vocabulary.
             max_length: longest encoding in tokens, class token included.
             class_token: begin every text with `<cls>`.
@@ -316,7 +296,7 @@ class TextEncoder:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-compatible description for `from_dict`."""
         return {
-            "format_version": FORMAT_VERSION,
+            "format_version": 1,
             "config": self.config.model_dump(mode="json"),
             "max_length": self.max_length,
             "class_token": self.class_token,
@@ -331,32 +311,20 @@ class TextEncoder:
             CheckpointError: a field is missing, unknown or invalid; the field is named.
         """
         try:
-            return cls._from_dict(values)
-        except (ValueError, TypeError) as error:
-            raise CheckpointError(f"tokenizer: {error}; train the model again, or restore the file") from None
-
-    @classmethod
-    def _from_dict(cls, values: Mapping[str, Any]) -> "TextEncoder":
-        if not isinstance(values, Mapping):
-            raise ValueError(f"wanted an object, got {type(values).__name__}")
-        if values.get("format_version") != FORMAT_VERSION:
-            raise ValueError(f"format_version: wanted {FORMAT_VERSION}, got {values.get('format_version')!r}")
-        try:
-            config = TextConfig.model_validate(values.get("config"))
+            saved = _Description.model_validate(values)
+            kind = saved.config.tokenizer
+            return cls(
+                BytePairs(saved.tokens, saved.merges) if kind == "bpe" else _Words(saved.tokens, kind),
+                saved.config,
+                max_length=saved.max_length,
+                class_token=saved.class_token,
+            )
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in ("config", *problem["loc"]))
-            raise ValueError(f"{where}: {problem['msg']}, got {problem['input']!r}") from None
-        kind: type[_Words] | type[BytePairs] = BytePairs if config.tokenizer == "bpe" else _Words
-        learned = {"tokens"} if kind is _Words else {"tokens", "merges"}
-        wanted = {"format_version", "config", "max_length", "class_token"} | learned
-        if missing := sorted(wanted - set(values)):
-            raise ValueError(f"{missing[0]}: missing")
-        if unknown := sorted(set(map(str, values)) - wanted):
-            raise ValueError(f"{unknown[0]}: unknown field")
-        max_length, class_token = values["max_length"], values["class_token"]
-        if not isinstance(max_length, int) or isinstance(max_length, bool) or max_length < 1:
-            raise ValueError(f"max_length: wanted a whole number from 1 up, got {max_length!r}")
-        if not isinstance(class_token, bool):
-            raise ValueError(f"class_token: wanted true or false, got {class_token!r}")
-        return cls(kind.from_dict(values), config, max_length=max_length, class_token=class_token)
+            where = ".".join(map(str, problem["loc"]))
+            raise CheckpointError(
+                f"tokenizer: {where}: {problem['msg']}, got {shown(problem['input'], limit=60)}; train the model "
+                "again, or restore the file"
+            ) from None
+        except ValueError as error:
+            raise CheckpointError(f"tokenizer: {error}; train the model again, or restore the file") from None

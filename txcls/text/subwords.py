@@ -92,23 +92,6 @@ class BytePairs:
         tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
         return cls((*SPECIAL_TOKENS, *tokens), [(left, right) for left, right in model["merges"]])
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """What `to_dict` wrote.
-
-        Raises:
-            ValueError: a field holds something else; the field is named.
-        """
-        tokens, merges = values["tokens"], values["merges"]
-        if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-            raise ValueError("tokens: wanted a list of strings")
-        if not isinstance(merges, list):
-            raise ValueError("merges: wanted a list of pairs of strings")
-        for pair in merges:
-            if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
-                raise ValueError(f"merges: wanted pairs of strings, got {pair!r}")
-        return cls(tokens, [(left, right) for left, right in merges])
-
     def to_dict(self) -> dict[str, Any]:
         """Tokens and merges as JSON values."""
         return {"tokens": list(self.vocabulary.tokens), "merges": [list(pair) for pair in self._merges]}
@@ -180,9 +163,7 @@ class BytePairs:
 def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
     """How often each pair occurred when it was merged: the count by which learning chose it.
 
-    Args:
-        parts: the `BytePairs.parts` of the training texts, with their counts.
-        merges: in the order in which they were learned.
+    `parts` are the `BytePairs.parts` of the training texts, with their counts.
     """
     pieces, weights = [list(part) for part in parts], list(parts.values())
     frequency: Counter[Pair] = Counter()

@@ -21,19 +21,16 @@ class Vocabulary:
         self.tokens: tuple[str, ...] = tuple(tokens)
         self._ids = {token: index for index, token in enumerate(self.tokens)}
         if self.tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:
-            raise ValueError(f"wanted {', '.join(SPECIAL_TOKENS)} first, got {', '.join(self.tokens[:4])}")
+            raise ValueError(f"tokens: wanted {', '.join(SPECIAL_TOKENS)} first, got {', '.join(self.tokens[:4])}")
         if len(self._ids) != len(self.tokens):
             repeated = next(token for index, token in enumerate(self.tokens) if self._ids[token] != index)
-            raise ValueError(f"token {repeated!r} comes twice")
+            raise ValueError(f"tokens: {repeated!r} occurs twice")
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], *, max_size: int, min_frequency: int) -> "Vocabulary":
         """The most frequent tokens with at least `min_frequency` occurrences, ties in alphabetical order.
 
-        Args:
-            counts: how often each token occurs.
-            max_size: largest V, special tokens included.
-            min_frequency: rarer tokens become unknown.
+        `max_size` is the largest V, special tokens included.
         """
         kept = [(-n, token) for token, n in counts.items() if n >= min_frequency and token not in SPECIAL_TOKENS]
         room = max(max_size - len(SPECIAL_TOKENS), 0)

@@ -17,8 +17,8 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
     """The data of a classifier."""
     info = dataset.info
     used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
-    note = f"{len(training_rows):,} training rows were used" if dataset.has_validation else used
-    if not dataset.has_validation:
+    note = f"{len(training_rows):,} training rows were used" if "validation" in dataset.splits else used
+    if "validation" not in dataset.splits:
         validation = "held out of the training rows"
     else:
         validation = "given beside the training rows" if info.name == "table" else "published with the set"

@@ -68,7 +68,7 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
     if own.dataset not in (before.sources or (before.dataset,)) or own.dataset in ("table", "text"):
         return
     differs = own.split != before.split
-    if not dataset.has_validation and own.split == "standard":
+    if "validation" not in dataset.splits and own.split == "standard":
         differs |= own.validation != before.validation or own.split_seed != before.split_seed
         differs |= own.validation_fraction > before.validation_fraction
     if differs:
@@ -77,7 +77,7 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
             f"data.split={before.split}, data.validation={before.validation}, data.split_seed={before.split_seed} and "
             f"data.validation_fraction of at most {before.validation_fraction:g}, or another model to start from"
         )
-    if dataset.has_validation:
+    if "validation" in dataset.splits:
         return
     n_read = init.metrics.get("data", {}).get("rows", {}).get(own.dataset)
     n_rows = len(dataset.load("train"))

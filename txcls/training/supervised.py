@@ -16,7 +16,6 @@ from txcls.checkpoint.schema import HistoryRow, labels_problem
 from txcls.checkpoint.weights import round_as_stored
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts
@@ -99,8 +98,7 @@ def train(
     if init is not None:
         check_unread(init, dataset, config)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
-    cache = None if out is None else cache_folder() / "tokens"
-    run = prepare(config, training_rows, validation_rows, init=init, cache=cache, tell=tell)
+    run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
     model = run.model
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
     if measure_threads and chosen.type == "cpu" and here().size == 1:
@@ -163,7 +161,6 @@ def prepare(
     validation_rows: LabelledTexts,
     *,
     init: Checkpoint | None,
-    cache: Path | None,
     tell: Callable[[str], None],
 ) -> Prepared:
     """Build the vocabulary, tokenise the rows and initialise the model; under torchrun every process calls this.
@@ -173,7 +170,6 @@ def prepare(
         rows: training rows; the vocabulary comes from these alone.
         validation_rows: to validate on.
         init: a pre-trained model to start from, whose settings `config` has; the head is initialised afresh.
-        cache: folder for token ids (`TokenisedTexts.encode`), or None.
         tell: called with a message at each stage.
     """
     if init is None:
@@ -185,8 +181,8 @@ def prepare(
         encoder = encoder_from(init, config)
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     with here().one_before_others():
-        training = TokenisedTexts.encode(encoder, rows, cache=cache)
-        validation = TokenisedTexts.encode(encoder, validation_rows, cache=cache)
+        training = TokenisedTexts.encode(encoder, rows)
+        validation = TokenisedTexts.encode(encoder, validation_rows)
     torch.manual_seed(config.train.seed)
     model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
     if init is not None:

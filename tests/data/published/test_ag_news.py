@@ -26,7 +26,7 @@ def test_folder_and_file_are_read_with_and_without_gzip(tmp_path: Path, name: st
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
     for path in (tmp_path, tmp_path / name):
         dataset = open_dataset(CONFIG, path=path)
-        assert (len(dataset.load("train")), dataset.has_test, dataset.source) == (2, False, name)
+        assert (len(dataset.load("train")), "test" in dataset.splits, dataset.source) == (2, False, name)
         assert ("120,000" in dataset.description) == ("subset" in name)
 
 
@@ -43,11 +43,8 @@ def test_test_file_is_the_test_split(tmp_path: Path) -> None:
     [
         (b'"1","a","b"\n"2","c"\n', "row 2: 2 fields"),
         (b'"1","a","b"\n"5","c","d"\n', "row 2: class '5', wanted 1, 2, 3 or 4"),
-        (b'"class","title","description"\n', "row 1: class 'class'"),
         (b'"1","a\nb","c"\n"2","d\xe9","e"\n', "line 3: byte 0xe9 is not utf-8"),
-        (b'"1","a","b"\n"2","c","d\n', "line 2: unexpected end of data"),
         (b"", "no rows"),
-        (b"\x1f\x8b\x08\x00broken", "cannot read it"),
         (gzip.compress(ROWS.encode(), mtime=0)[:-9], "cannot read it"),
     ],
 )

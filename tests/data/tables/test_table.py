@@ -13,7 +13,7 @@ import pytest
 
 from txcls.data.columns import guess_columns
 from txcls.data.tables import delimited
-from txcls.data.tables.table import Table, is_table, open_table
+from txcls.data.tables.table import Table, is_table
 from txcls.errors import DataError
 
 TWO = [("good, really", "pos"), ('bad "film"\nhere', "neg")]
@@ -40,9 +40,9 @@ def values_of(table: Table) -> list[dict[str, Any]]:
     return [row.values for row in table.rows()]
 
 
-def opened(path: Path, content: str | bytes, *, strict: bool = False, sheet: str | None = None) -> Table:
+def opened(path: Path, content: str | bytes) -> Table:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return open_table(path, strict=strict, sheet=sheet)
+    return Table(path)
 
 
 def workbook(path: Path, **sheets: list[list[object]]) -> Path:
@@ -56,15 +56,12 @@ def workbook(path: Path, **sheets: list[list[object]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name, content", FORMATS)
-def test_every_format_gives_the_same_rows_as_often_as_asked(
-    tmp_path: Path, name: str, content: bytes, strict: bool
-) -> None:
-    table = opened(tmp_path / name, content, strict=strict)
+def test_every_format_gives_the_same_rows_as_often_as_asked(tmp_path: Path, name: str, content: bytes) -> None:
+    table = opened(tmp_path / name, content)
     assert table.n_rows is None and set(table.columns) == {"Text", "label"}
     assert values_of(table) == ROWS == values_of(table)
-    assert (table.n_rows, table.notes, table.is_whole) == (2, (), True) and is_table(name)
+    assert (table.n_rows, table.notes) == (2, ()) and is_table(name)
 
 
 def test_parquet_and_excel_give_the_same_rows_with_their_types(tmp_path: Path) -> None:
@@ -72,7 +69,7 @@ def test_parquet_and_excel_give_the_same_rows_with_their_types(tmp_path: Path) -
     frame["kind"] = pd.Categorical(["x", "y"])
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=1)
     frame.to_excel(tmp_path / "t.xlsx", index=False)
-    parquet, excel = open_table(tmp_path / "t.parquet"), open_table(tmp_path / "t.xlsx")
+    parquet, excel = Table(tmp_path / "t.parquet"), Table(tmp_path / "t.xlsx")
     assert (parquet.n_rows, excel.n_rows) == (2, None)
     for table in (parquet, excel):
         assert [(row["text"], row["n"], row["kind"]) for row in values_of(table)] == [("a", 1, "x"), ("b", 2, "y")]
@@ -143,7 +140,7 @@ def test_lines_of_fasttext_give_label_and_text(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_odd_separators_and_quotes_are_kept(tmp_path: Path, content: bytes, rows: list[tuple[str, str]]) -> None:
     name = "t.tsv" if b"\t" in content else "t.csv"
-    assert [tuple(row.values()) for row in values_of(opened(tmp_path / name, content, strict=True))] == rows
+    assert [tuple(row.values()) for row in values_of(opened(tmp_path / name, content))] == rows
 
 
 # Flaws that are dealt with
@@ -171,7 +168,7 @@ def test_title_lines_are_no_names_and_no_rows(tmp_path: Path, title: str) -> Non
 def test_names_that_are_questions_are_names(tmp_path: Path) -> None:
     head = ["Id", "How many stars would you give us?", "Please tell us in your own words why"]
     rows = [[n, n % 5, f"because of reason {n}"] for n in range(10)]
-    table = open_table(workbook(tmp_path / "t.xlsx", Survey=[["Survey 2024"], [], head, *rows]))
+    table = Table(workbook(tmp_path / "t.xlsx", Survey=[["Survey 2024"], [], head, *rows]))
     assert list(table.columns) == head and [row.number for row in table.rows()] == list(range(4, 14))
 
 
@@ -184,7 +181,7 @@ def test_a_first_line_that_is_a_row_is_read_as_one(tmp_path: Path) -> None:
         len(values_of(opened(tmp_path / "b.csv", "my parcel is late again this week,bad\nall fine here,good\n"))) == 2
     )
     for content in ("v1,v2\nham,x y\nspam,y z\nham,z\nspam,w\n", "text,label\nsome words,label\nother,label\nb,text\n"):
-        assert open_table(_written(tmp_path / "c.csv", content)).columns[0] in ("v1", "text")
+        assert Table(_written(tmp_path / "c.csv", content)).columns[0] in ("v1", "text")
 
 
 def _written(path: Path, content: str) -> Path:
@@ -222,13 +219,13 @@ def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_pat
 def test_the_sheet_with_the_most_rows_is_read_and_another_can_be_chosen(tmp_path: Path) -> None:
     data = [["text", "label"], ["a", "x"], ["b", "y"]]
     path = workbook(tmp_path / "t.xlsx", Cover=[["Read me"]], Empty=[], Data=data)
-    table = open_table(path)
+    table = Table(path)
     assert (table.sheet, table.sheets) == ("Data", ("Data", "Cover")) and len(values_of(table)) == 2
     assert table.notes == ("Sheet 'Data' was read; there are others: 'Cover'.",)
     workbook(path, Data=data, Other=[["text", "label"], *[["c", "z"]] * 5])
-    assert open_table(path).sheet == "Other" and values_of(open_table(path, sheet="Data"))[0]["text"] == "a"
+    assert Table(path).sheet == "Other" and values_of(Table(path, sheet="Data"))[0]["text"] == "a"
     with pytest.raises(DataError, match=r"no sheet 'None'; there are 'Other', 'Data'"):
-        open_table(path, sheet="None")
+        Table(path, sheet="None")
 
 
 def test_cells_of_a_workbook_are_values_with_dates_and_line_breaks_as_text(tmp_path: Path) -> None:
@@ -238,7 +235,7 @@ def test_cells_of_a_workbook_are_values_with_dates_and_line_breaks_as_text(tmp_p
         [None, None, None],
         ["bad", 1.5, None, None, "beside"],
     ]
-    table = open_table(workbook(tmp_path / "t.xlsx", Sheet=rows))
+    table = Table(workbook(tmp_path / "t.xlsx", Sheet=rows))
     first, last = list(table.rows())
     assert list(first.values.values()) == ["two\nlines", 5, "2024-02-03", "2024-02-03 10:30:00", None]
     assert last == (4, {"text": "bad", "stars": 1.5, "on": None, "at": None, "column 5": "beside"})
@@ -250,7 +247,7 @@ def test_what_is_no_workbook_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive:
         archive.writestr("hello.txt", "no workbook")
     with pytest.raises(DataError, match="not a readable Excel file"):
-        open_table(tmp_path / "b.xlsx")
+        Table(tmp_path / "b.xlsx")
 
 
 # What is refused
@@ -271,9 +268,8 @@ def test_what_is_no_workbook_is_refused_in_one_sentence(tmp_path: Path) -> None:
         ("t.jsonl", b'{"text": "a"}\n{"text": ', "line 2: not JSON"),
         ("t.jsonl", b'{"text": "a"}\n\n"b"', "line 3: wanted an object"),
         ("t.json", b" \n[ \n ] \n", "no rows"),
-        ("t.json", b'[{"text": "a"', "line 1: not JSON"),
-        ("t.json", b"[" * 100_000, "JSON that cannot be read"),
-        ("t.jsonl", b"{}\n" + b'{"text":' * 100_000, "line 2: not JSON"),
+        ("t.json", b'[{"text": "a"', "item 1: not JSON"),
+        ("t.json", b"[" * 100_000, "nested more than 100 levels deep"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
         ("t.txt", b"some words\nmore words\n", "a text file without columns"),
         ("t.xls", b"", r"save it as \.xlsx or as CSV"),
@@ -287,27 +283,12 @@ def test_a_bad_table_is_refused_with_file_and_place_named(
         values_of(opened(tmp_path / name, content))
 
 
-@pytest.mark.parametrize(
-    "content, problem",
-    [
-        (b"text,text,label\n1,2,3\n", "column 'text' occurs twice"),
-        (b"text,label\na,x\nb,y,z\n", "row 3: 3 fields, but the header has 2"),
-        (b'text,label\n"a\nb",x\nc\n', "row 3: 1 fields"),
-        (b"text,label\n" + b"a,x\n" * 50_000 + b"caf\xe9,x\n", "line 50002: byte 0xe9 is not utf-8; save"),
-        (b"PK\x03\x04\xff\xfe", "not utf-8"),
-    ],
-)
-def test_flaws_are_refused_where_the_table_is_to_be_strict(tmp_path: Path, content: bytes, problem: str) -> None:
-    with pytest.raises(DataError, match=rf"t\.csv.*{problem}"):
-        values_of(opened(tmp_path / "t.csv", content, strict=True))
-
-
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no\.csv: no such file"):
-        open_table(tmp_path / "no.csv")
+        Table(tmp_path / "no.csv")
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(DataError, match="a folder, wanted a file"):
-        open_table(tmp_path / "d.csv")
+        Table(tmp_path / "d.csv")
 
 
 def test_a_quote_that_is_never_closed_does_not_take_all_the_rest(

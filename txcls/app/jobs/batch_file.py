@@ -7,7 +7,7 @@ from typing import Any
 
 from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
-from txcls.data.tables.table import EXCEL, Table, open_table
+from txcls.data.tables.table import EXCEL, Table
 from txcls.errors import DataError
 from txcls.evaluation.scoring import LABEL, PROBABILITY, Scored, checked_texts, score_file
 from txcls.predictor import Predictor
@@ -19,7 +19,7 @@ _SHORT = 200
 def run(job: Job) -> dict[str, Any]:
     """Where the classified file lies, how many rows it has, how many of each label, and its first rows."""
     job.progress("reading the file", share=0.0)
-    table = open_table(job.session / job.spec["file"])
+    table = Table(job.session / job.spec["file"])
     rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
     if rows > limits().rows:
         raise DataError(
@@ -60,7 +60,7 @@ def _write_as_given(target: Path, table: Table) -> None:
     made = target.with_name(f"given-{target.name}")
     with made.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file, delimiter=table.delimiter or ",", quoting=csv.QUOTE_ALL, lineterminator="\n")
-        scored = open_table(target, strict=True)
+        scored = Table(target)
         writer.writerow(scored.columns)
         writer.writerows(row.values.values() for row in scored.rows())
     made.replace(target)
@@ -73,7 +73,7 @@ def _as_workbook(table: Path, path: Path) -> Path:
 
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("classified")
-    scored = open_table(table, strict=True)
+    scored = Table(table)
     sheet.append([_as_text(WriteOnlyCell, sheet, name) for name in scored.columns])
     for row in scored.rows():
         sheet.append(
@@ -100,7 +100,7 @@ def _summary(target: Path, text_column: str) -> dict[str, Any]:
     """How many rows have each label, and the first rows."""
     counts: Counter[str] = Counter()
     preview: list[dict[str, Any]] = []
-    for _, values in open_table(target, strict=True).rows():
+    for _, values in Table(target).rows():
         counts[str(values[LABEL])] += 1
         if len(preview) < PREVIEW_ROWS:
             added = {name: values[name] for name in values if name.startswith((LABEL, PROBABILITY))}

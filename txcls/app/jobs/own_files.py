@@ -12,7 +12,7 @@ from txcls.config import DataConfig
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.labelled import labelled_rows as rows_of_table
-from txcls.data.tables.table import Table, open_table
+from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 
@@ -89,7 +89,7 @@ def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
         DataError: it cannot be read, or has more rows than the host allows.
     """
     name = file_name(spec)
-    table = open_table(session / spec["file"], name=name)
+    table = Table(session / spec["file"], name=name)
     if table.sample and (table.n_rows or 0) > limits().rows:
         raise DataError(
             f"{name}: {table.n_rows:,} rows, and this server takes {limits().rows:,} at most (TXCLS_MAX_ROWS); upload "
@@ -132,7 +132,7 @@ def _sample(name: str) -> Rows:
     if name not in SAMPLES:
         raise DataError(f"no sample {name!r:.40}; there are {', '.join(SAMPLES)}")
     dataset = open_dataset(DataConfig(dataset=name))
-    test = dataset.load("test") if dataset.has_test else None
+    test = dataset.load("test") if "test" in dataset.splits else None
     return Rows(dataset.load("train"), test, (), dataset.info.title)
 
 

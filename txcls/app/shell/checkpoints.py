@@ -186,5 +186,5 @@ def _own_test_texts(source: Source, rows: dict[str, Any]) -> TestTexts:
     labels = [classes.index(label) for label in rows["labels"]]
     held_out = LabelledTexts(rows["texts"], labels, classes)
     info = DatasetInfo(name="table", title="your own rows", terms="your own")
-    dataset = Dataset(info, classes, source.name, ("test",), readers={"test": lambda: held_out})
+    dataset = Dataset(info, classes, source.name, ("test",), read=lambda _: held_out)
     return TestTexts(dataset, held_out, ())

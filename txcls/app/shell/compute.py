@@ -16,7 +16,7 @@ from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.checkpoints import Objective
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.examples import examples_for
-from txcls.data.generated.who_won import first_reports, roles_in
+from txcls.data.generated.who_won import first_reports
 from txcls.inspection import counterfactuals, language_model, lens, positions, principal_components, vocabulary
 from txcls.inspection.ablation import Ablation, Change, How, Means, Off, PartEffects
 from txcls.inspection.attention import QueryKey
@@ -169,7 +169,7 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
     dataset, roles = classifier.checkpoint.config.data.dataset, None
     if dataset == "who_won":
         reports = first_reports("test", N_REPORTS)
-        texts, roles = [report.text for report in reports], [roles_in(report) for report in reports]
+        texts, roles = [report.text for report in reports], [report.roles for report in reports]
     else:
         texts = [example.text for example in examples_for(dataset)]
     places = inspection.stories.clearest_texts(

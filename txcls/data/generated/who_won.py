@@ -12,14 +12,11 @@ import random
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import islice, product
-from pathlib import Path
 from typing import Literal, get_args
 
-from txcls.config import DataConfig
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, Roles, SplitName
-from txcls.errors import DataError
 
 INFO = DatasetInfo(
     name="who_won",
@@ -30,11 +27,6 @@ INFO = DatasetInfo(
 
 TEAMS = ("Albion", "Athletic", "City", "County", "Rangers", "Rovers", "United", "Wanderers")
 """The classes, one token each."""
-
-Role = Literal["winner", "loser", "verb", "marker", "other team", "other verb"]
-"""What a word does: the two teams of the reported match, the verb that says who won it, the words that turn it round
-(`were … by`, the `to` of `lost to`, `not … but`, `that`), and the team and the verb of another match in a relative
-clause."""
 
 Main = Literal["active", "inverse", "passive", "cleft", "cleft object", "cleft inverse", "not but won", "not but lost"]
 """How the main clause reports the match."""
@@ -85,15 +77,6 @@ RELATIVES_AT: tuple[tuple[tuple[Place, ...], float], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Characters [start, end) of a report, and what they do in it."""
-
-    start: int
-    end: int
-    role: Role
-
-
-@dataclass(frozen=True, slots=True)
 class Form:
     """What a report is built from, all but the teams.
 
@@ -116,149 +99,109 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A sentence, the team that won, and what its words do. `spans` are in the order of the text."""
+    """A sentence, the team that won, and the character ranges of the words with each role.
+
+    The roles are: winner and loser; first team and second team, the same two in the order of the sentence; verb, which
+    says who won; marker, the words that turn it round (`were … by`, the `to` of `lost to`, `not … but`, `that`); other
+    team and other verb, those of a relative clause.
+    """
 
     text: str
     winner: str
     loser: str
     form: Form
-    spans: tuple[Span, ...]
+    roles: Roles
 
 
-_Word = tuple[str, Role | None]
+_Words = list[tuple[str, str]]
+"""Words with their roles; "" for none."""
 
 
 def report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> Report:
-    """The sentence of that form in which `winner` won.
-
-    Args:
-        form: the constructions and words.
-        winner: one of TEAMS.
-        loser: another one.
-        others: the teams of relative clauses, at least as many as the form names.
+    """The sentence of that form in which `winner` won; `others` are the teams of its relative clauses.
 
     Raises:
-        ValueError: a team is none of TEAMS or comes twice, or `others` are too few.
+        ValueError: a team is none of TEAMS, or comes twice.
     """
     teams = (winner, loser, *others)
     if len(set(teams)) < len(teams) or not set(teams) <= set(TEAMS):
         raise ValueError(f"wanted different teams out of {', '.join(TEAMS)}; got {', '.join(teams)}")
-    if any(n >= len(others) for *_, n in form.relatives):
-        raise ValueError(f"{len(form.relatives)} relative clauses name more teams than the {len(others)} given")
     clauses = {place: _relative(kind, verb, time, others[n]) for place, kind, verb, time, n in form.relatives}
-    words: list[_Word] = [*_plain(form.opening), (",", None)] if form.opening else []
-    words += _main(form, winner, loser, clauses)
-    if form.ending:
-        words += _plain(form.ending)
-    return _written([*words, (".", None)], winner=winner, loser=loser, form=form)
-
-
-def twin(one: Report) -> Report:
-    """The same report with winner and loser exchanged."""
-    others = [one.text[span.start : span.end] for span in one.spans if span.role == "other team"]
-    return report(one.form, winner=one.loser, loser=one.winner, others=others)
+    words = [*_plain(form.opening), (",", "")] if form.opening else []
+    words += [*_main(form, winner, loser, clauses), *_plain(form.ending), (".", "")]
+    text, roles = _written(words)
+    teams_in_order = sorted(roles["winner"] + roles["loser"])
+    return Report(
+        text, winner, loser, form, {**roles, "first team": teams_in_order[:1], "second team": teams_in_order[1:]}
+    )
 
 
 def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
-    """Twin reports, one directly after the other; the pairs in random order, without repetition.
-
-    Args:
-        n_pairs: how many pairs.
-        seed: the same seed gives the same reports.
-    """
+    """Twin reports, one directly after the other; the pairs in an order that `seed` determines, without repetition."""
     chance = random.Random(seed)
     seen: set[str] = set()
     while len(seen) < n_pairs:
-        form = random_form(chance)
+        form = _random_form(chance)
         winner, loser, *others = chance.sample(TEAMS, 4)
-        one = report(form, winner=winner, loser=loser, others=others)
-        other = report(form, winner=loser, loser=winner, others=others)
-        key = min(one.text, other.text)
+        twins = [report(form, winner=a, loser=b, others=others) for a, b in ((winner, loser), (loser, winner))]
+        key = min(made.text for made in twins)
         if key not in seen:
             seen.add(key)
-            yield one
-            yield other
+            yield from twins
 
 
-def split_of(one: Report) -> SplitName:
-    """Where a report belongs: `new` for combinations held out, else by a checksum of it without its two teams.
+def split_of(made: Report) -> SplitName:
+    """The split of a report: `new` for combinations held out, else by a checksum of it without its two teams.
 
     So its twin, and the same sentence about any other two teams, are in the same split.
     """
-    if one.form.is_new:
+    if made.form.is_new:
         return "new"
-    frame = one.text.replace(one.winner, "_").replace(one.loser, "_")
+    frame = made.text.replace(made.winner, "_").replace(made.loser, "_")
     tenth = zlib.crc32(frame.encode()) % 10
     return "test" if tenth == 0 else "validation" if tenth == 1 else "train"
 
 
-def reports_of(split: SplitName) -> tuple[Report, ...]:
-    """The reports of a split (`train`, `validation`, `test` or `new`), with their roles."""
-    return _by_split().get(split, ())
+def reports_of(split: SplitName) -> list[Report]:
+    """The reports of a split (`train`, `validation`, `test` or `new`)."""
+    return _by_split()[split]
 
 
-def first_reports(split: SplitName, n: int) -> tuple[Report, ...]:
+def first_reports(split: SplitName, n: int) -> list[Report]:
     """The first n reports of a split (fewer if it has fewer), without generating the others."""
-    return tuple(islice((one for one in reports() if split_of(one) == split), n))
+    return list(islice((made for made in reports() if split_of(made) == split), n))
 
 
 @cache
-def _by_split() -> dict[SplitName, tuple[Report, ...]]:
-    found: dict[SplitName, list[Report]] = {}
-    for one in reports():
-        found.setdefault(split_of(one), []).append(one)
-    return {split: tuple(of_split) for split, of_split in found.items()}
+def _by_split() -> dict[SplitName, list[Report]]:
+    by_split: dict[SplitName, list[Report]] = {}
+    for made in reports():
+        by_split.setdefault(split_of(made), []).append(made)
+    return by_split
 
 
-def open_who_won(config: DataConfig, path: Path | None) -> Dataset:
-    """The generated reports; no file is read.
-
-    Raises:
-        DataError: a file is given.
-    """
-    if path is not None:
-        raise DataError(f"who_won is generated, and read from no file: leave out {path}")
+def open_who_won() -> Dataset:
+    """The generated reports."""
     return Dataset(
         info=INFO,
         classes=TEAMS,
         source="the grammar in txcls/data/generated/who_won.py",
-        splits=_SPLITS,
+        splits=("train", "validation", "test", "new"),
+        read=_rows,
         description="combinations of constructions that training never shows are kept apart as the split new",
-        readers={split: partial(_rows, split) for split in _SPLITS},
-        roles={split: partial(roles_of, split) for split in _SPLITS},
+        roles=lambda split: [made.roles for made in reports_of(split)],
     )
 
 
-def roles_of(split: SplitName) -> list[Roles]:
-    """For each report of a split, in the order of its rows, the character ranges of every role (`roles_in`)."""
-    return [roles_in(one) for one in reports_of(split)]
-
-
-def roles_in(one: Report) -> Roles:
-    """The character ranges of every role in a report.
-
-    Besides the roles of `Span` there are "first team" and "second team": the two teams of the reported match in the
-    order of the sentence.
-    """
-    found: dict[str, list[tuple[int, int]]] = {}
-    for span in one.spans:
-        found.setdefault(span.role, []).append((span.start, span.end))
-    teams = sorted(found["winner"] + found["loser"])
-    return {**found, "first team": teams[:1], "second team": teams[1:]}
-
-
-_SPLITS: tuple[SplitName, ...] = ("train", "validation", "test", "new")
-
-
 def _rows(split: SplitName) -> LabelledTexts:
-    of_split = reports_of(split)
-    return LabelledTexts([one.text for one in of_split], [TEAMS.index(one.winner) for one in of_split], TEAMS)
+    rows = reports_of(split)
+    return LabelledTexts([made.text for made in rows], [TEAMS.index(made.winner) for made in rows], TEAMS)
 
 
-def random_form(chance: random.Random) -> Form:
+def _random_form(chance: random.Random) -> Form:
     """Constructions and words by chance; every construction as likely as the others."""
     main = chance.choice(MAINS)
-    places = chance.choices([one for one, _ in RELATIVES_AT], [weight for _, weight in RELATIVES_AT])[0]
+    places = chance.choices([places for places, _ in RELATIVES_AT], [weight for _, weight in RELATIVES_AT])[0]
     relatives = []
     for n, place in enumerate(places):
         kind = chance.choice(RELATIVES)
@@ -275,59 +218,58 @@ def random_form(chance: random.Random) -> Form:
     )
 
 
-def _main(form: Form, winner: str, loser: str, clauses: dict[Place, list[_Word]]) -> list[_Word]:
+def _main(form: Form, winner: str, loser: str, clauses: dict[Place, _Words]) -> _Words:
     """The words of the main clause, relative clauses after their teams."""
     manner = _plain(form.manner)
-    verb: _Word = (form.verb, "verb")
+    verb = (form.verb, "verb")
     winner_first = form.main in ("active", "cleft", "not but lost")
-    first: list[_Word] = [(winner, "winner") if winner_first else (loser, "loser"), *clauses.get("first", [])]
-    second: list[_Word] = [(loser, "loser") if winner_first else (winner, "winner"), *clauses.get("second", [])]
+    first = [(winner, "winner") if winner_first else (loser, "loser"), *clauses.get("first", [])]
+    second = [(loser, "loser") if winner_first else (winner, "winner"), *clauses.get("second", [])]
     if form.main == "active":
         return [*first, *manner, verb, *second]
     if form.main == "inverse":
         return [*first, *manner, verb, ("to", "marker"), *second]
     if form.main == "passive":
-        participle: _Word = (VERBS[form.verb], "verb")
-        return [*first, ("were", "marker"), *manner, participle, ("by", "marker"), *second]
+        return [*first, ("were", "marker"), *manner, (VERBS[form.verb], "verb"), ("by", "marker"), *second]
     if form.main == "cleft":
-        return [*_plain("it was"), *first, ("who", None), *manner, verb, *second]
+        return [*_plain("it was"), *first, ("who", ""), *manner, verb, *second]
     if form.main == "cleft object":
         return [*_plain("it was"), *first, ("that", "marker"), *second, *manner, verb]
     if form.main == "cleft inverse":
-        return [*_plain("it was"), *first, ("who", None), *manner, verb, ("to", "marker"), *second]
+        return [*_plain("it was"), *first, ("who", ""), *manner, verb, ("to", "marker"), *second]
     return [("not", "marker"), *first, ("but", "marker"), *second, verb, *_plain("the match")]
 
 
-def _relative(kind: Relative, verb: str, time: str, other: str) -> list[_Word]:
-    team: _Word = (other, "other team")
-    words: list[_Word]
+def _relative(kind: Relative, verb: str, time: str, other: str) -> _Words:
+    team = (other, "other team")
     if kind == "beat":
-        words = [("who", None), (verb, "other verb"), team]
+        words = [("who", ""), (verb, "other verb"), team]
     elif kind == "lost to":
-        words = [("who", None), (verb, "other verb"), ("to", None), team]
+        words = [("who", ""), (verb, "other verb"), ("to", ""), team]
     elif kind == "were beaten by":
-        words = [("who", None), ("were", None), (VERBS[verb], "other verb"), ("by", None), team]
+        words = [("who", ""), ("were", ""), (VERBS[verb], "other verb"), ("by", ""), team]
     else:
-        words = [("whom", None), team, (verb, "other verb")]
-    return [(",", None), *words, *_plain(time), (",", None)]
+        words = [("whom", ""), team, (verb, "other verb")]
+    return [(",", ""), *words, *_plain(time), (",", "")]
 
 
-def _plain(words: str) -> list[_Word]:
-    return [(word, None) for word in words.split()]
+def _plain(words: str) -> _Words:
+    return [(word, "") for word in words.split()]
 
 
-def _written(words: Sequence[_Word], *, winner: str, loser: str, form: Form) -> Report:
-    """The words as a sentence: a capital at its start, no space before marks, no two marks in a row."""
+def _written(words: _Words) -> tuple[str, dict[str, list[tuple[int, int]]]]:
+    """The words as a sentence, and the ranges of each role: a capital at its start, no space before punctuation, no two
+    punctuation marks in a row."""
     text = ""
-    spans: list[Span] = []
+    roles: dict[str, list[tuple[int, int]]] = {}
     for word, role in words:
-        is_mark = word in (",", ".")
-        if is_mark and text.endswith(","):
-            text = text[:-1]
-        if text and not is_mark:
+        is_punctuation = word in (",", ".")
+        if is_punctuation:
+            text = text.removesuffix(",")
+        elif text:
             text += " "
         start = len(text)
         text += word if start else word[0].upper() + word[1:]
-        if role is not None:
-            spans.append(Span(start, len(text), role))
-    return Report(text, winner, loser, form, tuple(spans))
+        if role:
+            roles.setdefault(role, []).append((start, len(text)))
+    return text, roles

@@ -5,7 +5,7 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data.tables.delimited import csv_rows
 from txcls.data.tables.lines import open_text
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
@@ -19,8 +19,8 @@ INFO = DatasetInfo(
     terms="research and other non-commercial use",
     citation="X. Zhang, J. Zhao, Y. LeCun: Character-level Convolutional Networks for Text Classification, NIPS 2015",
     files=(
-        RemoteFile("train.csv", f"{_URL}/train.csv", "b1a00f826fdfbd249f79597b59e1dc12", 29_470_338),
-        RemoteFile("test.csv", f"{_URL}/test.csv", "d52ea96a97a2d943681189a97654912d", 1_857_427),
+        RemoteFile("train.csv", f"{_URL}/train.csv", "md5:b1a00f826fdfbd249f79597b59e1dc12"),
+        RemoteFile("test.csv", f"{_URL}/test.csv", "md5:d52ea96a97a2d943681189a97654912d"),
     ),
 )
 
@@ -38,24 +38,23 @@ def open_ag_news(config: DataConfig, path: Path) -> Dataset:
         train = next((path / name for name in _TRAIN_FILES if (path / name).is_file()), None)
         test = next((path / name for name in _TEST_FILES if (path / name).is_file()), None)
     elif path.is_file():
-        is_test = path.name.startswith("test")
-        train, test = (None, path) if is_test else (path, None)
+        train, test = (None, path) if path.name.startswith("test") else (path, None)
     else:
         raise DataError(f"{path}: no such file or folder; wanted {INFO.name}'s train.csv and test.csv")
-    files = {name: file for name, file in (("train", train), ("test", test)) if file is not None}
-    if not files:
+    if train is None and test is None:
         raise DataError(f"{path}: wanted {' or '.join(_TRAIN_FILES)}, and {' or '.join(_TEST_FILES)}; none is there")
+    files: dict[SplitName, Path] = {}
+    if train:
+        files["train"] = train
+    if test:
+        files["test"] = test
     return Dataset(
         info=INFO,
         classes=CLASSES,
         source=", ".join(file.name for file in files.values()),
-        splits=tuple(split for split in ("train", "test") if split in files),
+        splits=tuple(files),
+        read=lambda split: read_rows(files[split]),
         description=f"a part of the {TRAIN_ROWS:,} published training rows" if train and "subset" in train.name else "",
-        readers={
-            split: (lambda file=file: read_rows(file))  # type: ignore[misc]
-            for split, file in (("train", train), ("test", test))
-            if file is not None
-        },
     )
 
 

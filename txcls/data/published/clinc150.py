@@ -1,13 +1,13 @@
 """CLINC150 (Larson et al. 2019): queries to an assistant in 150 intents, and out-of-scope queries."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from txcls.config import DataConfig
+from txcls.data.classes import labelled
 from txcls.data.tables.lines import parse_json, read_text
 from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
-from txcls.errors import DataError
+from txcls.errors import DataError, listed
 
 INFO = DatasetInfo(
     name="clinc150",
@@ -20,8 +20,7 @@ INFO = DatasetInfo(
         RemoteFile(
             "data_full.json",
             "https://raw.githubusercontent.com/clinc/oos-eval/master/data/data_full.json",
-            size=2_495_390,
-            sha256="36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0",
+            "sha256:36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0",
         ),
     ),
 )
@@ -48,10 +47,10 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
         DataError: no such file, or it is not of the published form.
     """
     if path.is_dir():
-        found = next((path / name for name in _FILES if (path / name).is_file()), None)
-        if found is None:
+        file = next((path / name for name in _FILES if (path / name).is_file()), None)
+        if file is None:
             raise DataError(f"{path}: wanted {' or '.join(_FILES)}, which is not there; or name the file itself")
-        path = found
+        path = file
     values = parse_json(read_text(path), str(path))
     if not isinstance(values, dict) or not set(KEYS.values()) <= set(values):
         got = ", ".join(values)[:80] if isinstance(values, dict) else type(values).__name__
@@ -67,8 +66,8 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
         classes=classes,
         source=path.name,
         splits=tuple(rows),
+        read=rows.__getitem__,
         description=f"{len(rows['oos_test']):,} more test queries are out of scope and kept separate",
-        readers={split: partial(rows.__getitem__, split) for split in rows},
     )
 
 
@@ -87,10 +86,7 @@ def _pairs(value: Any, where: str) -> list[tuple[str, str]]:
 
 
 def _labelled(pairs: list[tuple[str, str]], classes: tuple[str, ...], where: str) -> LabelledTexts:
-    places = {name: index for index, name in enumerate(classes)}
-    out_of_scope = classes == (OUT_OF_SCOPE,)
     for number, (_, intent) in enumerate(pairs, start=1):
-        if intent not in places or (intent == OUT_OF_SCOPE) != out_of_scope:
-            wanted = repr(OUT_OF_SCOPE) if out_of_scope else "one of the intents in train, and oos only in oos_…"
-            raise DataError(f"{where}, item {number}: intent {intent[:40]!r}, wanted {wanted}")
-    return LabelledTexts([text for text, _ in pairs], [places[intent] for _, intent in pairs], classes)
+        if intent not in classes:
+            raise DataError(f"{where}, item {number}: intent {intent[:40]!r}, wanted one of {listed(classes, most=5)}")
+    return labelled([text for text, _ in pairs], [intent for _, intent in pairs], classes)

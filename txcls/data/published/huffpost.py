@@ -64,11 +64,10 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
         DataError: the file is not there.
     """
     if path.is_dir():
-        files = [path / FILE, path / f"{FILE}.gz"]
-        found = next((file for file in files if file.is_file()), None)
-        if found is None:
+        file = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
+        if file is None:
             raise DataError(f"{path}: wanted {FILE} or {FILE}.gz, which is not there; {INFO.by_hand}")
-        path = found
+        path = file
     elif not path.is_file():
         raise DataError(f"{path}: no such file or folder; wanted {FILE} or its folder")
 
@@ -76,25 +75,23 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     def rows() -> dict[SplitName, LabelledTexts]:
         items = read_items(path, joiner=config.joiner)
         if config.split == "date":
-            parts = _by_date(items, path, validation_fraction=config.validation_fraction)
-        else:
-            parts = {
-                "train": [item for item in items if not item.is_test],
-                "test": [item for item in items if item.is_test],
-            }
-        return {split: _labelled(part) for split, part in parts.items()}
+            older, test = _newest(items, TEST_SHARE, path)
+            train, validation = _newest(older, config.validation_fraction, path)
+            return {"train": _labelled(train), "validation": _labelled(validation), "test": _labelled(test)}
+        return {
+            "train": _labelled([item for item in items if not item.is_test]),
+            "test": _labelled([item for item in items if item.is_test]),
+        }
 
-    by_date: tuple[SplitName, ...] = ("train", "validation", "test")
-    splits: tuple[SplitName, ...] = by_date if config.split == "date" else ("train", "test")
     return Dataset(
         info=INFO,
         classes=CLASSES,
         source=path.name,
-        splits=splits,
+        splits=("train", "validation", "test") if config.split == "date" else ("train", "test"),
+        read=lambda split: rows()[split],
         description="split by date; the test rows are the newest tenth"
         if config.split == "date"
         else "no split is published; the test rows are a tenth, chosen by a checksum of their text",
-        readers={split: (lambda split=split: rows()[split]) for split in splits},  # type: ignore[misc]
     )
 
 
@@ -130,14 +127,6 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
     if not items:
         raise DataError(f"{path}: no rows")
     return list(items.values())
-
-
-def _by_date(
-    items: Sequence[NewsItem], path: Path, *, validation_fraction: float
-) -> dict[SplitName, Sequence[NewsItem]]:
-    older, test = _newest(items, TEST_SHARE, path)
-    train, validation = _newest(older, validation_fraction, path)
-    return {"train": train, "validation": validation, "test": test}
 
 
 def _newest(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[NewsItem], list[NewsItem]]:

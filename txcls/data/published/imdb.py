@@ -6,7 +6,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.archives import locate, matching_files
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.errors import DataError
 
 CLASSES = ("negative", "positive")
@@ -22,15 +22,12 @@ INFO = DatasetInfo(
         RemoteFile(
             "aclImdb_v1.tar.gz",
             "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-            md5="7c2ac02c03563afcf9b574c7e56c153a",
-            size=84_125_825,
-            sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
+            "sha256:c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
         ),
     ),
 )
 
 _WANTED = "the folder aclImdb with train/pos/0_9.txt and so on, or aclImdb_v1.tar.gz (or .tar.xz, .tar)"
-_SPLITS: tuple[SplitName, ...] = ("train", "test")
 
 
 def open_imdb(config: DataConfig, path: Path) -> Dataset:
@@ -40,8 +37,7 @@ def open_imdb(config: DataConfig, path: Path) -> Dataset:
         DataError: nothing of that kind is there.
     """
     source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", wanted=_WANTED)
-    readers = {split: partial(read_reviews, source, split) for split in _SPLITS}
-    return Dataset(info=INFO, classes=CLASSES, source=source.name, splits=_SPLITS, readers=readers)
+    return Dataset(INFO, CLASSES, source.name, ("train", "test"), read=partial(read_reviews, source))
 
 
 def read_reviews(path: Path, split: str) -> LabelledTexts:

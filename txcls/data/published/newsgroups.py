@@ -7,7 +7,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig, PostPart
 from txcls.data.archives import locate, matching_files
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile
 from txcls.errors import DataError
 
 CLASSES = (
@@ -27,14 +27,13 @@ INFO = DatasetInfo(
         RemoteFile(
             "20news-bydate.tar.gz",
             "https://ndownloader.figshare.com/files/5975967",  # the copy that scikit-learn reads
-            sha256="8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
+            "sha256:8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
         ),
     ),
     settings=("remove",),
 )
 
 _WANTED = "the folders 20news-bydate-train and 20news-bydate-test, or 20news-bydate.tar.gz (or .tar.xz, .tar)"
-_SPLITS: tuple[SplitName, ...] = ("train", "test")
 _ATTRIBUTIONS = ("writes:", "wrote:", "says:", "said:")
 _MAX_SIGNATURE = 10
 """Lines of a block at the end of a post up to which it can be a signature."""
@@ -53,11 +52,11 @@ def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
         info=INFO,
         classes=CLASSES,
         source=source.name,
-        splits=_SPLITS,
+        splits=("train", "test"),
+        read=partial(read_posts, source, remove=config.remove),
         description=f"posts without {parts}"
         if parts
         else "headers, signatures and quotes reveal the group; remove them with data.remove",
-        readers={split: partial(read_posts, source, split, remove=config.remove) for split in _SPLITS},
     )
 
 

@@ -1,11 +1,11 @@
 """SNIPS and ATIS in the split of Goo et al. (2018): `seq.in` with one utterance per line, `label` with its intent."""
 
-from functools import partial
 from pathlib import Path
 
 from txcls.config import DataConfig
+from txcls.data.classes import labelled
 from txcls.data.tables.lines import read_text
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
+from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName
 from txcls.errors import DataError
 
 _URL = "https://raw.githubusercontent.com/MiuLab/SlotGated-SLU/master/data"
@@ -13,8 +13,9 @@ FOLDERS: dict[SplitName, str] = {"train": "train", "validation": "valid", "test"
 """The name of each split's published folder."""
 
 
-def _files(name: str, *facts: tuple[str, int, str]) -> tuple[RemoteFile, ...]:
-    return tuple(RemoteFile(file, f"{_URL}/{name}/{file}", size=size, sha256=digest) for file, size, digest in facts)
+def _files(name: str, **digests: str) -> tuple[RemoteFile, ...]:
+    files = {key.replace("_", "/").replace("seq", "seq.in"): digest for key, digest in digests.items()}
+    return tuple(RemoteFile(file, f"{_URL}/{name}/{file}", f"sha256:{digest}") for file, digest in files.items())
 
 
 SNIPS = DatasetInfo(
@@ -26,12 +27,12 @@ SNIPS = DatasetInfo(
     "Modeling for Joint Slot Filling and Intent Prediction, NAACL 2018",
     files=_files(
         "snips",
-        ("train/label", 184_532, "bfd7df6cf9dd76c5da5d8b61bc85f90386197bdd3d7510c1d324c051537b962f"),
-        ("train/seq.in", 617_079, "04ad1e3f2121d83c6478f9a4b17d2dbdc21d06d6127f73cb7af835ed733f9855"),
-        ("valid/label", 9_900, "9c1dd041216f647bcfca838aaf1a48eb5781e4404256d31ff07cd38a5436c52f"),
-        ("valid/seq.in", 33_629, "64e0f6d8ad8aab3a3828164d7d53731a0993d3ca1aed437ceaca6d3d568d410e"),
-        ("test/label", 10_120, "37a26da3ad079bb41c42c85a3a8f827eb47efec4c5917ce5d08f4b2736e4f830"),
-        ("test/seq.in", 33_121, "c1e341173fcea2951a8ca371956a6f81c76de87b9583c62eb87edd6158fa3a7c"),
+        train_label="bfd7df6cf9dd76c5da5d8b61bc85f90386197bdd3d7510c1d324c051537b962f",
+        train_seq="04ad1e3f2121d83c6478f9a4b17d2dbdc21d06d6127f73cb7af835ed733f9855",
+        valid_label="9c1dd041216f647bcfca838aaf1a48eb5781e4404256d31ff07cd38a5436c52f",
+        valid_seq="64e0f6d8ad8aab3a3828164d7d53731a0993d3ca1aed437ceaca6d3d568d410e",
+        test_label="37a26da3ad079bb41c42c85a3a8f827eb47efec4c5917ce5d08f4b2736e4f830",
+        test_seq="c1e341173fcea2951a8ca371956a6f81c76de87b9583c62eb87edd6158fa3a7c",
     ),
 )
 ATIS = DatasetInfo(
@@ -43,12 +44,12 @@ ATIS = DatasetInfo(
     "split of C.-W. Goo et al.: Slot-Gated Modeling for Joint Slot Filling and Intent Prediction, NAACL 2018",
     files=_files(
         "atis",
-        ("train/label", 57_831, "d0a771547665eecbdf9f96ea015ef07d1f6ee9f063e861020dafabb3c2a04377"),
-        ("train/seq.in", 289_848, "3a670980841b21ab39088b2595efc17d487cdc45769c075a3e5f9458bba28c7f"),
-        ("valid/label", 6_518, "06957cfe6fdffac84f8280bc3a1f8ca85c85631b363817aa4543aac611f8addf"),
-        ("valid/seq.in", 32_761, "c7435b96e7948393608c34819628e863c5338f11ca68e8f896d2cc041d8e17f8"),
-        ("test/label", 11_634, "ce4bfe6590d9498e1078f30b4137d3e8b3e94277b444b26360c0bf2e9e282761"),
-        ("test/seq.in", 52_122, "4b2119fc59c37f9398c6605db435d4f467505009e6ee3e5af04fed09f39dc397"),
+        train_label="d0a771547665eecbdf9f96ea015ef07d1f6ee9f063e861020dafabb3c2a04377",
+        train_seq="3a670980841b21ab39088b2595efc17d487cdc45769c075a3e5f9458bba28c7f",
+        valid_label="06957cfe6fdffac84f8280bc3a1f8ca85c85631b363817aa4543aac611f8addf",
+        valid_seq="c7435b96e7948393608c34819628e863c5338f11ca68e8f896d2cc041d8e17f8",
+        test_label="ce4bfe6590d9498e1078f30b4137d3e8b3e94277b444b26360c0bf2e9e282761",
+        test_seq="4b2119fc59c37f9398c6605db435d4f467505009e6ee3e5af04fed09f39dc397",
     ),
 )
 
@@ -86,8 +87,10 @@ def _open(info: DatasetInfo, path: Path) -> Dataset:
         classes=classes,
         source=path.name,
         splits=tuple(pairs),
+        read=lambda split: labelled(
+            [text for text, _ in pairs[split]], [intent for _, intent in pairs[split]], classes
+        ),
         description=f"not in the training rows, so it cannot be learned: {', '.join(unseen)}" if unseen else "",
-        readers={split: partial(_labelled, rows, classes) for split, rows in pairs.items()},
     )
 
 
@@ -101,8 +104,7 @@ def _pairs(folder: Path) -> list[tuple[str, str]]:
     intents = [label.split("#")[0].strip() for label in labels]
     for name, column in (("seq.in", texts), ("label", intents)):
         if "" in column:
-            what = "an utterance" if name == "seq.in" else "an intent"
-            raise DataError(f"{folder / name}, line {column.index('') + 1}: nothing there, wanted {what}")
+            raise DataError(f"{folder / name}, line {column.index('') + 1} is empty")
     return list(zip(texts, intents, strict=True))
 
 
@@ -117,8 +119,3 @@ def _lines(folder: Path, name: str) -> list[str]:
     if lines == [""]:
         raise DataError(f"{file}: empty")
     return lines
-
-
-def _labelled(pairs: list[tuple[str, str]], classes: tuple[str, ...]) -> LabelledTexts:
-    places = {name: index for index, name in enumerate(classes)}
-    return LabelledTexts([text for text, _ in pairs], [places[intent] for _, intent in pairs], classes)

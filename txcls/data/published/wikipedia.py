@@ -37,7 +37,6 @@ LONGEST_ARTICLE = 8 << 20
 VALIDATION_SHARE = TEST_SHARE = 0.01
 """Share of the articles in each of the two parts that are not for training."""
 
-_PACKINGS = ("gzip", "bzip2", "xz")
 _NOT_TEXT = (".json", ".csv", ".tsv", ".html", ".xml", ".md", ".py", ".log", ".pdf", ".zip", ".tar", ".npy")
 _START = re.compile(r'<doc id="[^"\n]*".* title="(.*)"[^"\n]*>')
 _END = "</doc>"
@@ -92,7 +91,7 @@ def _files(path: Path) -> list[Path]:
 def _articles_of(file: Path) -> Iterator[Article]:
     title, begun, size = "", 0, 0  # of the article that is being read: its title, first line and characters
     lines: list[str] = []
-    with open_text(file, newline="\n", packings=_PACKINGS) as source:
+    with open_text(file, newline="\n", any_packing=True) as source:
         for number, raw in enumerate(iter(partial(source.readline, LONGEST_ARTICLE), ""), start=1):
             where = f"{file}, line {number}"
             line = raw.rstrip()

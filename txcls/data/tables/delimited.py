@@ -22,27 +22,20 @@ _LABEL = "__label__"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the fields of a text file are written.
-
-    Attributes:
-        delimiter: between fields; "" for fastText's lines.
-        quoted: whether quotes are special; in tab-separated files they may be ordinary characters.
-        starts_at: characters before the first row: a line that names the delimiter.
-    """
+    """How the fields of a text file are written."""
 
     delimiter: str
+    """Between fields; "" for fastText's lines."""
     quoted: bool = True
+    """Whether quotes are special; in tab-separated files they may be ordinary characters."""
     starts_at: int = 0
+    """Characters before the first row: a line that names the delimiter."""
 
 
-def find_dialect(path: Path, encoding: Encoding, *, suffix: str, look: bool = False) -> Dialect:
+def find_dialect(path: Path, encoding: Encoding, *, suffix: str) -> Dialect:
     """The dialect of a file, from its beginning; a tab-separated file is read whole to see how its quotes are meant.
 
-    Args:
-        path: the file.
-        encoding: how it is decoded.
-        suffix: of its name: .tsv and .tab have tabs, a .txt needs a delimiter.
-        look: see only the beginning.
+    `suffix` is that of its name: .tsv and .tab have tabs, a .txt needs a delimiter.
 
     Raises:
         DataError: it cannot be read, holds NUL bytes, or is a .txt without columns.
@@ -55,7 +48,7 @@ def find_dialect(path: Path, encoding: Encoding, *, suffix: str, look: bool = Fa
         return Dialect("")
     if line := _SEPARATOR_LINE.match(beginning):
         return Dialect(line[1], starts_at=line.end())
-    delimiter = "\t" if suffix in (".tsv", ".tab") else sniff_delimiter(beginning)
+    delimiter = "\t" if suffix in (".tsv", ".tab") else _sniff_delimiter(beginning)
     if suffix == ".txt" and delimiter not in beginning:
         raise DataError(
             f"{path}: a text file without columns; wanted columns between tabs, as Excel's Unicode text has, or "
@@ -64,14 +57,14 @@ def find_dialect(path: Path, encoding: Encoding, *, suffix: str, look: bool = Fa
     if delimiter == "\t":
         try:
             with open_text(path, encoding=encoding) as text:
-                for _ in itertools.islice(csv_rows(text, path, delimiter="\t"), 1000 if look else None):
+                for _ in csv_rows(text, path, delimiter="\t"):
                     pass
         except DataError:
             return Dialect("\t", quoted=False)
     return Dialect(delimiter)
 
 
-def sniff_delimiter(text: str) -> str:
+def _sniff_delimiter(text: str) -> str:
     """The delimiter for which most of the first rows have as many fields as the first that has several."""
 
     def agreement(delimiter: str) -> tuple[int, int]:
@@ -106,12 +99,8 @@ def delimited_rows(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator
                 yield number, [";".join(label.removeprefix(_LABEL) for label in labels), "".join(rest).rstrip()]
 
 
-def csv_rows(
-    text: str | TextIO, path: Path, *, delimiter: str = ",", quoted: bool = True
-) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
     """(row number from 1, fields) of each row that is not empty; empty rows count, lines within a field do not.
-
-    With `quoted=False`, quotes are ordinary characters.
 
     Raises:
         DataError: a quoted field is never closed, or is not followed by a delimiter, or a field is longer than
@@ -127,10 +116,7 @@ def csv_rows(
             yield line
 
     reader = csv.reader(
-        lines(),
-        delimiter=delimiter,
-        strict=quoted,
-        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        lines(), delimiter=delimiter, strict=quoted, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     )
     line = 1
     try:

@@ -72,11 +72,11 @@ class Workbook:
         """
         if sheet not in self._book.sheetnames:
             raise DataError(f"{self.path}: no sheet {sheet!r:.60}; there are {listed(self.sheets)}")
-        found = self._book[sheet]
-        found.reset_dimensions()  # what the file claims may be far larger than what it holds
+        cells_of = self._book[sheet]
+        cells_of.reset_dimensions()  # what the file claims may be far larger than what it holds
         spanned = filled = empty = 0
         with self._readable():
-            for number, cells in enumerate(_quietly(found.iter_rows(values_only=True)), start=1):
+            for number, cells in enumerate(_quietly(cells_of.iter_rows(values_only=True)), start=1):
                 spanned += len(cells) or 1
                 if len(cells) > MAX_COLUMNS or (spanned > MAX_SPARSE and filled * 20 < spanned):
                     raise DataError(

@@ -27,30 +27,12 @@ class Headings:
 
     names: tuple[str | None, ...]
     row: int
-    notes: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns that are read."""
-        return tuple(name for name in self.names if name is not None)
+    notes: tuple[str, ...]
 
 
 def is_filled(cell: object) -> bool:
     """Whether a cell holds anything but whitespace."""
     return cell is not None and cell == cell and not (isinstance(cell, str) and not cell.strip())
-
-
-def strict_headings(head: Sequence[CellRow], *, file: str) -> Headings:
-    """The first row as column names.
-
-    Raises:
-        DataError: there is none, or a name occurs twice.
-    """
-    if not head:
-        raise DataError(f"{file}: empty; wanted a header line with the columns' names, then rows")
-    names = tuple(_heading(cell) for cell in head[0][1])
-    refuse_columns(names, file=file)
-    return Headings(names, head[0][0])
 
 
 def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Headings:
@@ -79,7 +61,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     if is_sheet:
         widest = max(at for _, cells in head[above:] for at, cell in enumerate(cells, start=1) if is_filled(cell))
         names = (names + [""] * (widest - len(names)))[:widest]
-    _refuse_wide(names, file=file)
+    refuse_wide(names, file=file)
     if _is_a_row(names, below):
         notes.append(
             "The first line looks like a row, not like column names: it was read as a row, and columns are numbered."
@@ -91,14 +73,8 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     return Headings(_named(names, below, notes), row, tuple(notes))
 
 
-def refuse_columns(columns: Sequence[str], *, file: str) -> None:
-    """Raise DataError if two columns have the same name, or there are more than MAX_COLUMNS."""
-    _refuse_wide(columns, file=file)
-    if repeated := sorted(name for name, n in Counter(columns).items() if n > 1):
-        raise DataError(f"{file}: column '{shown(repeated[0], limit=40)}' occurs twice; rename one of them")
-
-
-def _refuse_wide(columns: Sequence[str], *, file: str) -> None:
+def refuse_wide(columns: Sequence[str], *, file: str) -> None:
+    """Raise DataError if there are more than MAX_COLUMNS."""
     if len(columns) > MAX_COLUMNS:
         raise DataError(f"{file}: {len(columns):,} columns, wanted {MAX_COLUMNS:,} at most; is it a table?")
 

@@ -69,7 +69,11 @@ def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[t
                     characters += sum(lengths.values())
                     if max(lengths.values(), default=0) > LONGEST_FIELD:
                         name = max(lengths, key=lengths.__getitem__)
-                        raise too_long(lengths[name], f"{path}, row {done + 1}", name)
+                        raise DataError(
+                            f"{path}, row {done + 1}: {lengths[name]:,} characters in column "
+                            f"'{shown(name, limit=40)}', wanted {LONGEST_FIELD:,} at most; cut the text or "
+                            "remove the row"
+                        )
                     if characters > max(_FEW_BYTES, MAX_RATIO * size):
                         raise DataError(
                             f"{path}: refused, since its first {done + 1:,} rows already hold more than {MAX_RATIO} "
@@ -81,14 +85,6 @@ def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[t
         raise
     except _DAMAGED as error:
         raise DataError(f"{path}: damaged after row {done} ({_first_line(error)}); make the file again") from None
-
-
-def too_long(length: int, where: str, column: str) -> DataError:
-    """The error for a field longer than LONGEST_FIELD."""
-    return DataError(
-        f"{where}: {length:,} characters in column '{shown(column, limit=40)}', wanted {LONGEST_FIELD:,} at most; cut "
-        "the text or remove the row"
-    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,20 +1,4 @@
-"""One reader for every table: CSV, TSV, other delimited text, fastText's lines, JSON Lines, JSON, Parquet and Excel.
-
-    table = open_table(Path("mine.csv"))
-    table.columns                   # names
-    table.n_rows                    # None until it is known: at once for Parquet, else after a pass
-    for row in table.rows():        # as often as you like, each time from the beginning
-        row.number, row.values      # as a spreadsheet counts rows; the cells by column
-    table.notes                     # sentences on what was repaired or left out, as far as the table has been read
-
-Memory is bounded by the longest row, whatever the file's size (of a workbook also by its texts). `pieces` gives rows a
-few at a time, `sample` has rows drawn at random. By default a table is read forgivingly: encodings other than UTF-8,
-title lines above the column names, missing, repeated or odd names, and rows with too many fields are dealt with, and
-`notes` says how. With `strict` each of these is a DataError that names the file, the row and the column, as damage is.
-
-Values are strings, as in the file; from JSON, Parquet and Excel also numbers, truth values and None; `cell_text` gives
-each as text. Objects within objects are columns of their own: {"ticket": {"subject": …}} has `ticket.subject`.
-"""
+"""One reader for every table: CSV, TSV, other delimited text, fastText's lines, JSON Lines, JSON, Parquet and Excel."""
 
 import itertools
 import random
@@ -26,17 +10,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from txcls.data.classes import label_name
-from txcls.data.limits import HEAD_ROWS, LONGEST_ROW, MAX_COLUMNS, SAMPLE_CHARACTERS, SAMPLE_ROWS, SNIFFED
+from txcls.data.limits import HEAD_ROWS, LONGEST_ROW, SNIFFED
 from txcls.data.tables.delimited import delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
-from txcls.data.tables.headings import (
-    CellRow,
-    Headings,
-    find_headings,
-    is_filled,
-    refuse_columns,
-    strict_headings,
-)
+from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
 from txcls.data.tables.lines import Encoding, json_items, json_lines, open_text, refuse_unreachable
 from txcls.data.tables.parquet import open_parquet, parquet_rows
 from txcls.errors import DataError, listed, shown
@@ -61,29 +38,11 @@ class Row(NamedTuple):
     values: Values
 
 
-def open_table(
-    path: Path, *, name: str | None = None, sheet: str | None = None, strict: bool = False, look: bool = False
-) -> "Table":
-    """Open a table file and see what its columns are.
-
-    Args:
-        path: the file.
-        name: what notes call it, where `path` is a temporary file; None for its own name.
-        sheet: of a workbook; None for the one with the most rows.
-        strict: refuse flaws instead of dealing with them.
-        look: read no more than the first SAMPLE_ROWS rows or SAMPLE_CHARACTERS characters.
-
-    Raises:
-        DataError: no such file or sheet, unknown format, damaged, too large, or no rows.
-    """
-    return Table(path, name=name, sheet=sheet, strict=strict, look=look)
-
-
 def table_suffix(path: Path) -> str:
     """The file's format by its name, as one of SUFFIXES in lower case.
 
     Raises:
-        DataError: unknown format; an old Excel file is told what to be saved as.
+        DataError: unknown format.
     """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix in SUFFIXES:
@@ -115,34 +74,46 @@ def cell_text(value: object, *, where: str, column: str) -> str:
 
 
 class Table:
-    """An opened table; see `open_table` and this module's docstring.
+    """An opened table file, whose rows can be read again and again in memory bounded by the longest row.
+
+    Other encodings than UTF-8, title lines above the column names, missing, repeated or odd names, and rows with too
+    many fields are dealt with, and `notes` says how. Values are strings, as in the file; from JSON, Parquet and Excel
+    also numbers, truth values and None. Objects within objects are columns of their own: {"ticket": {"subject": …}} has
+    `ticket.subject`.
 
     Attributes:
-        path: the file.
-        name: what notes call it.
+        name: what notes call the file.
         suffix: its format, one of SUFFIXES.
         unit: what row numbers count: "row", "line" or "item".
-        n_rows: rows that are read; None as long as it is not known.
-        is_whole: whether they are all rows; False if `look` ended before.
+        n_rows: rows that are read; None as long as it is not known: at once for Parquet, else after all were read.
+        n_left_out: rows that were left out, since they have more fields than there are columns.
         sheets: names of a workbook's sheets, the one with the most rows first.
         sheet: the one that is read; None for other files.
         delimiter: of a delimited text file; "" for other files.
     """
 
-    def __init__(self, path: Path, *, name: str | None, sheet: str | None, strict: bool, look: bool) -> None:
+    def __init__(self, path: Path, *, name: str | None = None, sheet: str | None = None) -> None:
+        """Open a table file and see what its columns are.
+
+        Args:
+            path: the file.
+            name: what notes call it, where `path` is a temporary file.
+            sheet: of a workbook; None for the one with the most rows.
+
+        Raises:
+            DataError: no such file or sheet, unknown format, damaged, too large, or no rows.
+        """
         self.path, self.name = path, name or path.name
         self.suffix = table_suffix(path)
-        self.strict, self._look = strict, look
+        self.unit, self.delimiter = "row", ""
         self.n_rows: int | None = None
-        self.is_whole = True
+        self.n_left_out = 0
         self.sheets: tuple[str, ...] = ()
         self.sheet: str | None = None
-        self.delimiter = ""
-        self._encoding = Encoding(strict=strict)
+        self._encoding = Encoding()
         self._headings: Headings | None = None
         self._columns: dict[str, None] = {}
-        self._too_wide: list[int] = []
-        """Numbers of the first and last row with too many fields, and how many there are."""
+        self._too_wide = (0, 0)  # numbers of the first and the last row with too many fields
         refuse_unreachable(path)
         if not path.is_file():
             raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
@@ -162,11 +133,6 @@ class Table:
         return self._encoding.name
 
     @property
-    def n_left_out(self) -> int:
-        """Rows that were left out, since they have more fields than there are columns."""
-        return self._too_wide[2] if self._too_wide else 0
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was repaired or left out, as far as the table has been read."""
         notes = list(self._headings.notes if self._headings else ())
@@ -175,11 +141,10 @@ class Table:
         if len(self.sheets) > 1:
             others = [name for name in self.sheets if name != self.sheet]
             notes.insert(0, f"Sheet '{shown(self.sheet, limit=40)}' was read; there are others: {listed(others[:5])}.")
-        if self._too_wide:
-            first, _, n = self._too_wide
+        if n := self.n_left_out:
             notes.append(
                 f"{n:,} row{'s' * (n > 1)} with more fields than columns {'were' if n > 1 else 'was'} left out (the "
-                f"first is row {first:,}); quote fields that hold the delimiter."
+                f"first is row {self._too_wide[0]:,}); quote fields that hold the delimiter."
             )
         return tuple(notes)
 
@@ -191,16 +156,10 @@ class Table:
             flat: give objects within objects as columns of their own; False leaves them as they are.
 
         Raises:
-            DataError: the file is damaged, or, if strict, a row has other than one field for each column.
+            DataError: the file is damaged, or many rows have more fields than there are columns.
         """
-        source = self._objects(columns, flat=flat) if self._headings is None else self._cells(self._headings)
-        n_rows = characters = 0
-        for row in source:
-            if self._look:
-                if n_rows >= SAMPLE_ROWS or characters > SAMPLE_CHARACTERS:
-                    self.is_whole = False
-                    break
-                characters += sum(len(value) for value in row.values.values() if isinstance(value, str))
+        n_rows = 0
+        for row in self._objects(columns, flat=flat) if self._headings is None else self._cells(self._headings):
             n_rows += 1
             yield row
         self.n_rows = n_rows
@@ -208,6 +167,15 @@ class Table:
             raise DataError(f"{self.path}: no rows")
         if self.n_left_out > MAX_RAGGED * (n_rows + self.n_left_out):
             raise self.ragged_error()
+
+    def ragged_error(self) -> DataError:
+        """The error for the rows that were left out."""
+        first, last = self._too_wide
+        more = f" to {last:,}, {self.n_left_out:,} rows in all" if self.n_left_out > 1 else ""
+        return DataError(
+            f"{self.path}, row {first:,}{more}: more fields than the {len(self.columns)} columns; quote fields that "
+            "hold the delimiter"
+        )
 
     def pieces(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
         """All rows, `size` at a time; the last piece may be shorter."""
@@ -225,16 +193,9 @@ class Table:
         draw = random.Random(0).random
         drawn: list[Row] = []
         for number, row in enumerate(self.rows()):
-            place = (
-                number if number < n else int(draw() * (number + 1))
-            )  # reservoir sampling (Vitter 1985, algorithm R)
-            if place >= n:
-                continue
-            row = Row(row.number, {name: _cut(value) for name, value in row.values.items()})
-            if number < n:
-                drawn.append(row)
-            else:
-                drawn[place] = row
+            place = number if number < n else int(draw() * (number + 1))  # reservoir sampling (Vitter 1985, R)
+            if place < n:
+                drawn[place : place + 1] = [Row(row.number, {name: _cut(value) for name, value in row.values.items()})]
         drawn.sort(key=lambda row: row.number)
         return {name: [row.values.get(name) for row in drawn] for name in self._columns}
 
@@ -246,9 +207,9 @@ class Table:
         """
         if self.suffix == ".parquet":
             return open_parquet(self.path).schema_arrow
-        schema = pa.schema([])
         if not (self.suffix in JSON or self.sheet is not None):
             return pa.schema([(name, pa.string()) for name in self._columns])
+        schema = pa.schema([])
         for piece in self.pieces(10_000):
             names = dict.fromkeys(name for row in piece for name in row.values)
             try:
@@ -262,22 +223,18 @@ class Table:
         return schema
 
     def _open_objects(self) -> None:
-        self._is_array = False
+        self._is_array, n_rows = False, None
         if self.suffix == ".parquet":
-            self.unit = "row"
-            meta = open_parquet(self.path)
-            self.n_rows = meta.metadata.num_rows
-            refuse_columns(meta.schema_arrow.names, file=str(self.path))
+            n_rows = open_parquet(self.path).metadata.num_rows
         else:
             with open_text(self.path, encoding=self._encoding) as text:
                 self._is_array = text.read(SNIFFED).lstrip().startswith("[")
             self.unit = "item" if self._is_array else "line"
-        known = self.n_rows
         for _ in _head(self._objects(None, flat=True)):
             pass
         if not self._columns:
             raise DataError(f"{self.path}: no rows")
-        self.n_rows = known
+        self.n_rows = n_rows
 
     def _objects(self, columns: Sequence[str] | None, *, flat: bool) -> Iterator[Row]:
         if self.suffix == ".parquet":
@@ -297,63 +254,41 @@ class Table:
             shallow = flatten(values)
             if not self._columns.keys() >= shallow.keys():
                 self._columns.update(dict.fromkeys(shallow))
-                if len(self._columns) > MAX_COLUMNS:
-                    refuse_columns(list(self._columns), file=str(self.path))
+                refuse_wide(self.columns, file=str(self.path))
             yield Row(number, shallow if flat else values)
 
     def _open_cells(self, sheet: str | None) -> None:
-        self.unit = "row"
         if self.suffix in EXCEL:
             self._book = Workbook(self.path)
             self.sheets = self._book.sheets
             self.sheet = sheet or self.sheets[0]
         else:
-            self._dialect = find_dialect(self.path, self._encoding, suffix=self.suffix, look=self._look)
+            self._dialect = find_dialect(self.path, self._encoding, suffix=self.suffix)
             self.delimiter = self._dialect.delimiter
         head = list(_head(self._numbered_cells()))
-        if self.strict:
-            self._headings = strict_headings(head, file=str(self.path))
-        else:
-            self._headings = find_headings(head, file=str(self.path), is_sheet=self.sheet is not None)
-        self._columns = dict.fromkeys(self._headings.columns)
+        self._headings = find_headings(head, file=str(self.path), is_sheet=self.sheet is not None)
+        self._columns = dict.fromkeys(name for name in self._headings.names if name is not None)
 
     def _numbered_cells(self) -> Iterator[CellRow]:
-        """The rows as they stand; if not strict, without those of empty cells."""
+        """The rows as they stand, without those of empty cells."""
         if self.sheet is not None:
             rows = self._book.rows(self.sheet)
         else:
             rows = delimited_rows(self.path, self._dialect, self._encoding)
-        return rows if self.strict else (row for row in rows if any(map(is_filled, row[1])))
+        return (row for row in rows if any(map(is_filled, row[1])))
 
     def _cells(self, headings: Headings) -> Iterator[Row]:
         names, width = headings.names, len(headings.names)
-        self._too_wide = []
+        self.n_left_out = 0
         for number, cells in self._numbered_cells():
             if number <= headings.row:
                 continue
-            if len(cells) != width:
-                if self.strict and self.sheet is None:
-                    raise DataError(
-                        f"{self.path}, row {number}: {len(cells)} fields, but the header has {width} "
-                        f"({listed(self.columns)}); quote fields that hold the delimiter"
-                    )
-                if any(map(is_filled, cells[width:])):
-                    first, n = self._too_wide[::2] or (number, 0)
-                    self._too_wide = [first, number, n + 1]
-                    continue
-                cells = [*cells, *[None] * (width - len(cells))]
-            values: dict[Any, Any] = dict(zip(names, cells, strict=False))
-            values.pop(None, None)  # the columns that are left out
-            yield Row(number, values)
-
-    def ragged_error(self) -> DataError:
-        """The error for the rows that were left out."""
-        first, last, n = self._too_wide
-        more = f" to {last:,}, {n:,} rows in all" if n > 1 else ""
-        return DataError(
-            f"{self.path}, row {first:,}{more}: more fields than the {len(self.columns)} columns; quote fields that "
-            "hold the delimiter"
-        )
+            if any(map(is_filled, cells[width:])):
+                self._too_wide = (self._too_wide[0] if self.n_left_out else number, number)
+                self.n_left_out += 1
+                continue
+            padded = [*cells, *[None] * (width - len(cells))]
+            yield Row(number, {name: cell for name, cell in zip(names, padded, strict=False) if name is not None})
 
 
 def flatten(values: Values) -> Values:

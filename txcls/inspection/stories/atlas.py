@@ -9,7 +9,6 @@ import numpy as np
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts
-from txcls.data.cache import cache_folder
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, Roles, SplitName
@@ -174,7 +173,7 @@ def measure_atlas(
     )
     test = in_classes_of(dataset.load("test"), checkpoint)
     tell(f"counting the tokens of {len(training):,} training texts")
-    tokens = TokenisedTexts.encode(classifier.encoder, training, cache=cache_folder() / "tokens")
+    tokens = TokenisedTexts.encode(classifier.encoder, training)
     statistics = TokenStatistics.of(tokens, n_classes=len(classifier.classes), vocab_size=classifier.encoder.vocab_size)
     validation_texts = _some(classifier, statistics, validation, _roles(dataset, "validation"), MAX_VALIDATION)
     test_texts = _some(classifier, statistics, test, _roles(dataset, "test"), MAX_TEST)
@@ -211,7 +210,7 @@ def with_atlas(checkpoint: Checkpoint, atlas: HeadAtlas) -> Checkpoint:
 
 
 def _roles(dataset: Dataset, split: SplitName) -> Sequence[Roles] | None:
-    return dataset.roles[split]() if split in dataset.roles else None
+    return dataset.roles(split) if dataset.roles else None
 
 
 def _some(
