@@ -27,9 +27,9 @@ from sklearn.preprocessing import normalize
 
 from benchmarks._measure import machine
 from txcls.config import RunConfig, load_preset
-from txcls.data.datasets import Dataset, LabelledTexts, is_available, open_dataset
+from txcls.data.datasets import is_available, open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.types import SplitName
+from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.report import some_rows

@@ -21,8 +21,9 @@ import torch
 from benchmarks._measure import machine
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.config import RunConfig, load_preset
-from txcls.data.datasets import LabelledTexts, is_available, open_dataset
+from txcls.data.datasets import is_available, open_dataset
 from txcls.data.splits import training_and_validation
+from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.training import settings_from

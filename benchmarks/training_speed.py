@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from benchmarks._measure import alternate, machine, median_ratio
 from txcls.config import ModelConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
-from txcls.data.datasets import LabelledTexts, open_dataset
+from txcls.data.datasets import open_dataset
+from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder

@@ -12,8 +12,7 @@ from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import nearest_rows
 from txcls.app.shell import checkpoints
-from txcls.data.datasets import Dataset
-from txcls.data.types import DatasetInfo, LabelledTexts
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
 from txcls.evaluation.report import answer_rows
 
 ROWS = LabelledTexts(
@@ -25,7 +24,9 @@ QUIET = {"on_rows": lambda done, total: None}
 @pytest.fixture
 def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """`ROWS` as the test rows and the training rows of every checkpoint."""
-    found = checkpoints.TestTexts(Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",)), ROWS, ())
+    found = checkpoints.TestTexts(
+        Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",), lambda _: ROWS), ROWS, ()
+    )
     monkeypatch.setattr(checkpoints, "test_texts", lambda source: found)
     monkeypatch.setattr(compute_report, "training_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "why_no_rows", lambda source: "")

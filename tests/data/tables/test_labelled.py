@@ -9,11 +9,11 @@ import pytest
 from tests.data.tables.test_table import FORMATS, TWO
 from txcls.config import DataConfig
 from txcls.data.classes import in_classes, label_name
-from txcls.data.datasets import Dataset, open_dataset
+from txcls.data.datasets import open_dataset
 from txcls.data.given import given_rows
 from txcls.data.tables.labelled import TableRows, labelled_rows, read_labelled
 from txcls.data.tables.table import Table
-from txcls.data.types import LabelledTexts
+from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError
 
 

@@ -14,9 +14,9 @@ from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
 from txcls.checkpoint.checkpoint import find_checkpoint
 from txcls.checkpoint.files import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
-from txcls.data.datasets import Dataset, LabelledTexts, open_dataset
+from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
-from txcls.data.types import DatasetInfo
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
 from txcls.inspection.language_model import token_names
 from txcls.language.generation import TextModel
 from txcls.predictor import Predictor
