@@ -19,7 +19,7 @@ from txcls.checkpoint.listing import list_checkpoints
 from txcls.data.examples import EXAMPLES, REPORTS
 from txcls.inspection.ablation import ablate_each
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
-from txcls.inspection.attribution import deletion_curves, explain, integrated_gradients
+from txcls.inspection.attribution import deletion_curves, explain
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
@@ -75,7 +75,7 @@ def main() -> int:
         "prediction": (lambda: classifier.predict([text]), None),
         "attention page": (lambda: attention_page(classifier, text), AIM_MS),
         "all-heads ablation": (lambda: ablate_each(classifier, text), AIM_MS),
-        "integrated gradients, 32 steps": (lambda: integrated_gradients(classifier, text), AIM_MS),
+        "integrated gradients, 32 steps": (lambda: explain(classifier, text, methods=["integrated"]), AIM_MS),
         "all attributions": (lambda: explain(classifier, text), None),
         "deletion curves, 5 orders and 10 random": (lambda: deletion_curves(classifier, text, scores), None),
         "class lens": (lambda: class_lens(classifier, text), None),

@@ -36,14 +36,6 @@ def test_the_package_shows_its_door_and_nothing_else() -> None:
         txcls.Score  # noqa: B018
 
 
-def test_completion_in_inspection_shows_what_a_module_offers() -> None:
-    assert {"explain", "deletion_curves", "Explanation"} <= set(dir(txcls.inspection.attribution))
-    assert {"HeadAtlas", "measure_atlas", "Story"} <= set(dir(txcls.inspection.stories))
-    for name in txcls.inspection.__all__:
-        offered = dir(getattr(txcls.inspection, name))
-        assert offered and not {"np", "torch", "Predictor", "dataclass", "trace"} & set(offered), name
-
-
 @pytest.mark.parametrize("given", [None, 3, 2.5, ["ag_news"], b"ag_news"])
 def test_loading_what_is_no_name_says_what_came(given: object) -> None:
     with pytest.raises(TypeError, match=rf"got {re.escape(str(given))} \(.*wanted a checkpoint's name or path"):

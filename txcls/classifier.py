@@ -147,7 +147,7 @@ class Classifier(Predictor):
             classifier.ablate(text, heads="all", feed_forward=1)
 
         The result has one setting: `original` (C,) and `changed` (1, C) are probabilities of `classes`, and `effect`
-        (1,) is by how much the winner's moves. `txcls.figures.moved_bars(result.classes, result.original,
+        (1,) is by how much the winner's moves. `txcls.figures.compared_bars(result.classes, result.original,
         result.changed[0])` draws it.
 
         Args:

@@ -70,7 +70,7 @@ class Trace:
         return value
 
     def check(self) -> None:
-        """Raise TraceError if the tap of an edit was never passed, or if nothing was recorded that should have been."""
+        """Raise TraceError if the tap of an edit was never passed, or nothing was recorded that should have been."""
         if unreached := sorted(set(self._edits) - self.edited):
             raise TraceError(
                 f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}"
@@ -86,7 +86,7 @@ def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | Non
 
     Args:
         record: names or shell-style patterns (`layers.*.attn.pattern`) to record; None for all, `()` for none.
-        edit: tap name to a function that takes the tensor and returns one of the same shape to replace it.
+        edit: tap name to a function that takes the tensor and returns its replacement, of the same shape.
 
     Raises:
         TraceError: an edit's tap was never passed, or nothing was recorded.

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from txcls.app.shell.cache import shared_cache
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.inspection.ablation import ablate_on_rows, measure_means, with_heads
-from txcls.inspection.attribution import average_explanations, evaluate_explanation, with_explanations
+from txcls.inspection.attribution import measure_explanations
 from txcls.predictor import Predictor
 
 
@@ -55,15 +56,15 @@ def _downloads_are_there_before_they_are_asked_for(monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
-    """A checkpoint that keeps what `evaluate --heads --explanations` measures."""
+    """A checkpoint that holds what `evaluate --heads --explanations` measures."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     classifier = Predictor(make_checkpoint(tmp_path / "mine"))
     rows = LabelledTexts(TEXTS, [0, 1, 2, 3] * 2, classifier.classes)
     means = measure_means(classifier, TEXTS, split="validation")
     effects = {off: ablate_on_rows(classifier, rows, off=off, means=means) for off in ("zero", "mean")}
-    kept = with_heads(classifier.checkpoint, means, effects)  # type: ignore[arg-type]
-    figures = [evaluate_explanation(classifier, text) for text in TEXTS[:3]]
-    save_checkpoint(with_explanations(kept, average_explanations(figures, split="test")))
+    with_effects = with_heads(classifier.checkpoint, means, effects)  # type: ignore[arg-type]
+    averages = measure_explanations(classifier, TEXTS[:3])
+    save_checkpoint(replace(with_effects, metrics={**with_effects.metrics, "explanations": averages.to_dict()}))
     return Predictor.load("mine")
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from txcls.figures import (
     class_counts,
+    compared_bars,
     contribution_bars,
     group_bars,
-    moved_bars,
+    length_histogram,
     number_bars,
     probability_bars,
-    query_key_bars,
     shuffle_bars,
     surprisal_bars,
     token_bars,
@@ -52,20 +52,14 @@ def test_shuffle_bars_show_the_original_and_every_shuffle(names_above: bool) -> 
     assert [note.text.strip() for note in figure.layout.annotations] == (["b", "c", "a"] if names_above else [])
 
 
-def test_moved_bars_keep_the_order_of_before_and_never_round_to_certainty() -> None:
-    figure = moved_bars(["a", "b", "c<b>", "d"], [0.7, 0.2, 0.1, 0.0], [0.0001, 0.3, 0.6999, 0.0], n_rows=3)
+def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -> None:
+    figure = compared_bars(
+        ["a", "b", "c<b>", "d"], [0.7, 0.2, 0.1, 0.0], [0.0001, 0.3, 0.6999, 0.0], n_rows=3, names_above=True
+    )
     before, after = figure.data
     assert list(before.x) == [0.7, 0.2, 0.1] and list(after.x) == [0.0001, 0.3, 0.6999]
     assert after.text[0] == "&lt; 0.1 %" and tuple(figure.layout.xaxis.range) == (0, 1)
-    assert [note.text for note in figure.layout.annotations] == ["a", "b", "c&lt;b&gt;"]
-
-
-def test_ranked_tokens_have_bars_and_the_others_a_number() -> None:
-    figure = token_bars(["the", "a"], [0.2, 0.1], other=(998, 0.7), true=1)
-    [bars] = figure.data
-    assert list(bars.x) == [0.2, 0.1] and list(bars.text) == ["20.0 %", "10.0 % ◀ in the text"]
-    assert list(bars.marker.line.width) == [0, 4]
-    assert figure.layout.annotations[0].text == "998 others: 70.0 % in total"
+    assert [note.text.strip() for note in figure.layout.annotations] == ["a", "b", "c&lt;b&gt;"]
 
 
 @pytest.mark.parametrize(
@@ -77,21 +71,10 @@ def test_the_scale_of_token_bars_ends_above_the_longest(best: float, filtered: f
     assert tuple(figure.layout.xaxis.range) == (0, top)
 
 
-def test_tokens_that_cannot_be_drawn_are_marked_as_filtered_out() -> None:
-    plain, drawn = token_bars(["x", "y"], [0.4, 0.3], other=(5, 0.3), filtered=[1.0, 0.0]).data
-    assert list(drawn.x) == [1.0, 0.0] and list(drawn.text) == ["100.0 %", "filtered out"]
-    gaps = np.array(drawn.y) - np.array(plain.y)
-    assert (gaps >= (plain.width + drawn.width) / 2).all(), "they do not overlap"
-
-
 def test_surprisal_has_its_mean_and_a_gap_for_a_token_without_one() -> None:
     figure = surprisal_bars(np.array([np.nan, 3.0, 6.0]), ["<cls>", "the", "the"], mean=4.5)
     assert figure.layout.shapes[0].y0 == 4.5 and np.isnan(figure.data[0].y[0])
     assert not surprisal_bars(np.array([np.nan]), ["x"], mean=None).layout.shapes
-
-
-def test_query_key_bars_show_each_dimension() -> None:
-    assert list(query_key_bars(np.array([0.5, -0.25])).data[0].y) == [0.5, -0.25]
 
 
 def test_bars_of_numbers_rank_many_classes_and_keep_the_order_of_dimensions() -> None:
@@ -123,6 +106,25 @@ def test_groups_have_their_name_above_their_bar_and_their_accuracy_beside_it() -
     assert all(note.y < bar for note, bar in zip(figure.layout.annotations, bars.y, strict=True))
 
 
-def test_counts_have_separators_at_the_axis_as_beside_the_bars() -> None:
+def test_ranked_tokens_have_bars_the_others_a_number_and_filtered_ones_a_mark() -> None:
+    figure = token_bars(["the", "a"], [0.2, 0.1], other=(998, 0.7), filtered=[1.0, 0.0], true=1)
+    plain, sampled = figure.data
+    assert list(plain.x) == [0.2, 0.1] and list(plain.text) == ["20.0 %", "10.0 % ◀ in the text"]
+    assert list(plain.marker.line.width) == [0, 4]
+    assert figure.layout.annotations[0].text == "998 others: 70.0 % in total"
+    assert list(sampled.x) == [1.0, 0.0] and list(sampled.text) == ["100.0 %", "filtered out"]
+    gaps = np.array(sampled.y) - np.array(plain.y)
+    assert (gaps >= (plain.width + sampled.width) / 2).all(), "they do not overlap"
+
+
+def test_counts_have_separators_and_many_classes_share_a_bar() -> None:
     figure = class_counts({"a": 4825, "b": 747})
     assert figure.layout.xaxis.tickformat == ",d" and list(figure.data[0].text) == ["4,825", "747"]
+    [bars] = class_counts({str(n): 30 - n for n in range(26)}).data
+    assert list(bars.x[-2:]) == [7, 6 + 5] and bars.customdata[-1] == "2 other classes"
+
+
+def test_the_longest_hundredth_of_texts_shares_the_last_bar_of_lengths() -> None:
+    [bars] = length_histogram([(1, 50), (2, 49), (90, 1)]).data
+    assert list(bars.y) == [50, 50] and list(bars.customdata) == ["1", "2 to 90"]
+    assert not length_histogram([]).data[0].y.size

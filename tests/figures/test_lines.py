@@ -7,7 +7,6 @@ from txcls.figures import (
     deletion_lines,
     lens_lines,
     live_curves,
-    position_curves,
     reliability_diagram,
     training_curves,
 )
@@ -61,10 +60,6 @@ def test_lens_draws_the_classes_that_get_highest() -> None:
     figure = lens_lines(["embeddings", "layer 1: attention"], ["a", "b", "c"], probabilities, n_lines=2)
     assert [line.name for line in figure.data] == ["a", "b"]
     assert list(figure.data[0].y) == [0.1, 0.9] and list(figure.data[0].x)[1] == "layer 1<br>attention"
-
-
-def test_position_curves_differ_in_dash_too() -> None:
-    assert len({line.line.dash for line in position_curves(np.zeros((5, 8)), range(6), bound=1.0).data}) == 6
 
 
 def test_no_share_beyond_all_is_written_at_the_axis() -> None:

@@ -15,7 +15,6 @@ from txcls.figures import (
     mask_map,
     overlap_map,
     position_heatmap,
-    position_products_map,
     token_rows,
 )
 from txcls.text.encoder import Token
@@ -136,7 +135,7 @@ def test_position_maps_are_centred_on_zero_and_frame_the_positions_of_the_text()
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-2, 2)
     assert position_heatmap(np.zeros((9, 2)), used=4).layout.shapes[0].y1 == 3.5
     products = np.arange(9.0).reshape(3, 3)
-    figure = position_products_map(products, used=2)
+    figure = position_heatmap(products, columns="position", used=2)
     assert np.array_equal(figure.data[0].z, products)
     assert figure.layout.shapes[0].x1 == 1.5
 

@@ -50,7 +50,7 @@ def test_few_rows_are_named_and_always_the_chosen_one(chosen):
     assert min(np.diff(axis.tickvals)) >= 3
 
 
-@pytest.mark.parametrize("n_columns", [*range(1, 40), 64, 256, 1024])
+@pytest.mark.parametrize("n_columns", [1, 2, 5, 16, 39, 64, 256, 1024])
 def test_matrices_of_any_width_stand_side_by_side(n_columns):
     wide = np.ones((2, n_columns))
     layout = operands_map(LEFT[:2], result="sum", operands=[("x", wide, "row")] * 3, rows=ROWS[:2]).layout
@@ -60,25 +60,11 @@ def test_matrices_of_any_width_stand_side_by_side(n_columns):
 
 
 def test_long_names_are_broken_into_lines_that_have_room_above_the_drawing():
-    def names(of: str):
-        layout = operands_map(LEFT, result=of, operands=[(of, LEFT, "cell"), (of, LEFT, "row")], rows=ROWS).layout
-        return [one.text.removeprefix("<b>").removesuffix("</b>") for one in layout.annotations], layout.margin.t
+    def names(name: str):
+        layout = operands_map(LEFT, result=name, operands=[(name, LEFT, "cell"), (name, LEFT, "row")], rows=ROWS).layout
+        return [note.text.removeprefix("<b>").removesuffix("</b>") for note in layout.annotations], layout.margin.t
 
     short, room = names("scores")
     assert short == ["scores"] * 3 and room >= 24
     long, more = names("hidden activations of the feed-forward network of this layer")
-    assert all(one.count("<br>") == 1 and one.endswith(" …") for one in long) and more >= room + 24
-
-
-def test_the_name_of_the_result_stands_between_it_and_the_matrix_above_it():
-    layout = operands_map(
-        LEFT @ RIGHT, result="a name that is longer than one line", operands=[("k", RIGHT, "column")], rows=ROWS
-    ).layout
-    assert "<br>" not in layout.annotations[0].text and layout.annotations[0].y == layout.yaxis.domain[1]
-    assert layout.yaxis2.domain[0] - layout.yaxis.domain[1] > 0.1
-
-
-def test_minus_infinity_is_left_blank():
-    values = np.array([[1.0, -np.inf]])
-    figure = operands_map(values, result="masked", operands=[("scores", np.ones((1, 2)), "cell")], rows=["a"])
-    assert np.isnan(maps(figure)[0].z[0, 1])
+    assert all(title.count("<br>") == 1 and title.endswith(" …") for title in long) and more >= room + 24

@@ -25,11 +25,11 @@ def test_entropy_and_distance_of_patterns_known_by_hand() -> None:
     even, itself = np.full((4, 4), 0.25), np.eye(4)
     before = np.eye(4, k=-1)
     before[0, 0] = 1.0
-    found = head_statistics(np.stack([even, itself, before])[None])
-    np.testing.assert_allclose(found.entropy, [[2.0, 0.0, 0.0]])
+    statistics = head_statistics(np.stack([even, itself, before])[None])
+    np.testing.assert_allclose(statistics.entropy, [[2.0, 0.0, 0.0]])
     # 0 to 3 tokens apart from the first and the last, 0 to 2 from those between
-    np.testing.assert_allclose(found.distance, [[(6 + 4 + 4 + 6) / 16, 0.0, 3 / 4]])
-    assert not np.signbit(found.entropy).any()
+    np.testing.assert_allclose(statistics.distance, [[(6 + 4 + 4 + 6) / 16, 0.0, 3 / 4]])
+    assert not np.signbit(statistics.entropy).any()
     one = head_statistics(np.ones((1, 1, 1, 1), dtype=np.float32))
     assert one.entropy.item() == one.distance.item() == 0.0
 
@@ -38,13 +38,9 @@ def test_a_score_is_the_sum_of_its_dimensions_and_gives_the_weight(classifier: P
     traced = trace_text(classifier, TEXTS[0])
     length = len(traced.tokens)
     for layer, head, query in ((0, 0, 0), (1, 1, 3)):
-        found = [query_key(traced, layer=layer, head=head, query=query, key=key) for key in range(length)]
-        scores = np.array([one.score for one in found])
+        pairs = [query_key(traced, layer=layer, head=head, query=query, key=key) for key in range(length)]
+        scores = np.array([pair.score for pair in pairs])
         np.testing.assert_allclose(scores, traced.values[f"layers.{layer}.attn.scores"][head, query], atol=1e-5)
         weights = np.exp(scores) / np.exp(scores).sum()
-        np.testing.assert_allclose([one.weight for one in found], weights, atol=1e-5)
-        assert found[0].products == pytest.approx(found[0].query * found[0].key / np.sqrt(8), abs=1e-6)
-    with pytest.raises(IndexError):
-        query_key(traced, layer=0, head=0, query=99, key=0)
-    with pytest.raises(KeyError):
-        query_key(traced, layer=9, head=0, query=0, key=0)
+        np.testing.assert_allclose([pair.weight for pair in pairs], weights, atol=1e-5)
+        assert pairs[0].products == pytest.approx(pairs[0].query * pairs[0].key / np.sqrt(8), abs=1e-6)

@@ -15,14 +15,12 @@ from txcls.config import Calibration
 from txcls.errors import TraceError
 from txcls.inspection.attribution import (
     ExplanationAverages,
-    average_explanations,
+    TargetFunction,
     deletion_curves,
-    evaluate_explanation,
     explain,
     gradient_x_input,
-    integrated_gradients,
-    leave_one_out,
     logits_without,
+    measure_explanations,
     methods_of,
     top_overlaps,
 )
@@ -75,29 +73,23 @@ def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], t
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     for text in SOME:
         products, integrated, delta = captums(classifier, text, target, baseline)
-        options = {"target": target, "baseline": baseline}
-        found = integrated_gradients(classifier, text, **options)  # type: ignore[arg-type]
-        np.testing.assert_allclose(found.scores, integrated.detach(), atol=1e-4)
-        assert found.completeness_error == pytest.approx(abs(delta), abs=1e-4)
-        own = gradient_x_input(classifier, text, target=target)  # type: ignore[arg-type]
-        np.testing.assert_allclose(own, products.detach(), atol=1e-4)
+        ours = explain(classifier, text, target=target, baseline=baseline, methods=["integrated"]).integrated  # type: ignore[arg-type]
+        np.testing.assert_allclose(ours.scores, integrated.detach(), atol=1e-4)
+        assert ours.completeness_error == pytest.approx(abs(delta), abs=1e-4)
+        scores = gradient_x_input(TargetFunction(classifier, trace_text(classifier, text), target))  # type: ignore[arg-type]
+        np.testing.assert_allclose(scores, products.detach(), atol=1e-4)
 
 
-def test_more_steps_add_up_better_and_the_answer_is_the_predictions(classifier: Predictor) -> None:
-    rough, fine = (integrated_gradients(classifier, TEXTS[0], target="probability", steps=n) for n in (1, 32))
-    assert fine.completeness_error < 1e-5 < rough.completeness_error
+def test_integrated_gradients_sum_to_the_calibrated_probability(tmp_path: Path) -> None:
+    fitted = replace(make_checkpoint(tmp_path / "tiny"), calibration=Calibration(temperature=1.3, power=1.6))
+    classifier = Predictor(fitted)
+    rough, fine = (
+        explain(classifier, TEXTS[0], target="probability", steps=steps, methods=["integrated"]).integrated
+        for steps in (1, 32)
+    )
+    assert fine.completeness_error < 1e-4 < rough.completeness_error
     assert fine.value == pytest.approx(classifier.predict([TEXTS[0]])[0].ranked[0].probability, abs=1e-6)
-    assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-5)
-    with pytest.raises(ValueError, match="steps = 0"):
-        integrated_gradients(classifier, TEXTS[0], steps=0)
-
-
-def test_the_probability_is_the_calibrated_one(tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "tiny")
-    classifier = Predictor(replace(made, calibration=Calibration(temperature=1.3, power=1.6)))
-    found = integrated_gradients(classifier, TEXTS[0], target="probability")
-    assert found.value == pytest.approx(classifier.predict([TEXTS[0]])[0].ranked[0].probability, abs=1e-6)
-    assert found.completeness_error < 1e-4
+    assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-4)
 
 
 def test_gradients_leave_the_shared_model_as_it_was(classifier: Predictor) -> None:
@@ -108,28 +100,34 @@ def test_gradients_leave_the_shared_model_as_it_was(classifier: Predictor) -> No
         assert torch.equal(tensor, before[name]), name
 
 
+def probability_of(classifier: Predictor, text: str, label: str) -> float:
+    [prediction] = classifier.predict([text])
+    return next(ranked.probability for ranked in prediction.ranked if ranked.label == label)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     for text in TEXTS[:3]:
         words = text.split()
-        winner = classifier.predict([text])[0]
-        found = leave_one_out(classifier, text, target="probability")
-        for place in range(len(words)):
-            [shorter] = classifier.predict([" ".join(words[:place] + words[place + 1 :])])
-            left = next(one.probability for one in shorter.ranked if one.label == winner.label)
-            assert found[place] == pytest.approx(winner.ranked[0].probability - left, abs=1e-6)
-        logits = leave_one_out(classifier, text)
+        label = classifier.predict([text])[0].label
+        by_target = [
+            explain(classifier, text, target=target, methods=["leave_one_out"]).scores["leave_one_out"]  # type: ignore[arg-type]
+            for target in ("probability", "logit")
+        ]
+        shorter = [" ".join(words[:place] + words[place + 1 :]) for place in range(len(words))]
+        whole = probability_of(classifier, text, label)
+        expected = [whole - probability_of(classifier, rest, label) for rest in shorter]
+        np.testing.assert_allclose(by_target[0], expected, atol=1e-6)
         sees_itself_only = classifier.checkpoint.config.model.causal  # the class token, which stands first
-        assert logits.shape == found.shape and (np.abs(logits - found).max() < 1e-6) == sees_itself_only
+        assert (np.abs(by_target[1] - by_target[0]).max() < 1e-6) == sees_itself_only
 
 
 def test_a_text_of_one_word_is_compared_with_an_unknown_one(classifier: Predictor) -> None:
-    [known], [unknown] = classifier.predict(["bank"]), classifier.predict(["zyzzyva"])
-    left = next(one.probability for one in unknown.ranked if one.label == known.label)
-    assert leave_one_out(classifier, "bank", target="probability") == pytest.approx(
-        [known.ranked[0].probability - left], abs=1e-6
-    )
+    label = classifier.predict(["bank"])[0].label
+    expected = probability_of(classifier, "bank", label) - probability_of(classifier, "zyzzyva", label)
+    explanation = explain(classifier, "bank", target="probability", methods=["leave_one_out"])
+    assert explanation.scores["leave_one_out"] == pytest.approx([expected], abs=1e-6)
 
 
 @pytest.mark.parametrize("tokenizer, blank", [("word", UNK), ("bpe", MASK)])
@@ -151,7 +149,6 @@ def test_every_word_is_scored_in_every_way(tmp_path: Path, model: dict[str, obje
     assert all(values.shape == (len(explained.words),) for values in explained.scores.values())
     for name in {"attention", "rollout", "pooling"} & explained.scores.keys():
         assert explained.scores[name].sum() + explained.elsewhere[name] == pytest.approx(1.0, abs=1e-5)
-    np.testing.assert_allclose(explained.scores["leave_one_out"], leave_one_out(classifier, text), atol=1e-7)
     curves = deletion_curves(classifier, text, explained.scores)
     assert curves.shares[0] == 0.0 and curves.shares[-1] == 1.0
     overlaps = top_overlaps(explained.scores)
@@ -190,67 +187,57 @@ def test_overlaps_are_shares_of_the_strongest_words_and_ignore_the_others() -> N
         "tied": np.array([2.0, *np.ones(8), 0.0]),
         "flat": np.ones(10),
     }
-    found = top_overlaps(scores)
-    np.testing.assert_allclose(found[0, :4], [1, 1, 1 / 3, (1 + 2 * 0.25) / 3], atol=1e-12)
-    np.testing.assert_allclose(np.diag(found)[:4], 1.0)
-    assert np.isnan(found[4]).all() and np.isnan(found[:, 4]).all()
-    np.testing.assert_array_equal(found, found.T)
+    overlaps = top_overlaps(scores)
+    np.testing.assert_allclose(overlaps[0, :4], [1, 1, 1 / 3, (1 + 2 * 0.25) / 3], atol=1e-12)
+    np.testing.assert_allclose(np.diag(overlaps)[:4], 1.0)
+    assert np.isnan(overlaps[4]).all() and np.isnan(overlaps[:, 4]).all()
+    np.testing.assert_array_equal(overlaps, overlaps.T)
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
 def test_deletion_curves_equal_a_loop_over_texts(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     text = "the bank raised rates"
-    [whole] = classifier.predict([text])
-    curves = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])}, n_random=3)
+    label = classifier.predict([text])[0].label
+    curves = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])})
     left = ["the bank raised rates", "the raised rates", "the raised", "raised"]  # equal scores from left to right
-    expected = []
-    for shorter in left:
-        [prediction] = classifier.predict([shorter])
-        expected.append(next(one.probability for one in prediction.ranked if one.label == whole.label))
+    expected = [probability_of(classifier, shorter, label) for shorter in left]
     np.testing.assert_allclose(curves.curves["mine"][:4], expected, atol=1e-6)
     last = float(curves.curves["mine"][4])
-    heights = [*expected, last]
-    area = sum((a + b) / 2 for a, b in pairwise(heights)) / 4
+    area = sum((a + b) / 2 for a, b in pairwise([*expected, last])) / 4
     assert curves.areas["mine"] == pytest.approx(area, abs=1e-6)
-    assert curves.random.shape == (3, 5) and np.allclose(curves.random[:, [0, 4]], [expected[0], last], atol=1e-6)
-    again = deletion_curves(classifier, text, {"mine": np.zeros(4)}, n_random=3)
+    assert curves.random.shape == (10, 5) and np.allclose(curves.random[:, [0, 4]], [expected[0], last], atol=1e-6)
+    again = deletion_curves(classifier, text, {"mine": np.zeros(4)})
     np.testing.assert_array_equal(again.random, curves.random)
-    for wrong in ({"n_random": 0, "scores": {}}, {"scores": {"mine": np.zeros(3)}}):
-        with pytest.raises(ValueError, match="one score for each of the 4 words"):
-            deletion_curves(classifier, text, **wrong)  # type: ignore[arg-type]
 
 
 def test_long_texts_lose_several_words_at_a_time(tmp_path: Path) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", max_length=100))
-    scores = {"mine": np.arange(100.0)}
-    curves = deletion_curves(classifier, "the bank " * 80, scores, most_steps=10)
-    assert len(curves.shares) == 11 and curves.random.shape == (10, 11)
+    curves = deletion_curves(classifier, "the bank " * 80, {"mine": np.arange(100.0)})
+    assert len(curves.shares) == 25 and curves.random.shape == (10, 25)
 
 
 def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Predictor) -> None:
-    texts = [TEXTS[0], TEXTS[1], "bank"]  # the last has no words in common
-    figures = [evaluate_explanation(classifier, text) for text in texts]
-    averages = average_explanations(figures, split="test")
+    texts = [TEXTS[0], TEXTS[1], "bank", " "]  # the third has no words in common, the last has none at all
+    averages = measure_explanations(classifier, texts)
     for name in methods_of(classifier):
-        areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts]
+        areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts[:3]]
         assert averages.areas[name] == pytest.approx(np.mean(areas))
     expected = np.mean([top_overlaps(explain(classifier, text).scores) for text in texts[:2]], axis=0)
     np.testing.assert_allclose(averages.overlaps, expected)
-    assert averages.chance == pytest.approx(np.mean([2 / 7, 2 / 6, 1.0]))
-    kept = {"explanations": averages.to_dict()}
-    again = ExplanationAverages.of(with_metrics(classifier, kept))
+    assert averages.n == 3 and averages.chance == pytest.approx(np.mean([2 / 7, 2 / 6, 1.0]))
+    stored = averages.to_dict()
+    again = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
     assert again is not None and again.n == 3 and again.areas == pytest.approx(averages.areas, abs=1e-6)
     np.testing.assert_allclose(again.overlaps, averages.overlaps, atol=1e-6)
-    for damaged in ({}, {"explanations": []}, {"explanations": {**kept["explanations"], "overlaps": [[1]]}}):
-        assert ExplanationAverages.of(with_metrics(classifier, damaged)) is None
-    alone = average_explanations(figures[2:], split="test")
+    for incomplete in ({}, {"explanations": {**stored, "overlaps": []}}, {"explanations": {**stored, "areas": {}}}):
+        assert ExplanationAverages.of(with_metrics(classifier, incomplete)) is None
+    alone = measure_explanations(classifier, ["bank"])
     assert np.isnan(alone.overlaps).all() and alone.to_dict()["overlaps"][0][0] is None
     with pytest.raises(ValueError, match="at least one"):
-        average_explanations([], split="test")
+        measure_explanations(classifier, [" "])
 
 
 def test_a_text_without_words_cannot_be_explained(classifier: Predictor) -> None:
-    for ask in (explain, gradient_x_input, integrated_gradients, leave_one_out):
-        with pytest.raises(TraceError, match="no word"):
-            ask(classifier, " \n")
+    with pytest.raises(TraceError, match="no word"):
+        explain(classifier, " \n")

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from tests.conftest import TEXTS, make_language_model
 from txcls.errors import CheckpointError
 from txcls.inspection.language_model import (
-    continue_ids,
     fill_blank,
     masked_attention,
     next_tokens,
@@ -66,12 +65,6 @@ def test_fillers_are_the_softmax_at_the_masked_place(masked: TextModel) -> None:
             assert ranked.true_probability == pytest.approx(float(expected[ids[place]]), rel=1e-5)
 
 
-def test_a_blank_does_not_depend_on_what_stood_there(masked: TextModel) -> None:
-    ids = masked.encode(TEXT)
-    others = [[*ids[:3], other, *ids[4:]] for other in (5, 9, UNK)]
-    assert len({fill_blank(masked, row, 3).probabilities for row in others}) == 1
-
-
 def test_an_unknown_word_has_no_rank(masked: TextModel) -> None:
     ids = masked.encode("the zyzzyva saved")
     ranked = fill_blank(masked, ids, 2)
@@ -84,23 +77,23 @@ def test_next_tokens_are_the_softmax_after_the_last(causal: TextModel, sampling:
     plain = logits(causal, ids)[-1]
     expected = torch.softmax(plain.double(), -1)
     drawn = next_token_probabilities(plain, sampling)
-    found = next_tokens(causal, ids, sampling=sampling, top=12, truth=6)
-    np.testing.assert_allclose(found.ranked.probabilities, expected.topk(12).values, rtol=1e-5)
-    np.testing.assert_allclose(found.filtered, drawn[list(found.ranked.ids)], rtol=1e-4)
-    assert found.n_kept == int((drawn > 0).sum())
-    assert found.kept == pytest.approx(float(expected[drawn > 0].sum()), rel=1e-5)
-    assert found.ranked.true_rank == 1 + int((expected > expected[6]).sum())
+    predicted = next_tokens(causal, ids, sampling=sampling, top=12, truth=6)
+    np.testing.assert_allclose(predicted.ranked.probabilities, expected.topk(12).values, rtol=1e-5)
+    np.testing.assert_allclose(predicted.filtered, drawn[list(predicted.ranked.ids)], rtol=1e-4)
+    assert predicted.n_sampled == int((drawn > 0).sum())
+    assert predicted.sampled_share == pytest.approx(float(expected[drawn > 0].sum()), rel=1e-5)
+    assert predicted.ranked.true_rank == 1 + int((expected > expected[6]).sum())
 
 
-def test_surprise_is_that_of_reading_each_beginning_anew(causal: TextModel) -> None:
+def test_surprisal_is_that_of_reading_each_prefix_anew(causal: TextModel) -> None:
     ids = causal.encode(TEXT)
-    found = surprisal(causal, ids)
-    assert np.isnan(found.bits[0])
+    scored = surprisal(causal, ids)
+    assert np.isnan(scored.bits[0])
     for place in range(1, len(ids)):
         probability = torch.softmax(logits(causal, ids[:place])[-1].double(), -1)[ids[place]]
-        assert found.bits[place] == pytest.approx(-float(torch.log2(probability)), rel=1e-4)
+        assert scored.bits[place] == pytest.approx(-float(torch.log2(probability)), rel=1e-4)
     loss = F.cross_entropy(logits(causal, ids)[:-1], torch.tensor(ids[1:]))
-    assert found.perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
+    assert scored.perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
 
 
 def test_long_texts_are_scored_in_parts_all_the_same(folder: Path) -> None:
@@ -112,46 +105,33 @@ def test_long_texts_are_scored_in_parts_all_the_same(folder: Path) -> None:
     np.testing.assert_allclose(surprisal(model, ids).bits[1:], expected, rtol=1e-4)
 
 
-def test_a_text_of_nothing_has_no_surprise(causal: TextModel) -> None:
-    found = surprisal(causal, causal.encode(""))
-    assert len(found.bits) == 1 and found.mean is None and found.perplexity is None
+def test_an_empty_text_has_no_surprisal(causal: TextModel) -> None:
+    scored = surprisal(causal, causal.encode(""))
+    assert len(scored.bits) == 1 and scored.mean is None and scored.perplexity is None
 
 
-def test_tokens_one_by_one_are_those_drawn_at_once(causal: TextModel) -> None:
+def test_tokens_drawn_one_by_one_are_those_drawn_at_once(causal: TextModel) -> None:
     ids, sampling = causal.encode("the bank"), Sampling(temperature=1.3, seed=4)
-    at_once = continue_ids(causal, ids, n=8, sampling=sampling)
-    assert at_once == tuple(step.id for step in generate(causal.model, ids, n=8, sampling=sampling))
-    one_by_one: tuple[int, ...] = ()
+    at_once = [step.id for step in generate(causal.model, ids, n=8, sampling=sampling)]
+    drawn: list[int] = []
     for n in range(8):
-        one_by_one += continue_ids(causal, [*ids, *one_by_one], n=1, sampling=sampling, drawn=n)
-    assert one_by_one == at_once
-
-
-def test_a_continuation_ends_where_the_model_reads_no_more(folder: Path) -> None:
-    model = TextModel.load(folder / "words")
-    ids = model.encode("the bank raised")
-    assert len(continue_ids(model, ids, n=50, sampling=Sampling())) == 16 - len(ids) + 1
+        drawn += [step.id for step in generate(causal.model, [*ids, *drawn], n=1, sampling=sampling, drawn=n)]
+    assert drawn == at_once
 
 
 def test_the_mask_is_a_triangle_or_full_and_patterns_keep_to_it(folder: Path) -> None:
     for name, objective in (("words", "causal"), ("masked", "masked")):
         model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
         ids = model.encode(TEXT)
-        found = masked_attention(model, ids)
+        attention = masked_attention(model, ids)
         n = len(ids)
         whole = np.ones((n, n), dtype=bool)
-        np.testing.assert_array_equal(found.mask, np.tril(whole) if objective == "causal" else whole)
-        assert found.patterns.shape == (2, 2, n, n)
-        np.testing.assert_allclose(found.patterns.sum(-1), 1.0, atol=1e-5)
-        assert (found.patterns[:, :, ~found.mask] == 0).all() and (found.patterns[:, :, found.mask] > 0).all()
-
-
-def test_what_comes_later_changes_earlier_looks_only_without_a_mask(folder: Path) -> None:
-    for name, objective in (("words", "causal"), ("masked", "masked")):
-        model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
-        ids = model.encode(TEXT)
-        whole, part = masked_attention(model, ids).patterns[:, :, :5, :5], masked_attention(model, ids[:5]).patterns
-        assert np.allclose(whole, part, atol=1e-6) == (objective == "causal")
+        np.testing.assert_array_equal(attention.mask, np.tril(whole) if objective == "causal" else whole)
+        assert attention.patterns.shape == (2, 2, n, n)
+        np.testing.assert_allclose(attention.patterns.sum(-1), 1.0, atol=1e-5)
+        assert (attention.patterns[:, :, ~attention.mask] == 0).all() and (
+            attention.patterns[:, :, attention.mask] > 0
+        ).all()
 
 
 def test_sub_words_are_written_as_they_are_spelled(folder: Path) -> None:

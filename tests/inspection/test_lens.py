@@ -31,6 +31,8 @@ def test_the_last_state_is_the_prediction_and_contributions_sum_to_the_logits(
     assert lens.contributions.shape == (len(lens.sources), length, 4)
     np.testing.assert_allclose(lens.contributions.sum(axis=(0, 1)) + lens.bias, lens.logits, atol=1e-4)
     np.testing.assert_array_equal(lens.logits, lens.traced.values["logits"])
+    norms = np.linalg.norm(lens.traced.values["layers.0.resid_post"], axis=1)
+    np.testing.assert_allclose(lens.lengths[2], norms, rtol=1e-5)
 
 
 def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: Path) -> None:
@@ -66,14 +68,8 @@ def test_a_parts_contribution_is_what_the_logits_lose_without_it_while_scale_and
     with torch.inference_mode():
         for source, tap in (("layer 1: attention", "layers.0.attn_out"), ("position vectors", "embeddings.positions")):
             lost = (logits(last) - logits(last - torch.from_numpy(values[tap]))).numpy()
-            found = lens.contributions[lens.sources.index(source)].sum(axis=0)
-            np.testing.assert_allclose(found, lost, atol=1e-5)
-
-
-def test_lengths_are_those_of_the_states(classifier: Predictor) -> None:
-    lens = class_lens(classifier, TEXTS[0])
-    values = trace_text(classifier, TEXTS[0]).values
-    np.testing.assert_allclose(lens.lengths[2], np.linalg.norm(values["layers.0.resid_post"], axis=1), rtol=1e-5)
+            contributed = lens.contributions[lens.sources.index(source)].sum(axis=0)
+            np.testing.assert_allclose(contributed, lost, atol=1e-5)
 
 
 def test_a_text_without_words_has_no_lens(classifier: Predictor) -> None:

@@ -19,13 +19,6 @@ def test_gpt2_has_as_many_parameters_as_published() -> None:
     assert count(preset, vocab_size=50_257) == 124_439_808
 
 
-def test_gpt_mini_has_six_layers_and_heads_and_is_192_wide() -> None:
-    preset = load_preset("gpt_mini")
-    assert (preset.model.n_layers, preset.model.n_heads, preset.model.d_model) == (6, 6, 192)
-    per_layer = 4 * (192 * 192 + 192) + (192 * 768 + 768) + (768 * 192 + 192) + 4 * 192
-    assert count(preset, vocab_size=8000) == 8000 * 192 + 128 * 192 + 6 * per_layer + 2 * 192
-
-
 def test_the_largest_gpt3_is_counted_on_paper() -> None:
     """Brown et al. 2020, table 2.1: 96 layers, 96 heads, 12,288 wide, 2,048 tokens; "175 billion"."""
     size = {"n_layers": 96, "n_heads": 96, "d_model": 12_288, "d_ff": 4 * 12_288, "max_length": 2048}

@@ -33,34 +33,34 @@ def test_the_plane_is_scikit_learns(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(plane.place(new), theirs.transform(new) * signs, atol=1e-3)
 
 
-def test_vectors_without_spread_lie_on_one_point() -> None:
+def test_vectors_without_variance_lie_on_one_point() -> None:
     plane = principal_plane(np.ones((4, 3), dtype=np.float32))
     assert not plane.points.any() and not plane.shares.any()
     line = principal_plane(np.outer([0.0, 1.0, 2.0], [1.0, 0.0]).astype(np.float32))
     np.testing.assert_allclose(line.points, [[-1, 0], [0, 0], [1, 0]], atol=1e-6)
-    np.testing.assert_allclose(principal_plane(np.ones((1, 1), dtype=np.float32)).points, [[0, 0]])
-    with pytest.raises(ValueError, match="at least one vector"):
+    np.testing.assert_allclose(principal_plane(np.ones((1, 2), dtype=np.float32)).points, [[0, 0]])
+    with pytest.raises(ValueError, match="got no vector"):
         principal_plane(np.ones((0, 3), dtype=np.float32))
 
 
 @pytest.mark.parametrize("model", [{}, {"d_embedding": 6}, {"positions": "none"}])
-def test_the_texts_tokens_are_found_in_the_plane_with_their_nearest(tmp_path: Path, model: dict[str, object]) -> None:
+def test_the_texts_tokens_are_in_the_plane_with_their_nearest(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
-    made = token_plane(classifier, "the bank zyzzyva the rates", n_tokens=10, n_nearest=3)
-    assert made.ids == tuple(range(4, 14)) and made.points.shape == (10, 2)
-    assert [classifier.encoder.decode([index]) for index in made.own] == ["the", "bank", "rates"]
+    plane = vocabulary_plane(classifier)
+    tokens = token_plane(classifier, "the bank zyzzyva the rates", plane)
+    assert tokens.ids == tuple(range(4, classifier.encoder.vocab_size))
+    assert [classifier.encoder.decode([index]) for index in tokens.own] == ["the", "bank", "rates"]
     vectors = classifier.checkpoint.model.embeddings.token.weight.detach().numpy()
-    everything = principal_plane(vectors[4:])
-    for index, point in zip(made.own, made.own_points, strict=True):
-        np.testing.assert_allclose(point, everything.points[index - 4], atol=1e-5)
-        expected = nearest_tokens(classifier, index, n=3)
-        assert [one for one, _ in made.nearest[index]] == [one for one, _ in expected]
-        assert [c for _, c in made.nearest[index]] == pytest.approx([c for _, c in expected], abs=1e-5)
+    np.testing.assert_array_equal(tokens.points, principal_plane(vectors[4:]).points)
+    for index, point in zip(tokens.own, tokens.own_points, strict=True):
+        np.testing.assert_allclose(point, tokens.points[index - 4], atol=1e-5)
+        nearest, expected = dict(tokens.nearest[index]), dict(nearest_tokens(classifier, index, n=6))
+        assert list(nearest) == list(expected) and nearest == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_text_of_unknown_words_alone_has_no_tokens_to_find(classifier: Predictor) -> None:
-    made = token_plane(classifier, "zyzzyva")
-    assert made.own == () and made.own_points.shape == (0, 2) and made.nearest == {}
+def test_a_text_of_unknown_words_alone_has_no_tokens_in_the_plane(classifier: Predictor) -> None:
+    tokens = token_plane(classifier, "zyzzyva", vocabulary_plane(classifier))
+    assert tokens.own == () and tokens.own_points.shape == (0, 2) and tokens.nearest == {}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_text_of_unknown_words_alone_has_no_tokens_to_find(classifier: Predict
 )
 def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
-    made = pool_texts(classifier, TEXTS, batch_size=3)
+    made = pool_texts(classifier, TEXTS)
     for text, vector, label in zip(TEXTS, made.vectors, made.labels, strict=True):
         np.testing.assert_allclose(vector, trace_text(classifier, text).values["pooled"], atol=1e-5)
         assert label == classifier.predict([text])[0].label
@@ -84,19 +84,10 @@ def test_a_text_among_others_lies_where_its_twin_lies(classifier: Predictor) -> 
     np.testing.assert_array_equal(text_plane(classifier, "bank", others).points, made.points)
 
 
-def test_a_plane_made_before_gives_the_same_points(classifier: Predictor) -> None:
-    fresh = token_plane(classifier, TEXTS[0])
-    reused = token_plane(classifier, TEXTS[0], plane=vocabulary_plane(classifier))
-    np.testing.assert_array_equal(fresh.points, reused.points)
-    np.testing.assert_array_equal(fresh.own_points, reused.own_points)
-
-
-def test_texts_without_words_and_empty_lists_are_refused(classifier: Predictor) -> None:
+def test_texts_without_words_are_refused(classifier: Predictor) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
         text_plane(classifier, " ", pool_texts(classifier, TEXTS))
     with pytest.raises(TraceError, match="no word in this text"):
-        token_plane(classifier, "")
-    with pytest.raises(ValueError, match="at least one"):
-        pool_texts(classifier, [])
+        token_plane(classifier, "", vocabulary_plane(classifier))
     with pytest.raises(TypeError, match="texts: got one string"):
         pool_texts(classifier, TEXTS[0])

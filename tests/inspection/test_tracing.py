@@ -27,8 +27,8 @@ def test_a_traced_text_gets_the_answer_it_gets_untraced(tmp_path: Path, model: d
     traced = trace_text(classifier, text)
     [plain] = classifier.predict([text])
     assert (traced.prediction.label, traced.tokens) == (plain.label, plain.tokens)
-    assert [s.probability for s in traced.prediction.ranked] == pytest.approx(
-        [s.probability for s in plain.ranked], abs=1e-6
+    assert [ranked.probability for ranked in traced.prediction.ranked] == pytest.approx(
+        [ranked.probability for ranked in plain.ranked], abs=1e-6
     )
     config = classifier.checkpoint.config.model
     length = len(traced.tokens)

@@ -30,7 +30,7 @@ def filmed(path: Path, **model: object) -> Predictor:
     """A classifier with states that differ in every weight."""
     made = make_checkpoint(path, **model)
     torch.manual_seed(1)
-    weights = {name: torch.randn(N, *one.shape).mul(0.3).half() for name, one in made.model.state_dict().items()}
+    weights = {name: torch.randn(N, *tensor.shape).mul(0.3).half() for name, tensor in made.model.state_dict().items()}
     rows = tuple(SnapshotRow(10 * n, 1.0, 0.5) for n in range(N))
     return Predictor(replace(made, snapshots=Snapshots(rows, weights)))
 
@@ -39,12 +39,12 @@ def one_after_another(classifier: Predictor) -> list[Predictor]:
     """A classifier for each state, its weights loaded into a model of its own."""
     snapshots = classifier.checkpoint.snapshots
     assert snapshots is not None
-    found = []
+    single_states = []
     for n in range(len(snapshots)):
         single = replace(classifier.checkpoint, model=copy.deepcopy(classifier.checkpoint.model), snapshots=None)
         single.model.load_state_dict({name: tensor[n].float() for name, tensor in snapshots.weights.items()})
-        found.append(Predictor(single))
-    return found
+        single_states.append(Predictor(single))
+    return single_states
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())

@@ -21,7 +21,7 @@ TEXTS = ["the cat sat on the mat", "a dog — naïve, 狗! — ran", "the end of
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadModel]":
+def gpt2(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadModel]":
     from tokenizers import ByteLevelBPETokenizer
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -30,15 +30,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadMod
     tokenizer.train_from_iterator(TEXTS, vocab_size=300, show_progress=False)
     tokenizer.save_model(str(folder))
     torch.manual_seed(0)
-    config = GPT2Config(
-        vocab_size=tokenizer.get_vocab_size(),
-        n_positions=64,
-        n_embd=32,
-        n_layer=3,
-        n_head=4,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
+    size = {"vocab_size": tokenizer.get_vocab_size(), "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head": 4}
+    config = GPT2Config(**size, bos_token_id=0, eos_token_id=0)
     theirs = GPT2LMHeadModel(config).eval()
     with torch.no_grad():
         for parameter in theirs.parameters():  # biases start at zero, which would hide mistakes in them
@@ -47,8 +40,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadMod
     return folder, theirs
 
 
-def test_logits_equal_the_originals(made: "tuple[Path, GPT2LMHeadModel]") -> None:
-    folder, theirs = made
+def test_logits_equal_the_originals(gpt2: "tuple[Path, GPT2LMHeadModel]") -> None:
+    folder, theirs = gpt2
     ours = load_gpt2(folder)
     ids = torch.randint(0, 256, (3, 40))
     ids[0, 3] = 0  # an ordinary token there, though 0 is padding elsewhere in txcls
@@ -56,8 +49,8 @@ def test_logits_equal_the_originals(made: "tuple[Path, GPT2LMHeadModel]") -> Non
         torch.testing.assert_close(ours.model(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
 
 
-def test_the_greedy_continuation_is_the_originals(made: "tuple[Path, GPT2LMHeadModel]") -> None:
-    folder, theirs = made
+def test_the_greedy_continuation_is_the_originals(gpt2: "tuple[Path, GPT2LMHeadModel]") -> None:
+    folder, theirs = gpt2
     ours = load_gpt2(folder)
     prompt = ours.tokenizer.encode("the cat ran").ids
     with torch.no_grad():
@@ -70,20 +63,20 @@ def test_the_greedy_continuation_is_the_originals(made: "tuple[Path, GPT2LMHeadM
 
 
 @pytest.mark.parametrize("text", [*TEXTS[:3], "", "  two  spaces\n", "🙂"])
-def test_text_survives_the_tokenizer(made: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
-    tokenizer = load_gpt2(made[0]).tokenizer
+def test_text_survives_the_tokenizer(gpt2: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
+    tokenizer = load_gpt2(gpt2[0]).tokenizer
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
 def test_a_published_folder_is_a_language_model_like_any_other(
-    made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gpt2: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(made[0].parent))
-    assert made[0].name in checkpoint_names(language_models=True) and checkpoint_names() == ()
-    model, theirs = TextModel.load(made[0].name), made[1]
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(gpt2[0].parent))
+    assert gpt2[0].name in checkpoint_names(language_models=True) and checkpoint_names() == ()
+    model, theirs = TextModel.load(gpt2[0].name), gpt2[1]
     text = "the cat — naïve, 狗! — ran"
     read = model.read(text)
-    assert read.ids == model.encode(text) == load_gpt2(made[0]).tokenizer.encode(text).ids
+    assert read.ids == model.encode(text) == load_gpt2(gpt2[0]).tokenizer.encode(text).ids
     assert "".join(text[t.start : t.end] for t in read.tokens if t.start >= 15)[-6:] == " — ran"
     with torch.no_grad():
         loss = theirs(torch.tensor([read.ids]), labels=torch.tensor([read.ids])).loss
@@ -93,23 +86,23 @@ def test_a_published_folder_is_a_language_model_like_any_other(
 
 
 @pytest.mark.parametrize("text", ["the cat " * 40, "the cat " * 40_000, "狗" * 50_000])
-def test_a_published_model_reads_as_much_as_it_has_places_for(made: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
-    model = TextModel.load(made[0])
+def test_a_published_model_reads_as_much_as_it_has_places_for(gpt2: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
+    model = TextModel.load(gpt2[0])
     read = model.read(text)
     assert len(read.tokens) == 64 and read.truncated_at is not None
-    assert read.ids == load_gpt2(made[0]).tokenizer.encode(text[:2000]).ids[:64]
+    assert read.ids == load_gpt2(gpt2[0]).tokenizer.encode(text[:2000]).ids[:64]
 
 
-def test_the_token_between_texts_begins_an_empty_one(made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path) -> None:
+def test_the_token_between_texts_begins_an_empty_one(gpt2: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path) -> None:
     for name in FILES:
-        (tmp_path / name).write_bytes((made[0] / name).read_bytes())
+        (tmp_path / name).write_bytes((gpt2[0] / name).read_bytes())
     vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
     last = max(vocabulary, key=vocabulary.__getitem__)
     vocabulary[END_OF_TEXT] = vocabulary.pop(last)
     (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
     merges = (tmp_path / "merges.txt").read_text(encoding="utf-8").splitlines()
-    kept = [line for line in merges if line.replace(" ", "") != last]
-    (tmp_path / "merges.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    merges = [line for line in merges if line.replace(" ", "") != last]
+    (tmp_path / "merges.txt").write_text("\n".join(merges) + "\n", encoding="utf-8")
     model = TextModel.load(tmp_path)
     assert model.encode("") == [vocabulary[END_OF_TEXT]]
 
@@ -131,7 +124,7 @@ def set_config(**changes: object) -> Callable[[Path], object]:
         (set_config(scale_attn_weights=False), "scale_attn_weights has an unsupported value"),
         (set_config(layer_norm_epsilon=1e-12), "layer_norm_epsilon"),
         (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
-        (set_config(n_layer=4), "lacks h.3.ln_1.weight"),
+        (set_config(n_layer=4), "lacks h.3."),
         (set_config(n_positions=65), "embeddings.positional is (64, 32), wanted (65, 32)"),
         (lambda folder: (folder / "config.json").write_text("[]"), "config.json: wanted a JSON dict, got list"),
         (set_config(n_embd=None), "model.d_model: input should be a valid integer"),
@@ -147,10 +140,10 @@ def set_config(**changes: object) -> Callable[[Path], object]:
     ],
 )
 def test_a_folder_that_is_no_gpt2_is_refused_by_name(
-    made: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, damage: Callable[[Path], object], message: str
+    gpt2: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path, damage: Callable[[Path], object], message: str
 ) -> None:
     for name in FILES:
-        (tmp_path / name).write_bytes((made[0] / name).read_bytes())
+        (tmp_path / name).write_bytes((gpt2[0] / name).read_bytes())
     damage(tmp_path)
     with pytest.raises(CheckpointError) as caught:
         load_gpt2(tmp_path)

@@ -25,16 +25,16 @@ def test_its_checksum_is_a_crc_of_lesson_and_answers() -> None:
 
 
 @pytest.mark.parametrize("code", ["", "attention", "attention.RWNX.00000", "attention.RW.0000", "../a.R.00000"])
-def test_what_is_no_code_is_refused(code: str) -> None:
-    with pytest.raises(LessonError, match="is no code"):
+def test_what_is_not_a_code_is_refused(code: str) -> None:
+    with pytest.raises(LessonError, match="is not a code"):
         read_code(code)
 
 
-def test_every_slip_of_one_letter_is_found() -> None:
+def test_every_typing_error_in_one_letter_is_refused() -> None:
     code = make_code("tokens", [True, False])
     for place, letter in enumerate(code):
         for other in "RWN05K":
-            slip = code[:place] + other + code[place + 1 :]
+            mistyped = code[:place] + other + code[place + 1 :]
             if other.lower() != letter.lower() and letter != ".":
                 with pytest.raises(LessonError):
-                    read_code(slip)
+                    read_code(mistyped)

@@ -46,11 +46,11 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
         (HEAD + STEP + "    question: {kind: riddle, ask: Why}\n", r"step 1 \(First\): question: .*riddle"),
         (HEAD + STEP + "    facts: {n: {measure: colour}}\n", r"step 1 \(First\): facts\.n: .*colour"),
         (HEAD + STEP + "    claims: [{measure: probability}]\n", r"step 1 \(First\): claims\.0: a claim needs one of"),
-        (HEAD + STEP + "    title: Twice\n", r"is not valid YAML: .*'title' stands here twice"),
+        (HEAD + STEP + "    title: Twice\n", r"is not valid YAML: .*'title' occurs twice"),
         ("a: &x [1]\nb: *x\n", "anchors"),
         ("- one\n- two\n", "wanted fields such as title"),
         ("title: [\n", "is not valid YAML"),
-        ("title: a\nunit: %\n", r'line 2, column 7: is not valid YAML: .* stands in "quotes"'),
+        ("title: a\nunit: %\n", r'line 2, column 7: is not valid YAML: .* in "quotes"'),
         ("!!python/object/apply:os.system ['true']\n", "is not valid YAML"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,8 +27,9 @@ from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation, with_comparison
 from txcls.evaluation.on_file import rows_of_file
 from txcls.inspection.ablation import measure_heads, with_heads
-from txcls.inspection.attribution import METHODS, measure_explanations, with_explanations
+from txcls.inspection.attribution import METHODS, measure_explanations
 from txcls.inspection.circuit import measure_circuit, with_circuit
+from txcls.inspection.random_texts import random_texts
 from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
 from txcls.predictor import Predictor
 from txcls.wording import percentage
@@ -311,12 +313,12 @@ def _print_stories(atlas: HeadAtlas) -> None:
 def _evaluate_explanations(
     classifier: Predictor, measured: Checkpoint, *, n: int, data: Path | None, as_json: bool
 ) -> Checkpoint:
+    rows = open_dataset(classifier.checkpoint.config.data, path=data).load("test")
     with Progress(console=console(error=True)) as bar:
         task = bar.add_task("scoring words", total=n)
         averages = measure_explanations(
             classifier,
-            n=n,
-            data_path=data,
+            random_texts(rows.texts, n=n),
             on_text=lambda done, total: bar.update(task, completed=done, total=total),
         )
     table = Table("words removed in the order of", "area", title=f"{classifier.name}: {averages.n:,} test texts")
@@ -324,4 +326,4 @@ def _evaluate_explanations(
         table.add_row(METHODS[name], f"{area:.4f}")
     table.add_row("random order", f"{averages.random_area:.4f}")
     print_table(table, {"checkpoint": classifier.name, "explanations": averages.to_dict()}, as_json=as_json)
-    return with_explanations(measured, averages)
+    return replace(measured, metrics={**measured.metrics, "explanations": averages.to_dict()})

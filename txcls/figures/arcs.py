@@ -8,13 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import (
-    OKABE_ITO,
-    TOKENS,
-    categories,
-    label,
-    new_figure,
-)
+from txcls.figures.style import OKABE_ITO, TOKENS, categories, label, new_figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +29,9 @@ class Arcs:
 def choose_arcs(
     pattern: NDArray[np.floating], *, query: int | None = None, min_weight: float = 0.0, at_most: int = 400
 ) -> Arcs:
-    """The pairs of different tokens with the largest weights, at least `min_weight` and at most `at_most` of them.
+    """The pairs of different tokens with the largest weights of a pattern (T, T), or of one of its queries.
 
-    Args:
-        pattern: T T attention weights.
-        query: only the arcs of this query; None for all.
+    Each has at least `min_weight`, and there are `at_most` so many.
     """
     rows = np.arange(len(pattern)) if query is None else np.array([query])
     weights = np.zeros_like(pattern)
@@ -59,10 +51,8 @@ def choose_arcs(
 def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
     """The tokens in a row with arcs from queries to keys: above to later keys, below to earlier ones.
 
-    Args:
-        pattern: T T attention weights; its diagonal, self-attention, sets the size of the dots.
-        tokens: T tokens.
-        arcs: which pairs to draw, from `choose_arcs`. Thicker and more opaque means more weight.
+    Thicker and more opaque arcs have more weight; self-attention, the diagonal of `pattern` (T, T), sets the size of
+    the dots.
     """
     n = len(tokens)
     span_of_tokens = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}

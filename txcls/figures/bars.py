@@ -19,15 +19,13 @@ from txcls.figures.style import (
     Quantity,
     Settings,
     categories,
-    class_figure,
     drawable,
     label,
     legend_above,
-    line_across,
     minus,
-    names_over_bars,
     new_figure,
     percent,
+    row_axis,
 )
 from txcls.wording import percentage
 
@@ -39,6 +37,33 @@ def _hatched(colour: str, shape: str) -> Settings:
     """Bars of one colour; with "/" as shape hatched, so that they differ without colour too."""
     hatching = {"shape": shape, "fillmode": "overlay", "fgcolor": "#FFFFFF", "fgopacity": 0.5}
     return {"color": colour, "line_width": 0, "pattern": hatching}
+
+
+def _class_names(names: Sequence[str], *, above: bool) -> list[str]:
+    return [f"{label(name, width=40 if above else 28)} " for name in names]
+
+
+def _class_figure(
+    names: Sequence[str], *, height: int, size: int, above: bool, right: int = 8, top: float = 1.0, **layout: Any
+) -> go.Figure:
+    """A figure without data: probabilities on the x axis, and one row per class, the first at the top.
+
+    Args:
+        size: font size of the names beside the rows.
+        above: write each name above its bar, whose centre is then at 0.2, 1.2, … of the reversed axis.
+        right: right margin in pixels; 84 leaves room for a percentage beside a full bar.
+        top: end of the axis of probabilities, beyond 1 for round marks.
+    """
+    over = {"x": 0, "showarrow": False, "xanchor": "left", "xshift": -2, "font": {"size": 17}}
+    return new_figure(
+        height=height,
+        left=20 if above else 8,  # room for half of "0%"
+        right=right,
+        x={**PROBABILITY, "range": [0, top]},
+        y={**row_axis(names, size=size), "showticklabels": not above},
+        annotations=[{"y": row - 0.22, "text": name, **over} for row, name in enumerate(names)] if above else [],
+        **layout,
+    )
 
 
 def _most_probable(before: NDArray[np.floating], highest: NDArray[np.floating], n: int) -> list[int]:
@@ -57,39 +82,30 @@ def probability_bars(
     """Ranked classes as bars on a fixed 0–100 % scale; the first is emphasised.
 
     Args:
-        labels: class names, the most probable first.
-        probabilities: of those classes, from the softmax over all classes.
         other: how many classes are left out, and their total probability, drawn as one hatched bar.
         names_above: write each name above its bar rather than beside it, for long names on a phone.
     """
     n_other, p_other = other
-    names = [f"{label(name, width=40 if names_above else 28)} " for name in labels]
-    values = list(probabilities)
-    colours = [BAR] + [BAR_REST] * (len(values) - 1)
-    patterns = [""] * len(values)
+    names, values = _class_names(labels, above=names_above), list(probabilities)
+    colours, patterns = [BAR] + [BAR_REST] * (len(values) - 1), [""] * len(values)
     if n_other:
         names.append(f"{n_other} other{'s' if n_other > 1 else ''} ")
         values.append(p_other)
         colours.append(BAR_OTHER)
         patterns.append("/")
-    rows = list(range(len(values)))
     room = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
-    figure = class_figure(names, height=64 + room * len(values), size=18, above=names_above, right=84)
+    figure = _class_figure(names, height=64 + room * len(values), size=18, above=names_above, right=84)
+    white = ["#FFFFFF"] * len(values)
     figure.add_bar(
         x=values,
-        y=[row + 0.2 for row in rows] if names_above else rows,
+        y=np.arange(len(values)) + (0.2 if names_above else 0.0),
         width=0.4 if names_above else 0.62,
         marker={
             "color": colours,
             "line_width": 0,
-            "pattern": {
-                "shape": patterns,
-                "fillmode": "overlay",
-                "fgcolor": ["#FFFFFF"] * len(values),
-                "fgopacity": 0.6,
-            },
+            "pattern": {"shape": patterns, "fillmode": "overlay", "fgcolor": white, "fgopacity": 0.6},
         },
-        text=[percent(value) for value in values],
+        text=list(map(percent, values)),
         textfont={"size": 18},
         customdata=names,
         hovertemplate="%{customdata}: %{x:.2%}<extra></extra>",
@@ -99,28 +115,18 @@ def probability_bars(
 
 
 def shuffle_bars(
-    classes: Sequence[str],
-    original: Sequence[float],
-    shuffled: NDArray[np.floating],
-    *,
-    n_rows: int = 10,
-    names_above: bool = False,
+    classes: Sequence[str], original: Sequence[float], shuffled: NDArray[np.floating], *, names_above: bool = False
 ) -> go.Figure:
-    """Each class's probability for the words in their original order (bar) and for each shuffled order (a dot each).
+    """Each class's probability for the words in their original order (bar) and for n shuffled orders (a dot each).
 
-    Args:
-        classes: C class names.
-        original: C probabilities of the text as typed.
-        shuffled: n C probabilities of the same words in other orders.
-        n_rows: how many classes to show: those with the highest probability in either.
-        names_above: write each name above its bar rather than beside it.
+    Of C `classes`, the ten with the highest probability in `original` (C) or `shuffled` (n, C) are drawn.
     """
-    before, after = np.asarray(original), np.asarray(shuffled)
-    order = _most_probable(before, np.maximum(before, after.max(axis=0)), n_rows)
+    before = np.asarray(original)
+    order = _most_probable(before, np.maximum(before, shuffled.max(axis=0)), 10)
     rows = np.arange(len(order))
     places, width = (rows + 0.2, 0.4) if names_above else (rows, 0.62)
-    names = [f"{label(classes[index], width=40 if names_above else 28)} " for index in order]
-    figure = class_figure(
+    names = _class_names([classes[index] for index in order], above=names_above)
+    figure = _class_figure(
         names, height=110 + 56 * len(order), size=16, above=names_above, top=1.02, **legend_above(y=1.0)
     )
     figure.add_bar(
@@ -133,10 +139,10 @@ def shuffle_bars(
         customdata=names,
         hovertemplate="%{customdata}, as typed: %{x:.2%}<extra></extra>",
     )
-    n = len(after)
+    n = len(shuffled)
     spread = ((np.arange(n) * 0.618034) % 1.0 - 0.5) * 0.8 * width  # golden ratio: even, and the same every time
     figure.add_scatter(
-        x=after[:, order].T.ravel(),
+        x=shuffled[:, order].T.ravel(),
         y=(places[:, None] + spread[None, :]).ravel(),
         mode="markers",
         name=f"{n} shuffled orders",
@@ -148,50 +154,7 @@ def shuffle_bars(
     return figure
 
 
-def moved_bars(
-    classes: Sequence[str], before: Sequence[float], after: Sequence[float], *, n_rows: int = 6
-) -> go.Figure:
-    """Each class's probability before and after a change, on a fixed 0–100 % scale.
-
-    Args:
-        classes: C class names.
-        before: C probabilities of the model as it is.
-        after: C probabilities of the changed model.
-        n_rows: how many classes to show: those with the highest probability in either, ordered by `before`.
-    """
-    old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
-    order = _most_probable(old, np.maximum(old, new), n_rows)
-    names = [label(classes[index], width=28) for index in order]
-    rows = np.arange(len(order))
-    figure = new_figure(
-        height=96 + 84 * len(order),
-        left=20,
-        right=84,
-        x=PROBABILITY,
-        y={"range": [len(order) - 0.5, -0.65], "showticklabels": False, "showgrid": False},
-        annotations=names_over_bars(names, by=0.38),
-        **legend_above(y=1.0, traceorder="normal"),
-    )
-    for name, values, offset, width, colour in (
-        ("as trained", old, -0.1, 0.2, BAR_REST),
-        ("changed", new, 0.2, 0.36, BAR),
-    ):
-        figure.add_bar(
-            x=values[order],
-            y=rows + offset,
-            width=width,
-            name=name,
-            marker={"color": colour, "line_width": 0},
-            text=[percent(value) for value in values[order]],
-            textfont={"size": 17 if name == "changed" else 12},
-            customdata=names,
-            hovertemplate=f"%{{customdata}}, {name}: %{{x:.2%}}<extra></extra>",
-            **SIDEWAYS,
-        )
-    return figure
-
-
-BEFORE, AFTER = BAR_REST, OKABE_ITO[1]
+BEFORE, AFTER = _hatched(BAR_REST, ""), _hatched(OKABE_ITO[1], "/")
 
 
 def compared_bars(
@@ -199,23 +162,18 @@ def compared_bars(
     before: Sequence[float],
     after: Sequence[float],
     *,
+    original: str = "as typed",
     n_rows: int = 6,
     names_above: bool = False,
 ) -> go.Figure:
-    """Each class's probability before and after, on a fixed 0–100 % scale.
+    """Each class's probability before and after a change, on a fixed 0–100 % scale.
 
-    Args:
-        classes: C class names.
-        before: C probabilities of the text as typed.
-        after: C probabilities of the changed text.
-        n_rows: how many classes to show: those with the highest probability in either.
-        names_above: write each name above its bars rather than beside them.
+    The `n_rows` classes with the highest probability in either are drawn; `original` names the values before.
     """
-    old, new = np.asarray(before), np.asarray(after)
+    old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     order = _most_probable(old, np.maximum(old, new), n_rows)
-    rows = np.arange(len(order))
-    names = [f"{label(classes[index], width=40 if names_above else 28)} " for index in order]
-    figure = class_figure(
+    names = _class_names([classes[index] for index in order], above=names_above)
+    figure = _class_figure(
         names,
         height=110 + (76 if names_above else 62) * len(order),
         size=16,
@@ -225,17 +183,14 @@ def compared_bars(
         **legend_above(y=1.0),
     )
     width, middle = (0.27, 0.18) if names_above else (0.36, 0.0)
-    for values, offset, name, colour, pattern in (
-        (old, -width / 2, "as typed", BEFORE, ""),
-        (new, width / 2, "changed", AFTER, "/"),
-    ):
+    for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, "changed", AFTER)):
         figure.add_bar(
             x=values[order],
-            y=rows + middle + offset,
+            y=np.arange(len(order)) + middle + offset,
             width=0.9 * width,
             name=name,
-            marker=_hatched(colour, pattern),
-            text=[percent(value) for value in values[order]],
+            marker=marker,
+            text=list(map(percent, values[order])),
             textfont={"size": 15},
             customdata=names,
             hovertemplate=f"%{{customdata}}, {name}: %{{x:.2%}}<extra></extra>",
@@ -244,41 +199,36 @@ def compared_bars(
     return figure
 
 
-def compared_effects(
-    names: Sequence[str], before: NDArray[np.floating], after: NDArray[np.floating], *, of: str
-) -> go.Figure:
-    """The effect of each word on the probability of a class, before and after, side by side.
+def _line_across(y: float, **line: object) -> dict[str, Any]:
+    """A shape: a horizontal line across the plot at this height."""
+    return {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y, "line": line}
 
-    Args:
-        names: N words, changed ones as "old → new".
-        before: N effects in the text as typed; NaN if the word is not in it.
-        after: N effects in the changed text.
-        of: the class.
+
+def compared_effects(
+    words: Sequence[str], before: NDArray[np.floating], after: NDArray[np.floating], *, of: str
+) -> go.Figure:
+    """The effect of each of N words on the probability of the class `of`, before and after, side by side.
+
+    A changed word is given as "old → new"; its effect is NaN in the text that lacks it.
     """
-    finite = np.abs(np.concatenate([before, after]))
-    limit = 1.1 * max(float(np.nanmax(finite, initial=0.0)), 0.01)
+    limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 0.01)
     figure = new_figure(
         height=340,
         x=TOKENS,
         y={"range": [-limit, limit], "title": f"for {label(of)}"},
-        shapes=[line_across(0, width=1, color=FRAME)],
+        shapes=[_line_across(0, width=1, color=FRAME)],
         barmode="group",
         **legend_above(),
     )
-    places = categories(names)
-    for values, name, colour, pattern in ((before, "as typed", BEFORE, ""), (after, "changed", AFTER, "/")):
+    for values, name, marker in ((before, "as typed", BEFORE), (after, "changed", AFTER)):
         figure.add_bar(
-            x=places,
-            y=np.where(np.isfinite(values), values, np.nan).astype(np.float32),
+            x=categories(words),
+            y=drawable(values),
             name=name,
-            marker=_hatched(colour, pattern),
+            marker=marker,
             hovertemplate=f"<b>%{{x}}</b>, {name}<br>%{{y:+.4f}}<extra></extra>",
         )
     return figure
-
-
-SCALES = (0.1, 0.25, 0.5, 1.0)
-"""Ends of the axis of token probabilities: among many tokens the best may have only a few per cent."""
 
 
 def token_bars(
@@ -294,8 +244,6 @@ def token_bars(
     Each bar has `customdata = [row, token]`.
 
     Args:
-        tokens: the most probable first.
-        probabilities: of those, from the softmax over all tokens.
         other: how many tokens are not listed, and their total probability.
         filtered: probabilities of the same tokens when sampling, 0 for those that are filtered out: slim bars below
             the others.
@@ -303,8 +251,17 @@ def token_bars(
     """
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
-    top = next(scale for scale in SCALES if scale >= min(max(*probabilities, *(filtered or (0.0,))), 1.0))
-    figure = _ranked_rows(names, other=other, top=top, two_bars=filtered is not None, marks_true=true is not None)
+    top = next(scale for scale in (0.1, 0.25, 0.5, 1.0) if scale >= min(max(*probabilities, *(filtered or (0,))), 1.0))
+    # No bar for the others: the total of many thousands would dwarf the rest.
+    others = {"text": f"{other[0]:,} others: {percent(other[1])} in total", "font": {"size": 15}}
+    figure = new_figure(
+        height=76 + (42 if filtered is None else 50) * (len(names) + 1),
+        right=84 if true is None else 160,
+        x={"range": [0, top], "tickformat": ".0%" if top > 0.1 else ".1~%", "nticks": 6, "title": "probability"},
+        y=row_axis(names, size=17, end=0.5),
+        annotations=[{"x": 0, "y": len(names), "showarrow": False, "xanchor": "left", **others}],
+        **({} if filtered is None else legend_above(y=1.0)),
+    )
     shared = {**SIDEWAYS, "customdata": list(zip(rows.tolist(), names, strict=True))}
     figure.add_bar(
         x=list(probabilities),
@@ -333,55 +290,35 @@ def token_bars(
     return figure
 
 
-def _ranked_rows(
-    names: Sequence[str], *, other: tuple[int, float], top: float, two_bars: bool, marks_true: bool
-) -> go.Figure:
-    """The figure of `token_bars` without bars: a row per name, and the total of all others as text below."""
-    n_other, p_other = other
-    # No bar for the others: the total of many thousands would dwarf the rest.
-    others = {"text": f"{n_other:,} others: {percent(p_other)} in total", "font": {"size": 15}}
-    return new_figure(
-        height=76 + (50 if two_bars else 42) * (len(names) + 1),
-        right=160 if marks_true else 84,
-        x={"range": [0, top], "tickformat": ".0%" if top > 0.1 else ".1~%", "nticks": 6, "title": "probability"},
-        y={
-            "range": [len(names) + 0.5, -0.5],
-            "tickvals": np.arange(len(names)),
-            "ticktext": names,
-            "tickfont": {"size": 17},
-            "showgrid": False,
-        },
-        annotations=[{"x": 0, "y": len(names), "showarrow": False, "xanchor": "left", **others}],
-        **(legend_above(y=1.0) if two_bars else {}),
-    )
-
-
 def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
-    """The surprisal of each token in bits; a dashed line marks the mean.
+    """The surprisal of each of T tokens in bits, NaN where a token was not predicted; a dashed line marks the mean."""
+    top = max(1.05 * float(np.nanmax(bits, initial=0.0)), 1.0)
+    return _token_columns(bits, tokens, title="surprisal in bits", top=top, mark=mean, hover="%{y:.2f} bits")
 
-    Args:
-        bits: T values, NaN where a token was not predicted.
-        tokens: T tokens.
-        mean: None for no line.
-    """
-    highest = float(np.nanmax(bits)) if np.isfinite(bits).any() else 1.0
-    figure = new_figure(
-        height=300,
-        x={"ticks": "", **TOKENS},
-        y={"range": [0, max(1.05 * highest, 1.0)], "title": "surprisal in bits"},
-        shapes=[] if mean is None else [line_across(mean, dash="dash", width=2, color=FRAME)],
-    )
+
+def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
+    """The pooling weight of each of T tokens; a dashed line marks equal weights."""
+    uniform = 1 / len(tokens)
+    top = min(1.05, 1.1 * max(float(np.max(weights)), 2 * uniform))
+    return _token_columns(weights, tokens, title="weight", top=top, mark=uniform, hover="weight %{y:.3f}")
+
+
+def _token_columns(
+    values: NDArray[np.floating], tokens: Sequence[str], *, title: str, top: float, mark: float | None, hover: str
+) -> go.Figure:
+    shapes = [] if mark is None else [_line_across(mark, dash="dash", width=2, color=FRAME)]
+    figure = new_figure(height=300, x={"ticks": "", **TOKENS}, y={"range": [0, top], "title": title}, shapes=shapes)
     figure.add_bar(
         x=categories(tokens),
-        y=np.asarray(bits, dtype=np.float32),
-        marker={"color": BAR_REST, "line_width": 0},
-        hovertemplate="<b>%{x}</b><br>%{y:.2f} bits<extra></extra>",
+        y=np.asarray(values, dtype=np.float32),
+        marker={"color": BAR, "line_width": 0},
+        hovertemplate=f"<b>%{{x}}</b><br>{hover}<extra></extra>",
     )
     return figure
 
 
 MAX_BARS = 24
-"""Most named rows that are drawn as bars."""
+"""Most classes with a bar of their own."""
 
 
 def number_bars(
@@ -394,16 +331,13 @@ def number_bars(
     ranked: bool = False,
     most: int = MAX_BARS,
 ) -> go.Figure:
-    """A vector as bars, one of them marked; minus infinity is left out.
+    """A vector of N numbers as bars, one of them marked; minus infinity is left out.
 
     Args:
-        values: N numbers.
         names: N names; None for dimensions, which are numbered from 0.
         axis_title: what the numbers are of, without names.
-        quantity: what the numbers are.
         chosen: the index of the bar to mark.
-        ranked: draw the largest from the top, and the chosen one; otherwise all in their order.
-        most: how many are drawn if they are ranked.
+        ranked: draw the `most` largest from the top, and the chosen one; otherwise all in their order.
     """
     order = np.argsort(-values, kind="stable") if ranked else np.arange(len(values))
     if ranked and len(order) > most:
@@ -412,23 +346,18 @@ def number_bars(
     finite = drawable(values)[order]
     shown_names = [str(n) for n in order] if names is None else [names[n] for n in order]
     places = categories(shown_names, width=30 if ranked else 14) if names is not None else order.tolist()
-    colours = [FRAME if n == chosen else BAR for n in order]
+    hover = [f"<b>{label(name, width=40)}</b><br>{value:.4f}" for name, value in zip(shown_names, finite, strict=True)]
     bar: dict[str, Any] = {
         "customdata": order.tolist(),
-        "marker": {"color": colours, "line_width": 0},
+        "marker": {"color": [FRAME if n == chosen else BAR for n in order], "line_width": 0},
         "hovertemplate": "%{text}<extra></extra>",
-        "text": [
-            f"<b>{label(name, width=40)}</b><br>{value:.4f}" for name, value in zip(shown_names, finite, strict=True)
-        ],
+        "text": hover,
         "textposition": "none",
     }
     along = {"title": quantity, "zeroline": True}
     if ranked:
-        figure = new_figure(
-            height=int(120 + 26 * len(order)),
-            x=along,
-            y={"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 14}, "dtick": 1},
-        )
+        down = {"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 14}, "dtick": 1}
+        figure = new_figure(height=int(120 + 26 * len(order)), x=along, y=down)
         figure.add_bar(x=finite, y=places, orientation="h", **bar)
     else:
         across = {"title": axis_title} if names is None else TOKENS
@@ -437,70 +366,27 @@ def number_bars(
     return figure
 
 
-def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
-    """The pooling weight of each token; a dashed line marks equal weights.
-
-    Args:
-        weights: T weights of the pooling.
-        tokens: T tokens.
-    """
-    even = 1 / len(tokens)
-    figure = new_figure(
-        height=300,
-        x=TOKENS,
-        y={"range": [0, min(1.05, 1.1 * max(float(np.max(weights)), 2 * even))], "title": "weight"},
-        shapes=[line_across(even, dash="dash", width=2, color=FRAME)],
-    )
-    figure.add_bar(
-        x=categories(tokens),
-        y=np.asarray(weights, dtype=np.float32),
-        marker={"color": BAR, "line_width": 0},
-        hovertemplate="<b>%{x}</b><br>weight %{y:.3f}<extra></extra>",
-    )
-    return figure
-
-
 def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
-    """The products of a query and a key by dimension, divided by sqrt(E), which sum to their score.
-
-    Args:
-        products: (E,).
-    """
+    """The products (E,) of a query and a key by dimension, divided by sqrt(E), which sum to their score."""
     figure = new_figure(
         height=300, x={"title": "dimension of the head"}, y={"title": "query × key / √E", "zeroline": True}
     )
-    values = np.asarray(products, dtype=float)
     figure.add_bar(
-        x=list(range(len(values))),
-        y=values,
-        marker={"color": [OKABE_ITO[1] if value >= 0 else OKABE_ITO[0] for value in values], "line_width": 0},
+        y=np.asarray(products, dtype=float),
+        marker={"color": [OKABE_ITO[1] if product >= 0 else OKABE_ITO[0] for product in products], "line_width": 0},
         hovertemplate="dimension %{x}: %{y:+.3f}<extra></extra>",
     )
     return figure
 
 
 def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating], *, title: str) -> go.Figure:
-    """What each source adds to a difference of logits: one bar each.
-
-    Args:
-        sources: names, in the order of the forward pass.
-        contributions: in logits, negative where a source lowers the difference.
-        title: of the axis: the difference.
-    """
+    """What each source, in the order of the forward pass, adds to a difference of logits, which `title` names."""
     rows = list(range(len(sources)))
     values = np.asarray(contributions, dtype=float)
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
     room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, also on a phone
     figure = new_figure(
-        height=90 + 44 * len(sources),
-        x={"range": [low, high + room], "title": title},
-        y={
-            "range": [len(sources) - 0.5, -0.5],
-            "tickvals": rows,
-            "ticktext": list(sources),
-            "showgrid": False,
-            "tickfont": {"size": 15},
-        },
+        height=90 + 44 * len(sources), x={"range": [low, high + room], "title": title}, y=row_axis(sources, size=15)
     )
     figure.add_bar(
         x=values,
@@ -527,14 +413,10 @@ def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating
 def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
     """Accuracy of groups of rows as bars from 0 to 100 %, each below its name, so that phones have room for both.
 
-    Args:
-        names: of the groups.
-        accuracies: of each, from 0 to 1.
-        rows: of each.
-        axis_title: what the groups differ in.
+    `rows` counts those of each group; `axis_title` says what the groups differ in.
     """
     shown = [label(name, width=24) for name in names]
-    figure = class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
+    figure = _class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
     figure.update_layout(xaxis_title="accuracy", yaxis_title=axis_title)
     figure.add_bar(
         x=list(accuracies),
@@ -550,38 +432,21 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
     return figure
 
 
-MAX_CLASSES = 24
-"""Most classes with a bar of their own."""
-
-ROOM = 1.18
-"""The axis of counts goes so much beyond the longest bar, for the number beside it."""
-
-
 def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
-    """A bar for each class, the largest first; beyond `MAX_CLASSES` the others share a bar.
-
-    Args:
-        counts: how many rows each class has, the largest first.
-        unit: what is counted, for the axis.
-    """
-    shown = list(counts.items())[:MAX_CLASSES]
-    rest = list(counts.items())[MAX_CLASSES:]
-    names = [*categories([name or "(none)" for name, _ in shown], width=22)]
-    values = [n for _, n in shown]
-    colours = [BAR] * len(shown)
-    if rest:
+    """A bar for each class, in the order given; beyond `MAX_BARS` the others share a bar. `unit` is what is counted."""
+    items = list(counts.items())
+    names = categories([name or "(none)" for name, _ in items[:MAX_BARS]], width=22)
+    values = [n for _, n in items[:MAX_BARS]]
+    colours = [BAR] * len(values)
+    if rest := items[MAX_BARS:]:
         names.append(f"{len(rest)} other classes")
         values.append(sum(n for _, n in rest))
         colours.append(BAR_OTHER)
-    largest = max(values, default=1)
+    room = 1.18  # for the number beside the longest bar
     figure = new_figure(
         height=70 + 26 * max(len(names), 3),
-        x={"title": unit, "range": [0, largest * ROOM], "nticks": 5, "tickformat": ",d"},
-        y={
-            "range": [len(names) - 0.4, -0.6],
-            "tickvals": list(range(len(names))),
-            "ticktext": names,
-        },
+        x={"title": unit, "range": [0, max(values, default=1) * room], "nticks": 5, "tickformat": ",d"},
+        y=row_axis(names, size=FONT_SIZE),
     )
     figure.add_bar(
         x=values,
@@ -595,31 +460,21 @@ def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
     return figure
 
 
-def length_histogram(lengths: Sequence[tuple[int, int]], *, bins: int = 30) -> go.Figure:
-    """How many texts have how many words; the longest hundredth shares the last bar.
+def length_histogram(lengths: Sequence[tuple[int, int]]) -> go.Figure:
+    """How many texts have how many words, in at most 30 bars; the longest hundredth shares the last one.
 
-    Args:
-        lengths: (number of words, number of texts with it), ascending.
-        bins: most bars.
+    `lengths` are (number of words, number of texts with it), ascending.
     """
-    total = sum(n for _, n in lengths)
-    longest = lengths[-1][0] if lengths else 1
-    passed, top = 0, longest
-    for words, n in lengths:
-        passed += n
-        if passed >= 0.99 * total:
-            top = words
-            break
-    width = max(1, -(-top // bins))
-    counted: dict[int, int] = {}
-    for words, n in lengths:
-        place = min((words - 1) // width, (top - 1) // width)
-        counted[place] = counted.get(place, 0) + n
-    places = sorted(counted)
-    last = places[-1] if places else 0
-    ends = [longest if place == last else (place + 1) * width for place in places]
-    starts = [place * width + 1 for place in places]
-    spans = [f"{start:,}" if start == end else f"{start:,} to {end:,}" for start, end in zip(starts, ends, strict=True)]
+    words, texts = np.array(lengths or [(1, 0)]).T
+    longest = int(words[-1])
+    top = int(words[np.searchsorted(texts.cumsum(), 0.99 * texts.sum())])
+    width = max(1, -(-top // 30))
+    counts = np.bincount(np.minimum((words - 1) // width, (top - 1) // width), weights=texts).astype(int)
+    places = np.flatnonzero(counts)
+    spans = []
+    for place in places.tolist():
+        start, end = place * width + 1, longest if place == len(counts) - 1 else (place + 1) * width
+        spans.append(f"{start:,}" if start == end else f"{start:,} to {end:,}")
     figure = new_figure(
         height=300,
         x={"title": "words in a text", "nticks": 8, "rangemode": "tozero"},
@@ -627,8 +482,8 @@ def length_histogram(lengths: Sequence[tuple[int, int]], *, bins: int = 30) -> g
         bargap=0.06,
     )
     figure.add_bar(
-        x=[place * width + (width + 1) / 2 for place in places],
-        y=[counted[place] for place in places],
+        x=places * width + (width + 1) / 2,
+        y=counts[places],
         width=[width] * len(places),
         marker={"color": BAR},
         customdata=spans,

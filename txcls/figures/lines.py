@@ -1,6 +1,6 @@
 """Lines and points: training, calibration, deletion, the class lens, positions, intervals, vectors in a plane."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from txcls.figures.style import (
     label,
     legend_above,
     new_figure,
+    row_axis,
 )
 from txcls.wording import percentage
 
@@ -33,10 +34,8 @@ def of_runs(runs: int) -> str:
 def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> go.Figure:
     """Loss and accuracy on training and validation rows over the optimiser steps; the saved weights are marked.
 
-    Args:
-        history: rows of history.jsonl with `step`, `train_loss`, `validation_loss`, `train_accuracy`,
-            `validation_accuracy` and `best`; missing values are left out.
-        runs: of the training, of which these rows are the first's; the mean of several is saved, which is on no curve.
+    `history` are rows of history.jsonl; missing values are left out. Of several `runs` they are the first's, and the
+    mean of the runs' weights is saved, which is on no curve.
     """
     figure = _loss_and_accuracy(0.2)
     steps = [row.get("step", place) for place, row in enumerate(history)]
@@ -74,13 +73,10 @@ def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> g
 def live_curves(
     points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int, runs: int = 1
 ) -> go.Figure:
-    """Loss and accuracy of a training that runs, on the axes of the whole run: nothing moves but the lines.
+    """Loss and accuracy of a training that runs, on the axes of all its `steps`: nothing moves but the lines.
 
-    Args:
-        points: `step`, `loss` and `accuracy` on training rows, over the steps since the last validation.
-        validations: the same on validation rows.
-        steps: of the whole run.
-        runs: how many times it trains from the same start; a line stands between two of them.
+    `points` hold `step`, `loss` and `accuracy` on training rows, over the steps since the last validation;
+    `validations` the same on validation rows. A line stands between two `runs` from the same start.
     """
     steps_per_run = max(steps // runs, 1)
     figure = _loss_and_accuracy(0.16)
@@ -152,8 +148,7 @@ def _with_gaps(rows: Sequence[Mapping[str, Any]], steps_per_run: int) -> list[Ma
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Accuracy of the rows in each bin of confidence, beside the diagonal where both are equal (Guo et al. 2017).
 
-    Args:
-        bins: rows of "reliability" in metrics.json; empty ones are left out.
+    `bins` are "reliability" of metrics.json; empty ones are left out.
     """
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1
@@ -198,14 +193,10 @@ def deletion_lines(
     *,
     winner: str,
 ) -> go.Figure:
-    """The winner's probability while words are deleted, one line per method; random orders as a grey band.
+    """The probability of the class `winner` while words are deleted, one line per method.
 
-    Args:
-        names: M methods.
-        shares: (K,) share of the words that are deleted.
-        curves: M of (K,) probabilities.
-        random: (R, K) probabilities of random orders, of which lowest, mean and highest are drawn.
-        winner: the class.
+    `shares` (K,) of the words are deleted, with M `curves` of (K,) probabilities. Of R `random` orders, (R, K), the
+    mean is a dotted line, and a grey band goes from the lowest to the highest.
     """
     figure = new_figure(
         height=500,
@@ -227,32 +218,34 @@ def deletion_lines(
         line={"color": BAR_OTHER, "width": 3, "dash": "dot"},
         hovertemplate="%{y:.1%}",
     )
-    for place, (name, values) in enumerate(zip(names, curves, strict=True)):
-        figure.add_scatter(
-            x=shares,
-            y=values,
-            mode="lines",
-            name=name,
-            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
-            hovertemplate="%{y:.1%}",
-        )
+    _add_lines(figure, shares, names, curves, hover="%{y:.1%}")
     return figure
+
+
+def _add_lines(
+    figure: go.Figure,
+    x: Sequence[Any] | NDArray[Any],
+    names: Sequence[str],
+    lines: Iterable[NDArray[np.floating]],
+    *,
+    hover: str,
+    **settings: object,
+) -> None:
+    """Lines that differ in colour and dash."""
+    for place, (name, values) in enumerate(zip(names, lines, strict=True)):
+        style = {"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5}
+        figure.add_scatter(
+            x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, hovertemplate=hover,
+            **{"mode": "lines", **settings},
+        )  # fmt: skip
 
 
 def lens_lines(
     states: Sequence[str], classes: Sequence[str], probabilities: NDArray[np.floating], *, n_lines: int = 6
 ) -> go.Figure:
-    """The class head applied to every state: one line per class, for those with the highest probability anywhere.
-
-    Args:
-        states: S names, in order.
-        classes: C class names.
-        probabilities: (S, C).
-        n_lines: how many classes to draw.
-    """
-    chosen = sorted(
-        np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines], key=lambda index: -probabilities[-1, index]
-    )
+    """The class head applied to each of S states, (S, C): a line for each of the `n_lines` highest classes anywhere."""
+    highest = np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines]
+    chosen = sorted(highest, key=lambda index: -probabilities[-1, index])
     figure = new_figure(
         height=430,
         x={"type": "category", "tickfont": {"size": 13}, "title": "after …"},
@@ -260,29 +253,24 @@ def lens_lines(
         hovermode="x unified",
         **legend_above(),
     )
-    names = [name.replace(": ", "<br>") for name in states]
-    for place, index in enumerate(chosen):
-        figure.add_scatter(
-            x=names,
-            y=probabilities[:, index],
-            mode="lines+markers",
-            name=label(classes[index], width=26),
-            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 3},
-            marker={"size": 9},
-            hovertemplate="%{y:.1%}",
-        )
+    _add_lines(
+        figure,
+        [name.replace(": ", "<br>") for name in states],
+        [label(classes[index], width=26) for index in chosen],
+        probabilities.T[chosen],
+        hover="%{y:.1%}",
+        mode="lines+markers",
+        marker={"size": 9},
+    )
     return figure
 
 
 def position_curves(
     values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
 ) -> go.Figure:
-    """Chosen dimensions over positions, each with its own colour and dash.
+    """Chosen dimensions of an encoding (T, D) over positions, each with its own colour and dash.
 
-    Args:
-        values: T D encoding.
-        dimensions: columns of `values` to draw.
-        bound: the value axis spans -bound … bound; None for the largest magnitude in `values`.
+    The value axis spans -bound … bound, or the largest magnitude in `values`.
     """
     limit = 1.08 * colour_limit(values, bound)
     figure = new_figure(
@@ -292,35 +280,24 @@ def position_curves(
         hovermode="x unified",
         **legend_above(),
     )
-    positions = np.arange(len(values))
-    for place, dimension in enumerate(dimensions):
-        figure.add_scatter(
-            x=positions,
-            y=np.asarray(values[:, dimension], dtype=np.float32),
-            mode="lines",
-            name=f"dimension {dimension}",
-            line={"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5},
-            hovertemplate="%{y:.3f}",
-        )
+    names = [f"dimension {dimension}" for dimension in dimensions]
+    _add_lines(figure, np.arange(len(values)), names, values.T[list(dimensions)], hover="%{y:.3f}")
     return figure
 
 
 def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, measure: str) -> go.Figure:
-    """A point with its 95 % interval for each contestant.
+    """A point with its 95 % interval for each (name, value, low, high), as shares of what `measure` names.
 
-    Args:
-        rows: (name, value, low, high), as shares; the last is drawn in the colour of the model.
-        measure: for the axis.
+    The last is drawn in the colour of the model.
     """
     lowest = min(low for _, _, low, _ in rows)
     left = max(0.0, round(lowest - 0.05, 1) - 0.02)
     apart = next(step for step in (0.05, 0.1, 0.2) if (1 - left) / step <= 5 or step == 0.2)
     ticks = [n * apart for n in range(round(1 / apart) + 1) if n * apart >= left]
-    names = [name for name, *_ in rows]
     figure = new_figure(
         height=90 + 46 * len(rows),
         x={"title": measure, "range": [left, 1.06], "tickformat": ".0%", "tickvals": ticks},
-        y={"range": [len(rows) - 0.4, -0.6], "tickvals": list(range(len(rows))), "ticktext": names},
+        y=row_axis([name for name, *_ in rows], size=FONT_SIZE),
         right=24,
     )
     for place, (name, value, low, high) in enumerate(rows):
@@ -341,7 +318,7 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, mea
     return figure
 
 
-_KEPT: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
+_OPAQUE: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
 """A click fades no points."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
@@ -363,46 +340,24 @@ def token_scatter(
     A click reports a token's id as `customdata`.
 
     Args:
-        points: N 2, tokens of the vocabulary.
-        names: N tokens.
-        own_points: M 2, tokens of the text.
-        own_names: M tokens.
+        points, names, ids: (N, 2) and N of the vocabulary.
+        own_points, own_names, own_ids: (M, 2) and M of the text.
         shares: of the variance along each axis.
-        ids, own_ids: of the tokens.
         near: ids of tokens of the vocabulary that are named too.
     """
     figure = _plane(shares, clickmode="event+select")
-    _dots(figure, points, [label(name) for name in names], "vocabulary", OKABE_ITO[7], "circle", size=4, opacity=0.45)
-    figure.data[0].update(customdata=list(ids), **_KEPT)
-    named = [place for place, token_id in enumerate(ids) if token_id in near]
-    if named:
-        figure.add_scatter(
-            x=np.asarray(points[named, 0], dtype=np.float32),
-            y=np.asarray(points[named, 1], dtype=np.float32),
-            mode="markers+text",
-            text=[label(names[place]) for place in named],
-            textposition="top center",
-            textfont={"size": 14},
-            marker={"size": 9, "color": OKABE_ITO[0]},
-            customdata=[ids[place] for place in named],
-            hovertemplate="<b>%{text}</b><extra></extra>",
-            cliponaxis=False,
-            **_KEPT,
-        )
-    figure.add_scatter(
-        x=np.asarray(own_points[:, 0], dtype=np.float32),
-        y=np.asarray(own_points[:, 1], dtype=np.float32),
-        mode="markers+text",
-        name="this text",
-        text=[label(name) for name in own_names],
-        textposition="top center",
-        textfont={"size": 14},
-        marker={"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}},
-        customdata=list(own_ids),
-        hovertemplate="<b>%{text}</b>, in this text<extra></extra>",
-        cliponaxis=False,
-        **_KEPT,
-    )
+    dots = {"size": 4, "color": OKABE_ITO[7], "opacity": 0.45, "line": {"width": 0}}
+    hover = "<b>%{text}</b><extra></extra>"
+    _add_points(figure, points, [label(name) for name in names], dots, hover="%{text}<extra></extra>",
+                name="vocabulary", customdata=list(ids), **_OPAQUE)  # fmt: skip
+    if named := [place for place, token_id in enumerate(ids) if token_id in near]:
+        blue = {"size": 9, "color": OKABE_ITO[0]}
+        _add_points(figure, points[named], [label(names[n]) for n in named], blue, hover=hover, written=14,
+                    customdata=[ids[n] for n in named], **_OPAQUE)  # fmt: skip
+    outlined = {"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}}
+    hover = "<b>%{text}</b>, in this text<extra></extra>"
+    _add_points(figure, own_points, [label(name) for name in own_names], outlined, hover=hover, written=14,
+                name="this text", customdata=list(own_ids), **_OPAQUE)  # fmt: skip
     return figure
 
 
@@ -416,14 +371,12 @@ def text_scatter(
     *,
     classes: Sequence[str],
 ) -> go.Figure:
-    """Texts, with colour and symbol by predicted class, and one text as a large star.
+    """Texts (N, 2), with colour and symbol by predicted class, and one text as a large star.
 
     Args:
-        points: N 2.
         labels: N predicted classes.
         texts: N beginnings of texts, shown on hover.
-        own: the point of the text.
-        own_label: its predicted class.
+        own, own_label: the point of the text, and its predicted class.
         shares: of the variance along each axis.
         classes: all classes; their order determines colours and symbols.
     """
@@ -434,42 +387,37 @@ def text_scatter(
         if not len(rows):
             continue
         colour, symbol = OKABE_ITO[number % 7], SYMBOLS[(number + number // 7) % len(SYMBOLS)]
-        hover = [f"{label(name, width=40)}<br>{label(texts[n], width=70)}" for n in rows.tolist()]
-        _dots(figure, np.asarray(points)[rows], hover, label(name, width=30), colour, symbol, size=9, opacity=0.8)
-    figure.add_scatter(
-        x=[float(own[0])],
-        y=[float(own[1])],
-        mode="markers+text",
-        name="this text",
-        text=["this text"],
-        textposition="top center",
-        textfont={"size": 16},
-        marker={"size": 20, "color": FRAME, "symbol": "star", "line": {"width": 1.5, "color": "#FFFFFF"}},
-        hovertemplate=f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>",
-        cliponaxis=False,
-    )
+        dots = {"size": 9, "color": colour, "symbol": symbol, "opacity": 0.8, "line": {"width": 0}}
+        texts_of_class = [f"{label(name, width=40)}<br>{label(texts[n], width=70)}" for n in rows.tolist()]
+        _add_points(figure, np.asarray(points)[rows], texts_of_class, dots, hover="%{text}<extra></extra>",
+                    name=label(name, width=30))  # fmt: skip
+    star = {"size": 20, "color": FRAME, "symbol": "star", "line": {"width": 1.5, "color": "#FFFFFF"}}
+    hover = f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>"
+    _add_points(figure, np.array([own]), ["this text"], star, hover=hover, written=16, name="this text")
     return figure
 
 
-def _dots(
+def _add_points(
     figure: go.Figure,
     points: NDArray[np.floating],
-    hover: Sequence[str],
-    name: str,
-    colour: str,
-    symbol: str,
+    text: Sequence[str],
+    marker: Settings,
     *,
-    size: int,
-    opacity: float,
+    hover: str,
+    written: int = 0,
+    **settings: object,
 ) -> None:
+    """Points (N, 2), with their texts above them in this font size, if it is not 0."""
+    shown: Settings = {"mode": "markers+text", "textposition": "top center", "textfont": {"size": written},
+                       "cliponaxis": False}  # fmt: skip
     figure.add_scatter(
         x=np.asarray(points[:, 0], dtype=np.float32),
         y=np.asarray(points[:, 1], dtype=np.float32),
-        mode="markers",
-        name=name,
-        text=list(hover),
-        marker={"size": size, "color": colour, "symbol": symbol, "opacity": opacity, "line": {"width": 0}},
-        hovertemplate="%{text}<extra></extra>",
+        text=list(text),
+        marker=marker,
+        hovertemplate=hover,
+        **(shown if written else {"mode": "markers"}),
+        **settings,
     )
 
 

@@ -14,6 +14,7 @@ from txcls.figures.style import (
     SEQUENTIAL,
     TOKENS,
     Quantity,
+    Settings,
     categories,
     colour_limit,
     drawable,
@@ -25,20 +26,13 @@ from txcls.figures.style import (
     signed_colours,
 )
 
-WRITTEN_CELLS = 160
-"""Numbers are written into the cells where there are no more than these, and no more than WRITTEN_COLUMNS across."""
-WRITTEN_COLUMNS = 10
 Used = Literal["row", "column", "cell"]
 """What of an operand goes into a number of the result: its row, its column, or its number there."""
-MAX_NAMES = 12
-"""Most rows and columns that are named, besides the chosen one."""
 GAP, ABOVE = 0.03, 0.36
 """Width between two matrices, and the share of the height that belongs to what stands above the result."""
 LINE, LINE_PX = 0.11, 32
 """Height of a line of a name: of the result below another matrix as a share, and above all matrices in pixels."""
-ACROSS, MIN_ACROSS, MIN_OF_RESULT = 36, 14, 21
-"""Letters that fit above all matrices on a narrow screen, and the fewest in a line of a name: the result's may be wider
-than its matrix."""
+PLAIN: Settings = {"showgrid": False, "ticks": "", "zeroline": False, "showticklabels": False}
 
 
 def number_map(
@@ -56,39 +50,34 @@ def number_map(
 
     Args:
         values: R K numbers.
-        rows: R names.
-        columns: K names; None for dimensions, which are numbered from 0.
-        row_title: what a row is.
-        column_title: what a column is.
+        rows, columns: R and K names; None for dimensions, which are numbered from 0.
+        row_title, column_title: what a row and a column are.
         quantity: what the numbers are; weights and probabilities have colours from 0 to 1, values signed ones.
         bound: signed colours span -bound … bound; None for the largest magnitude in `values`.
         chosen: (row, column) to frame.
     """
     n_rows, n_columns = values.shape
     finite = drawable(values)
-    row_names = categories(rows)
-    column_names = None if columns is None else categories(columns)
-    written = n_columns <= WRITTEN_COLUMNS and n_rows * n_columns <= WRITTEN_CELLS
+    limit = colour_limit(finite, bound)
+    colours = signed_colours(limit, title="value") if quantity == "value" else share_colours(title=quantity)
     axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
     across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {**TOKENS, **few_columns(n_columns)}
     figure = new_figure(
         height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
         y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
-        coloraxis=signed_colours(colour_limit(finite, bound), title="value")
-        if quantity == "value"
-        else share_colours(title=quantity),
+        coloraxis=colours,
     )
     gap = 1 if n_columns <= 24 else 0  # on a phone cells get narrow
     across = "%{x}" if columns is not None else f"{column_title} %{{x}}"
     figure.add_heatmap(
         z=finite,
-        x=column_names,
-        y=row_names,
+        x=None if columns is None else categories(columns),
+        y=categories(rows),
         coloraxis="coloraxis",
         xgap=gap,
         ygap=gap,
-        texttemplate="%{z:.3f}" if written else None,
+        texttemplate="%{z:.3f}" if n_columns <= 10 and values.size <= 160 else None,
         hovertemplate=f"<b>%{{y}}</b>, <b>{label(across, width=40)}</b><br>%{{z:.4f}}<extra></extra>",
         hoverongaps=False,
     )
@@ -124,87 +113,89 @@ def operands_map(
         rows, columns, row_title, column_title, quantity, bound, chosen: as for `number_map`.
     """
     left = [operand for operand in operands if operand[2] != "column"]
-    above = next((operand for operand in operands if operand[2] == "column"), None)
+    above = [operand for operand in operands if operand[2] == "column"][:1]
     n_rows, n_columns = values.shape
-    widths = _widths([matrix.shape[1] for _, matrix, _ in left], n_columns)
-    starts = np.concatenate([[0.0], np.cumsum(np.array(widths) + GAP)])
-    axes = [(float(start), min(float(start + width), 1.0)) for start, width in zip(starts[:-1], widths, strict=True)]
-    names = [_lines(name, domain) for (name, _, _), domain in zip(left, axes[:-1], strict=True)]
-    names.append(_lines(result, axes[-1], least=MIN_OF_RESULT, most_lines=2 if above is None else 1))
-    name_above = [] if above is None else _lines(above[0], axes[-1])
-    top = 1.0 if above is None else 1.0 - ABOVE - LINE
-    row_at, column_at = chosen or (None, None)
-    down: dict[str, Any] = {
-        "range": [n_rows - 0.5, -0.5],
-        "domain": [0, top],
-        "title": {"text": row_title, "standoff": 20},
-        **_ticks(list(rows), row_at),
-    }
-    plain = {"showgrid": False, "ticks": "", "zeroline": False, "showticklabels": False}
-    settings: dict[str, Any] = {}
-    notes, traces = [], []
-    frames: list[tuple[str, str, tuple[float, float, float, float]]] = []
-
-    # The result first: clicks on the first trace choose a cell.
-    x, y = "x", "y"
-    named = list(columns) if columns is not None else None
-    across: dict[str, Any] = {
-        "range": [-0.5, n_columns - 0.5],
-        "domain": axes[-1],
-        "anchor": "y",
-        "title": {"text": column_title, "standoff": 6},
-        **({"tickangle": -50 * (n_columns > 1), **_ticks(named, column_at)} if named is not None else {"nticks": 8}),
-    }
+    *domains, domain = _domains([matrix.shape[1] for _, matrix, _ in left], n_columns)
+    top = 1.0 - ABOVE - LINE if above else 1.0
+    title = _lines(result, domain, least=21, most_lines=1 if above else 2)  # may be wider than its matrix
+    notes = [_title(title, domain, top, bold=True)]
     bar = {"thickness": 12, "xpad": 4, "outlinewidth": 0, "len": top, "y": top / 2}
-    traces.append(_heat_map(values, x, y, quantity=quantity, bound=bound, bar=bar))
-    notes.append(_title(names[-1], axes[-1], top, bold=True))
-    if chosen is not None:
-        frames.append((x, y, (column_at - 0.5, row_at - 0.5, column_at + 0.5, row_at + 0.5)))  # type: ignore[operator]
-    for n, (_, matrix, used) in enumerate(left, start=2):
+    traces = [_heat_map(values, "x", "y", quantity=quantity, bound=bound, bar=bar)]  # first: its clicks choose a cell
+    cells = [("x", "y", n_columns, n_rows, "cell")]
+    settings: dict[str, Any] = {}
+    n_lines = 0 if above else len(title)
+    for n, ((name, matrix, used), at) in enumerate(zip(left, domains, strict=True), start=2):
         width = matrix.shape[1]
-        settings[f"xaxis{n}"] = {"range": [-0.5, width - 0.5], "domain": axes[n - 2], "anchor": "y", **plain}
-        traces.append(_heat_map(matrix, f"x{n}", y))
-        notes.append(_title(names[n - 2], axes[n - 2], top))
-        if chosen is not None:
-            start, end = (-0.5, width - 0.5) if used == "row" else (column_at - 0.5, column_at + 0.5)  # type: ignore[operator]
-            frames.append((f"x{n}", y, (start, row_at - 0.5, end, row_at + 0.5)))  # type: ignore[operator]
-    if above is not None:
-        matrix = above[1]
-        settings["yaxis2"] = {"range": [len(matrix) - 0.5, -0.5], "domain": [1 - ABOVE, 1], "anchor": "x", **plain}
-        traces.append(_heat_map(matrix, x, "y2"))
-        notes.append(_title(name_above, axes[-1], 1.0))
-        if chosen is not None:
-            frames.append((x, "y2", (column_at - 0.5, -0.5, column_at + 0.5, len(matrix) - 0.5)))  # type: ignore[operator]
+        settings[f"xaxis{n}"] = {"range": [-0.5, width - 0.5], "domain": at, "anchor": "y", **PLAIN}
+        traces.append(_heat_map(matrix, f"x{n}", "y"))
+        lines = _lines(name, at)
+        notes.append(_title(lines, at, top))
+        n_lines = n_lines if above else max(n_lines, len(lines))
+        cells.append((f"x{n}", "y", width, n_rows, used))
+    for name, matrix, used in above:
+        settings["yaxis2"] = {"range": [len(matrix) - 0.5, -0.5], "domain": [1 - ABOVE, 1], "anchor": "x", **PLAIN}
+        traces.append(_heat_map(matrix, "x", "y2"))
+        lines = _lines(name, domain)
+        notes.append(_title(lines, domain, 1.0))
+        n_lines = len(lines)
+        cells.append(("x", "y2", n_columns, len(matrix), used))
+    row_at, column_at = chosen or (None, None)
+    names = {"nticks": 8} if columns is None else {"tickangle": -50 * (n_columns > 1), **_ticks(columns, column_at)}
     figure = new_figure(
         height=640,
-        x={"showgrid": False, "ticks": "", **across},
-        y={"showgrid": False, "ticks": "", "anchor": "x2" if left else "x", **down},
+        x={
+            "showgrid": False,
+            "ticks": "",
+            "range": [-0.5, n_columns - 0.5],
+            "domain": domain,
+            "anchor": "y",
+            "title": {"text": column_title, "standoff": 6},
+            **names,
+        },
+        y={
+            "showgrid": False,
+            "ticks": "",
+            "range": [n_rows - 0.5, -0.5],
+            "domain": [0, top],
+            "anchor": "x2" if left else "x",
+            "title": {"text": row_title, "standoff": 20},
+            **_ticks(rows, row_at),
+        },
         annotations=notes,
-        margin={"l": 8, "r": 8, "t": 8 + LINE_PX * (len(name_above) or max(map(len, names))), "b": 8},
+        margin={"l": 8, "r": 8, "t": 8 + LINE_PX * n_lines, "b": 8},
         transition={"duration": 350, "easing": "cubic-in-out"},
         **settings,
     )
     figure.add_traces(traces)
-    for colour, width in (("#FFFFFF", 7), (FRAME, 4)):  # visible on every colour of the scale
-        for across_axis, down_axis, (x0, y0, x1, y1) in frames:
-            figure.add_scatter(
-                x=[x0, x1, x1, x0, x0],
-                y=[y0, y0, y1, y1, y0],
-                xaxis=across_axis,
-                yaxis=down_axis,
-                mode="lines",
-                line={"color": colour, "width": width},
-                hoverinfo="skip",
-                cliponaxis=False,
-            )
+    if chosen is not None:
+        _add_frames(figure, cells, *chosen)
     return figure
 
 
-def _widths(operands: Sequence[int], result: int) -> list[float]:
-    """The widths of the operands and of the result, as shares: more columns get more room, within limits."""
+def _add_frames(figure: go.Figure, matrices: Sequence[tuple[str, str, int, int, str]], row: int, column: int) -> None:
+    """Frame what goes into a number: of matrices, each with its axes, width, height and use."""
+    for colour, line_width in (("#FFFFFF", 7), (FRAME, 4)):  # visible on every colour of the scale
+        for across, down, width, height, used in matrices:
+            x0, x1 = (-0.5, width - 0.5) if used == "row" else (column - 0.5, column + 0.5)
+            y0, y1 = (-0.5, height - 0.5) if used == "column" else (row - 0.5, row + 0.5)
+            figure.add_scatter(
+                x=[x0, x1, x1, x0, x0],
+                y=[y0, y0, y1, y1, y0],
+                xaxis=across,
+                yaxis=down,
+                mode="lines",
+                line={"color": colour, "width": line_width},
+                hoverinfo="skip",
+                cliponaxis=False,
+            )
+
+
+def _domains(operands: Sequence[int], result: int) -> list[tuple[float, float]]:
+    """Where the operands and the result lie on the x axis: more columns get more room, within limits."""
     sizes = np.sqrt(np.clip([*operands, result], 4, 128))
-    shares = sizes / sizes.sum() * (1.0 - GAP * len(operands))
-    return [float(share) for share in shares]
+    widths = sizes / sizes.sum() * (1.0 - GAP * len(operands))
+    starts = np.concatenate([[0.0], np.cumsum(widths + GAP)[:-1]])
+    return [(float(start), min(float(start + width), 1.0)) for start, width in zip(starts, widths, strict=True)]
 
 
 def _heat_map(
@@ -218,50 +209,41 @@ def _heat_map(
 ) -> go.Heatmap:
     finite = drawable(values)
     limit = colour_limit(finite, bound)
-    colours = (
-        {"colorscale": DIVERGING, "zmin": -limit, "zmax": limit}
-        if quantity == "value"
-        else {"colorscale": SEQUENTIAL, "zmin": 0.0, "zmax": 1.0}
-    )
+    is_value = quantity == "value"
     return go.Heatmap(
         z=finite,
         xaxis=x,
         yaxis=y,
         showscale=bar is not None,
         colorbar=bar,
+        colorscale=DIVERGING if is_value else SEQUENTIAL,
+        zmin=-limit if is_value else 0.0,
+        zmax=limit if is_value else 1.0,
         hovertemplate="%{z:.4f}<extra></extra>",
         hoverongaps=False,
-        **colours,
     )
 
 
-def _lines(name: str, domain: tuple[float, float], *, least: int = MIN_ACROSS, most_lines: int = 2) -> list[str]:
-    """A name, broken into lines as wide as the matrix below it; what is left over is cut."""
-    most = max(least, int(ACROSS * (domain[1] - domain[0])))
+def _lines(name: str, domain: tuple[float, float], *, least: int = 14, most_lines: int = 2) -> list[str]:
+    """A name, broken into lines as wide as the matrix below it; what is left over is cut.
+
+    About 36 letters fit above all matrices on a narrow screen; no line has fewer than `least`.
+    """
+    most = max(least, int(36 * (domain[1] - domain[0])))
     lines = textwrap.wrap(name, most, max_lines=most_lines, placeholder=" …", break_on_hyphens=False)
     return [label(line, width=60) for line in lines]
 
 
 def _title(lines: Sequence[str], domain: tuple[float, float], height: float, *, bold: bool = False) -> dict[str, Any]:
     text = "<br>".join(lines)
-    return {
-        "text": f"<b>{text}</b>" if bold else text,
-        "align": "left",
-        "x": domain[0],
-        "y": height,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-    }
+    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "align": "left"}
+    return {"text": f"<b>{text}</b>" if bold else text, "x": domain[0], "y": height, "showarrow": False, **place}
 
 
 def _ticks(names: Sequence[str], chosen: int | None) -> dict[str, Any]:
-    """Evenly spaced names, few enough to be legible, and always that of the chosen one."""
-    every = -(-len(names) // MAX_NAMES)
+    """At most twelve evenly spaced names, so that they are legible, and always that of the chosen row or column."""
+    every = -(-len(names) // 12)
     places = [place for place in range(0, len(names), every) if chosen is None or abs(place - chosen) >= every]
     if chosen is not None:
         places = sorted([*places, chosen])
-    shown = [label(names[place], width=14) for place in places]
-    return {"tickvals": places, "ticktext": shown}
+    return {"tickvals": places, "ticktext": [label(names[place], width=14) for place in places]}

@@ -1,4 +1,4 @@
-"""What all figures share: colours for colour-blind readers and for both themes, and tokens made safe to show."""
+"""What all figures share: colours for colour-blind readers and for both themes, axes, and tokens made safe to show."""
 
 import html
 import unicodedata
@@ -92,7 +92,7 @@ def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
 
 
 FEWEST = 6
-"""A map has room for as many rows and columns at least, so that the cells of a text of one word are no slabs."""
+"""A map has room for at least this many rows and columns, so that a text of one word is not one huge cell."""
 
 
 def few_columns(n: int) -> Settings:
@@ -125,6 +125,9 @@ def minus(written: str) -> str:
     return written.replace("-", "−")
 
 
+_COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
+
+
 def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
     """Colour axis of weights or probabilities from 0 to 1, sent as numbers from 0 to `top`."""
     ticks = [0, 0.25, 0.5, 0.75, 1]
@@ -151,9 +154,6 @@ def signed_colours(bound: float, *, title: str) -> dict[str, object]:
     }
 
 
-_COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
-
-
 def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
     """A colour bar above or below a figure: on a phone there is no room beside it."""
     return {
@@ -166,55 +166,10 @@ def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:
     return {"showlegend": True, "legend": {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, **more}}
 
 
-def line_across(y: float, **line: object) -> dict[str, Any]:
-    """A shape: a horizontal line across the plot at this height."""
-    return {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y, "line": line}
-
-
-def names_over_bars(names: Sequence[str], *, by: float) -> list[dict[str, Any]]:
-    """Annotations: the names of rows 0, 1, … of a reversed axis, each `by` rows above its row."""
-    shared = {"x": 0, "showarrow": False, "xanchor": "left", "xshift": -2, "font": {"size": 17}}
-    return [{"y": row - by, "text": name, **shared} for row, name in enumerate(names)]
-
-
-def add_click_targets(
-    figure: go.Figure,
-    *,
-    x: Sequence[float],
-    y: Sequence[float],
-    customdata: Sequence[tuple[int, int]],
-    text: Sequence[str],
-) -> None:
-    """Invisible markers over the cells of a heat map: plotly reports clicks on markers alone.
-
-    Args:
-        x, y: the cells' centres.
-        customdata: what a click reports, per cell.
-        text: what hovering shows, per cell.
-    """
-    figure.add_scatter(
-        x=x,
-        y=y,
-        customdata=customdata,
-        text=text,
-        mode="markers",
-        marker={"symbol": "square", "size": 40, "opacity": 0},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        hovertemplate="%{text}<extra></extra>",
-    )
-
-
 def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: int = 8, **layout: object) -> go.Figure:
-    """A figure without data: the common font and margins, two axes, and further settings of the layout.
+    """A figure without data: the common font, margins in pixels, two axes, and further settings of the layout.
 
     All at once, since updating a layout takes plotly longer than creating one.
-
-    Args:
-        height: in pixels; the width is that of the page.
-        x, y: the axes.
-        left, right: margins in pixels.
-        layout: further settings, with plotly's names.
     """
     axis = {"automargin": True, "zeroline": False}
     return go.Figure(
@@ -234,47 +189,19 @@ def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: i
     )
 
 
-def class_figure(
-    names: Sequence[str], *, height: int, size: int, above: bool, right: int = 8, top: float = 1.0, **layout: Any
-) -> go.Figure:
-    """A figure without data: probabilities on the x axis, and one row per class, the first at the top.
-
-    Args:
-        names: of the classes.
-        height: in pixels.
-        size: font size of the names beside the rows.
-        above: write each name above its bar, whose centre is then at 0.2, 1.2, … of the reversed axis.
-        right: right margin in pixels; 84 leaves room for a percentage beside a full bar.
-        top: end of the axis of probabilities, beyond 1 for round marks.
-        layout: further settings, with plotly's names.
-    """
-    return new_figure(
-        height=height,
-        left=20 if above else 8,  # room for half of "0%"
-        right=right,
-        x={**PROBABILITY, "range": [0, top]},
-        y={
-            "range": [len(names) - 0.5, -0.5],
-            "tickvals": np.arange(len(names)),
-            "ticktext": names,
-            "tickfont": {"size": size},
-            "showgrid": False,
-            "showticklabels": not above,
-        },
-        annotations=names_over_bars(names, by=0.22) if above else [],
-        **layout,
-    )
+def row_axis(names: Sequence[str], *, size: int, end: float = -0.5) -> Settings:
+    """An axis with a named row at 0, 1, … from the top; `end` is how far it goes on below the last row's centre."""
+    return {
+        "range": [len(names) + end, -0.5],
+        "tickvals": np.arange(len(names)),
+        "ticktext": list(names),
+        "tickfont": {"size": size},
+        "showgrid": False,
+    }
 
 
 def frame_cells(figure: go.Figure, rows: tuple[int, int], columns: tuple[int, int], *, colour: str, width: int) -> None:
-    """Frame cells of a heat map, visible on every colour of its scale.
-
-    Args:
-        figure: the heat map, with cells at whole numbers.
-        rows, columns: the first cell, and the one after the last.
-        colour: of the frame, which has a white line around it.
-        width: in pixels.
-    """
+    """Frame cells of a heat map, from the first to before the last, with a white line that shows on every colour."""
     (y0, y1), (x0, x1) = rows, columns
     for line in ({"color": "#FFFFFF", "width": width + 3}, {"color": colour, "width": width}):
         figure.add_shape(type="rect", x0=x0 - 0.5, x1=x1 - 0.5, y0=y0 - 0.5, y1=y1 - 0.5, line=line)

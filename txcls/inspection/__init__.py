@@ -19,9 +19,6 @@ vocabulary            Which tokens are there?
 walk                  How does the forward pass compute its answer, step by step?
 """
 
-from functools import partial
-from types import ModuleType
-
 from txcls.inspection import (
     ablation,
     attention,
@@ -43,35 +40,7 @@ from txcls.inspection import (
 )
 
 __all__ = [
-    "ablation",
-    "attention",
-    "attribution",
-    "circuit",
-    "counterfactuals",
-    "language_model",
-    "lens",
-    "parameters",
-    "patching",
-    "positions",
-    "principal_components",
-    "random_texts",
-    "stories",
-    "tracing",
-    "training_film",
-    "vocabulary",
-    "walk",
-]
-
-
-def _defined_in(module: ModuleType) -> list[str]:
-    """The public functions and classes of a module, or of a package's modules."""
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith(module.__name__)
-    ]
-
-
-for _module in [globals()[name] for name in __all__]:
-    # Completion in a notebook lists what a module offers, not what it imports.
-    vars(_module)["__dir__"] = partial(_defined_in, _module)
+    "ablation", "attention", "attribution", "circuit", "counterfactuals", "language_model", "lens", "parameters",
+    "patching", "positions", "principal_components", "random_texts", "stories", "tracing", "training_film",
+    "vocabulary", "walk",
+]  # fmt: skip

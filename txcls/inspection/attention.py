@@ -15,10 +15,7 @@ def attention_rollout(attention: Floats) -> Floats:
 
     Abnar & Zuidema 2020, https://aclanthology.org/2020.acl-main.385, equation 1: the heads of a layer are averaged,
     the residual connection counts for half (0.5 A + 0.5 I), and the layers are multiplied. It ignores values,
-    feed-forward blocks, and how much a layer adds relative to the residual stream.
-
-    Args:
-        attention: patterns (L, H, T, T), each row summing to 1.
+    feed-forward blocks, and how much a layer adds relative to the residual stream. Takes patterns (L, H, T, T).
     """
     reached: Floats = np.eye(attention.shape[-1])  # T T
     for layer in attention:  # H T T
@@ -48,11 +45,7 @@ class HeadStatistics:
 
 
 def head_statistics(attention: Floats) -> HeadStatistics:
-    """Entropy and mean distance of every head's pattern.
-
-    Args:
-        attention: patterns (L, H, T, T), each row summing to 1.
-    """
+    """Entropy and mean distance of every head's pattern, (L, H, T, T)."""
     place = np.arange(attention.shape[-1])
     apart = np.abs(place[:, None] - place[None, :])  # T T
     entropy, distance = np.zeros(attention.shape[:2]), np.zeros(attention.shape[:2])  # L H
@@ -77,11 +70,7 @@ class QueryKey:
 
 
 def query_key(traced: TracedText, *, layer: int, head: int, query: int, key: int) -> QueryKey:
-    """The query of one token times the key of another, dimension by dimension.
-
-    Raises:
-        KeyError, IndexError: there is no such layer, head or token.
-    """
+    """The query of one token times the key of another, dimension by dimension."""
     prefix = f"layers.{layer}.attn"
     q, k = traced.values[f"{prefix}.q"][head, query], traced.values[f"{prefix}.k"][head, key]  # E
     products = q * k / np.float32(np.sqrt(len(q)))  # E

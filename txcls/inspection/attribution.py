@@ -1,14 +1,11 @@
 """Which words led to the answer? Methods that score the words of a text, and how good their explanations are.
 
-`explain` scores the words of one text, `deletion_curves` and `top_overlaps` evaluate the methods on it, and
-`measure_explanations` does so on many test texts. Whether attention is an explanation was argued by Jain & Wallace 2019
-(https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2019 (https://aclanthology.org/D19-1002), both on recurrent
-models.
+Whether attention is an explanation was argued by Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe
+& Pinter 2019 (https://aclanthology.org/D19-1002), both on recurrent models.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,12 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import ModelConfig
-from txcls.data.datasets import open_dataset
 from txcls.errors import shown
 from txcls.inspection.attention import attention_rollout, readout_weights
-from txcls.inspection.random_texts import random_texts
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
@@ -62,7 +56,7 @@ class IntegratedGradients:
 
     @property
     def completeness_error(self) -> float:
-        """The absolute difference between the sum of `scores` and `value - baseline_value`."""
+        """How far the sum of `scores` is from `value - baseline_value`."""
         return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
 
 
@@ -134,56 +128,23 @@ class TargetFunction:
         return opened["embeddings.out"][0].clone()  # T D
 
 
-def gradient_x_input(classifier: Predictor, text: str, *, target: Target = "logit") -> Floats:
-    """Score of each token, (T,): the first layer's input for it, times the gradient of the target with respect to that.
+def gradient_x_input(target_function: TargetFunction) -> Floats:
+    """Score of each token, (T,): the first layer's input for it, times the target's gradient with respect to that.
 
-    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The target is the winning class's logit, or its calibrated
-    probability, whose gradient vanishes where the model is certain. The input is the sum of the vectors of token and
-    position.
-
-    Raises:
-        TraceError: the text holds no token to read.
+    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The input is the sum of the vectors of token and position.
+    The gradient of a probability vanishes where the model is certain.
     """
-    return _gradient_x_input(TargetFunction(classifier, trace_text(classifier, text), target))
-
-
-def _gradient_x_input(target_function: TargetFunction) -> Floats:
     slope = target_function.gradient(target_function.input[None])[0]  # T D
     scores: Floats = (slope * target_function.input).double().sum(dim=-1).numpy()  # T
     return scores
 
 
-def integrated_gradients(
-    classifier: Predictor,
-    text: str,
-    *,
-    target: Target = "logit",
-    baseline: Baseline = "blank",
-    steps: int = 32,
-) -> IntegratedGradients:
-    """Gradient times input, with the gradient averaged along the straight line from a baseline to the text.
+def integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int) -> IntegratedGradients:
+    """Gradient times input, with the gradient averaged at `steps` points of the line from a baseline to the text.
 
-    Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, by Gauss-Legendre quadrature in one batched
-    pass.
-
-    Args:
-        classifier: nothing in it is changed.
-        text: at least one token long.
-        target: the winning class's logit, or its calibrated probability.
-        baseline: what the first layer reads there: as many blank tokens ("blank", `TextEncoder.blank`), or zeros
-            ("zero").
-        steps: points on the line.
-
-    Raises:
-        TraceError: the text holds no token to read.
-        ValueError: `steps` is below 1.
+    Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, by Gauss-Legendre quadrature. The baseline
+    is what the first layer reads for as many blank tokens ("blank", `TextEncoder.blank`), or zeros ("zero").
     """
-    return _integrated_gradients(TargetFunction(classifier, trace_text(classifier, text), target), baseline, steps)
-
-
-def _integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int) -> IntegratedGradients:
-    if steps < 1:
-        raise ValueError(f"got steps = {steps}; wanted at least 1")
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
     start, end = target_function.baseline(baseline), target_function.input  # T D each
@@ -195,18 +156,11 @@ def _integrated_gradients(target_function: TargetFunction, baseline: Baseline, s
     return IntegratedGradients(scores.numpy(), value, baseline_value)
 
 
-def leave_one_out(classifier: Predictor, text: str, *, target: Target = "logit") -> Floats:
+def leave_one_out(target_function: TargetFunction) -> Floats:
     """Score of each word, (W,), without special tokens: by how much the target falls when the word is removed.
 
-    The rest of the text closes the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220). One batched pass.
-
-    Raises:
-        TraceError: the text holds no token to read.
+    The rest of the text closes the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220).
     """
-    return _leave_one_out(TargetFunction(classifier, trace_text(classifier, text), target))
-
-
-def _leave_one_out(target_function: TargetFunction) -> Floats:
     values = target_function.without([set(), *({int(word)} for word in word_positions(target_function.traced))])
     scores: Floats = values[0] - values[1:]
     return scores
@@ -246,6 +200,7 @@ class Explanation:
         words: the tokens that were typed, without those that the model adds.
         scores: method to (W,).
         elsewhere: method to the sum of the scores of the tokens that the model adds.
+        integrated: integrated gradients of all tokens; None if the method was not asked for.
     """
 
     label: str
@@ -254,32 +209,21 @@ class Explanation:
     words: tuple[Token, ...]
     scores: Mapping[str, Floats]
     elsewhere: Mapping[str, float]
-    _integrated: IntegratedGradients | None
-
-    @property
-    def integrated(self) -> IntegratedGradients:
-        """Integrated gradients of all tokens, with the values they should sum to.
-
-        Raises:
-            ValueError: the method was not asked for.
-        """
-        if self._integrated is None:
-            raise ValueError(f"integrated gradients were not computed, only {', '.join(self.scores)}")
-        return self._integrated
+    integrated: IntegratedGradients | None
 
     def __repr__(self) -> str:
         """A line for each word with its score by each method."""
         names = [shown(token.label, limit=30) for token in self.words]
         width = max(map(len, names))
         columns = {method: max(len(method), 8) for method in self.scores}
-        lines = [f"Explanation of '{shown(self.label, limit=60)}' by {self.target}", " " * width]
-        lines[1] += "".join(f"  {method:>{columns[method]}}" for method in self.scores)
+        heading = " " * width + "".join(f"  {method:>{columns[method]}}" for method in self.scores)
+        lines = [f"Explanation of '{shown(self.label, limit=60)}' by {self.target}", heading]
         for place, name in enumerate(names):
-            line = f"{name:<{width}}"
-            for method, values in self.scores.items():
-                written = f"{values[place]:+.3f}" if method in SIGNED else f"{values[place]:.3f}"
-                line += f"  {written:>{columns[method]}}"
-            lines.append(line)
+            numbers = (
+                f"  {scores[place]:>{'+' if method in SIGNED else ''}{columns[method]}.3f}"
+                for method, scores in self.scores.items()
+            )
+            lines.append(f"{name:<{width}}" + "".join(numbers))
         return "\n".join(lines)
 
 
@@ -292,12 +236,18 @@ def explain(
     steps: int = 32,
     methods: Collection[str] | None = None,
 ) -> Explanation:
-    """Score the words of a text by methods of `methods_of(classifier)`, all of them unless `methods` names some.
+    """Score the words of a text by all methods that this classifier has, or by those that `methods` names.
 
     Attention (the mean of the last layer's heads) and rollout have one row per query. The rows are averaged with the
     weights that pooling gives the queries. Pooling attention is those weights themselves.
 
-    Args, Raises: as `integrated_gradients`; ValueError for a method or target that there is not.
+    Args:
+        target: of the gradients and of leaving words out: the winning class's logit, or its calibrated probability.
+        baseline, steps: of integrated gradients.
+
+    Raises:
+        TraceError: the text holds no token to read.
+        ValueError: there is no such method or target.
     """
     available = methods_of(classifier)
     methods = available if methods is None else methods
@@ -308,52 +258,36 @@ def explain(
     traced = trace_text(classifier, text, record=["embeddings.out", "layers.*.attn.pattern", "pool.pattern"])
     target_function = TargetFunction(classifier, traced, target)
     queries = readout_weights(traced).astype(np.float64)  # T
-    integrated = _integrated_gradients(target_function, baseline, steps) if "integrated" in methods else None
-    of_tokens: dict[str, Floats] = {}
-    if "attention" in methods:
-        of_tokens["attention"] = queries @ traced.attention[-1].mean(axis=0)
-    if "rollout" in methods:
-        of_tokens["rollout"] = queries @ attention_rollout(traced.attention)
-    if "pooling" in methods:
-        of_tokens["pooling"] = queries
-    if "gradient" in methods:
-        of_tokens["gradient"] = _gradient_x_input(target_function)
+    integrated = integrated_gradients(target_function, baseline, steps) if "integrated" in methods else None
+    score_tokens: dict[str, Callable[[], Floats]] = {
+        "attention": lambda: queries @ traced.attention[-1].mean(axis=0),
+        "rollout": lambda: queries @ attention_rollout(traced.attention),
+        "pooling": lambda: queries,
+        "gradient": lambda: gradient_x_input(target_function),
+    }
+    of_tokens = {name: score() for name, score in score_tokens.items() if name in methods}
     if integrated is not None:
         of_tokens["integrated"] = integrated.scores
     words = word_positions(traced)
     scores = {name: values[words] for name, values in of_tokens.items()}
     elsewhere = {name: float(values.sum() - scores[name].sum()) for name, values in of_tokens.items()}
     if "leave_one_out" in methods:
-        scores["leave_one_out"] = _leave_one_out(target_function)
-    return Explanation(
-        label=str(traced.prediction.label),
-        target=target,
-        baseline=baseline,
-        words=tuple(traced.tokens[place] for place in words),
-        scores=scores,
-        elsewhere=elsewhere,
-        _integrated=integrated,
-    )
-
-
-MAX_TOP = 3
-"""Most words of a text that are compared between methods."""
+        scores["leave_one_out"] = leave_one_out(target_function)
+    typed = tuple(traced.tokens[place] for place in words)
+    return Explanation(str(traced.prediction.label), target, baseline, typed, scores, elsewhere, integrated)
 
 
 def n_top(n_words: int) -> int:
-    """How many words of a text are compared: three, at most a third of them, at least one."""
-    return max(1, min(MAX_TOP, n_words // 3))
+    """How many words of a text are compared between methods: three, at most a third of them, at least one."""
+    return max(1, min(3, n_words // 3))
 
 
 def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
-    """Share of the `n_top` words with the largest magnitudes that every two methods have in common, (M, M).
+    """Share of the `n_top` words with the largest magnitudes that every two of M methods have in common, (M, M).
 
     "Feature agreement" of Krishna et al. 2022 (https://arxiv.org/abs/2202.01602). Words with scores near zero take no
     part, in contrast to rank correlation. Magnitudes, since attention has no sign. Words with equal scores share their
     places. NaN where a method gives all words the same score, or there is one word only.
-
-    Args:
-        scores: M methods to (W,).
     """
     chosen = np.stack([_top(np.abs(values)) for values in scores.values()])  # M W
     common: Floats = np.minimum(chosen[:, None], chosen[None, :]).sum(axis=-1)  # M M
@@ -393,42 +327,21 @@ class DeletionCurves:
     random_area: float
 
 
-def deletion_curves(
-    classifier: Predictor,
-    text: str,
-    scores: Mapping[str, Floats],
-    *,
-    n_random: int = 10,
-    seed: int = 0,
-    most_steps: int = 24,
-) -> DeletionCurves:
-    """Remove words in each method's order, and in random orders (Samek et al. 2017, DeYoung et al. 2020).
+def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> DeletionCurves:
+    """Remove words in each method's order, and in ten random orders (Samek et al. 2017, DeYoung et al. 2020).
 
-    The rest of the text closes the gap; once no word is left, the text is one blank token (`TextEncoder.blank`).
-
-    Args:
-        classifier: nothing in it is changed.
-        text: at least one token long.
-        scores: method to (W,), as `explain` gives them; equal scores are removed from left to right.
-        n_random: R, the number of random orders.
-        seed: of these.
-        most_steps: from longer texts several words are removed at a time.
+    `scores` are those of `explain`; equal scores are removed from left to right. The rest of the text closes the gap;
+    once no word is left, the text is one blank token. From texts of more than 24 words several are removed at a time.
 
     Raises:
         TraceError: the text holds no token to read.
-        ValueError: there is not one score per word, or `n_random` is below 1.
     """
     target_function = TargetFunction(classifier, trace_text(classifier, text, record=["embeddings.out"]), "probability")
     words = word_positions(target_function.traced)
-    if n_random < 1 or any(len(values) != len(words) for values in scores.values()):
-        raise ValueError(
-            f"got n_random = {n_random} and scores of {sorted({len(values) for values in scores.values()})} words; "
-            f"wanted at least 1, and one score for each of the {len(words)} words"
-        )
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     orders = [np.argsort(-values, kind="stable") for values in scores.values()]
-    orders += [random.permutation(len(words)) for _ in range(n_random)]
-    steps = np.unique(np.linspace(0, len(words), min(len(words), most_steps) + 1).round().astype(int))  # K
+    orders += [random.permutation(len(words)) for _ in range(10)]
+    steps = np.unique(np.linspace(0, len(words), min(len(words), 24) + 1).round().astype(int))  # K
     removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
     values = target_function.without(removed).reshape(len(orders), len(steps))
     shares = steps / len(words)
@@ -440,31 +353,6 @@ def deletion_curves(
         random=values[n:],
         areas=dict(zip(scores, areas[:n].tolist(), strict=True)),
         random_area=float(areas[n:].mean()),
-    )
-
-
-@dataclass(frozen=True)
-class ExplanationEvaluation:
-    """How good the methods are on one text; `chance` is the mean overlap of two random choices of words."""
-
-    curves: DeletionCurves
-    overlaps: Floats
-    chance: float
-    completeness_error: float
-
-
-def evaluate_explanation(classifier: Predictor, text: str) -> ExplanationEvaluation:
-    """Score one text's words for the winning class's logit, and evaluate the methods.
-
-    Raises:
-        TraceError: the text holds no token to read.
-    """
-    explained = explain(classifier, text)
-    return ExplanationEvaluation(
-        curves=deletion_curves(classifier, text, explained.scores),
-        overlaps=top_overlaps(explained.scores),
-        chance=n_top(len(explained.words)) / len(explained.words),
-        completeness_error=explained.integrated.completeness_error,
     )
 
 
@@ -490,91 +378,56 @@ class ExplanationAverages:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """The averages saved with the checkpoint; None if there are none, or none of its methods."""
-        try:
-            stored = classifier.checkpoint.metrics["explanations"]
-            areas = {name: float(stored["areas"][name]) for name in methods_of(classifier)}
-            rows = [[np.nan if overlap is None else float(overlap) for overlap in row] for row in stored["overlaps"]]
-            overlaps = np.array(rows)
-            averages = cls(
-                str(stored["split"]),
-                int(stored["n"]),
-                areas,
-                float(stored["random_area"]),
-                overlaps,
-                float(stored["chance"]),
-                float(stored["completeness_error"]),
-            )
-        except (KeyError, TypeError, ValueError):
+        """The averages saved with the checkpoint; None if there are none of the methods that it has."""
+        stored, names = classifier.checkpoint.metrics.get("explanations", {}), methods_of(classifier)
+        if not set(names) <= set(stored.get("areas", ())) or len(stored.get("overlaps", ())) != len(names):
             return None
-        return averages if overlaps.shape == (len(areas), len(areas)) else None
+        areas = {name: stored["areas"][name] for name in names}
+        return cls(**{**stored, "areas": areas, "overlaps": np.array(stored["overlaps"], dtype=np.float64)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, rounded to six places, for `metrics["explanations"]`."""
+        overlaps = [[None if np.isnan(value) else round(float(value), 6) for value in row] for row in self.overlaps]
         return {
-            "split": self.split,
-            "n": self.n,
+            **asdict(self),
             "areas": {name: round(area, 6) for name, area in self.areas.items()},
             "random_area": round(self.random_area, 6),
-            "overlaps": [
-                [None if np.isnan(overlap) else round(float(overlap), 6) for overlap in row] for row in self.overlaps
-            ],
+            "overlaps": overlaps,
             "chance": round(self.chance, 6),
             "completeness_error": round(self.completeness_error, 8),
         }
 
 
-def average_explanations(evaluations: Sequence[ExplanationEvaluation], *, split: str) -> ExplanationAverages:
-    """The mean over texts.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if not evaluations:
-        raise ValueError("got no text; an average needs at least one")
-    names = evaluations[0].curves.areas
-    stack = np.stack([each.overlaps for each in evaluations])  # n M M
-    counted = np.isfinite(stack).sum(axis=0)  # M M
-    return ExplanationAverages(
-        split=split,
-        n=len(evaluations),
-        areas={name: float(np.mean([each.curves.areas[name] for each in evaluations])) for name in names},
-        random_area=float(np.mean([each.curves.random_area for each in evaluations])),
-        overlaps=np.where(counted > 0, np.nansum(stack, axis=0) / np.maximum(counted, 1), np.nan),
-        chance=float(np.mean([each.chance for each in evaluations])),
-        completeness_error=float(np.mean([each.completeness_error for each in evaluations])),
-    )
-
-
 def measure_explanations(
-    classifier: Predictor,
-    *,
-    n: int = 200,
-    data_path: Path | None = None,
-    on_text: Callable[[int, int], None] | None = None,
+    classifier: Predictor, texts: Sequence[str], *, on_text: Callable[[int, int], None] = lambda done, total: None
 ) -> ExplanationAverages:
-    """The methods evaluated on `n` random test texts, always the same ones.
+    """The methods evaluated on test texts; those without a token are left out.
 
-    Args:
-        classifier: nothing in it is changed.
-        n: how many texts; those without a token are left out.
-        data_path: folder or file in the data set's published format; None for where `open_dataset` looks.
-        on_text: called after each text with how many are done, and of how many.
+    `on_text` is called after each text with how many are done, and of how many.
 
     Raises:
-        DataError: the data are missing, or have no test split.
-        ValueError: no text holds a token, or `n` is below 1.
+        ValueError: no text holds a token.
     """
-    texts = random_texts(open_dataset(classifier.checkpoint.config.data, path=data_path).load("test").texts, n=n)
-    evaluations = []
-    for place, text in enumerate(texts, start=1):
+    curves, overlaps, chances, errors = [], [], [], []
+    for number, text in enumerate(texts, start=1):
         if classifier.encoder.encode(text).has_words:
-            evaluations.append(evaluate_explanation(classifier, text))
-        if on_text is not None:
-            on_text(place, len(texts))
-    return average_explanations(evaluations, split="test")
-
-
-def with_explanations(checkpoint: Checkpoint, averages: ExplanationAverages) -> Checkpoint:
-    """A copy of the checkpoint with the results of `measure_explanations` in its record."""
-    return replace(checkpoint, metrics={**checkpoint.metrics, "explanations": averages.to_dict()})
+            explanation = explain(classifier, text)
+            assert explanation.integrated is not None
+            curves.append(deletion_curves(classifier, text, explanation.scores))
+            overlaps.append(top_overlaps(explanation.scores))
+            chances.append(n_top(len(explanation.words)) / len(explanation.words))
+            errors.append(explanation.integrated.completeness_error)
+        on_text(number, len(texts))
+    if not curves:
+        raise ValueError("no text holds a token; an average needs at least one")
+    stack = np.stack(overlaps)  # n M M
+    n_defined = np.isfinite(stack).sum(axis=0)  # M M
+    return ExplanationAverages(
+        split="test",
+        n=len(curves),
+        areas={name: float(np.mean([each.areas[name] for each in curves])) for name in methods_of(classifier)},
+        random_area=float(np.mean([each.random_area for each in curves])),
+        overlaps=np.where(n_defined > 0, np.nansum(stack, axis=0) / np.maximum(n_defined, 1), np.nan),
+        chance=float(np.mean(chances)),
+        completeness_error=float(np.mean(errors)),
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice, zip_longest
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,7 @@ class TokenPair:
 
 
 def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[TokenPair, ...]:
-    """Every token of both texts once, in order: same, changed, removed or added.
-
-    `difflib` finds the longest common runs; between these, tokens are paired in order.
-    """
+    """Every token of both texts once, in order; between the longest common runs, tokens are paired in order."""
     pairs: list[TokenPair] = []
     matcher = SequenceMatcher(a=before, b=after, autojunk=False)
     for kind, a, a_end, b, b_end in matcher.get_opcodes():
@@ -76,23 +73,16 @@ def compare_texts(classifier: Predictor, before: str, after: str) -> TextCompari
     changed = [pair for pair in pairs if pair.change != "same"]
     places = [pair.before for pair in changed], [pair.after for pair in changed]
     effects = [
-        effects_of_leaving_out(classifier, encoding, label, near=[place for place in near if place is not None])
+        _effects_of_leaving_out(classifier, encoding, label, [place for place in near if place is not None])
         for encoding, near in zip(encodings, places, strict=True)
     ]
     return TextComparison(first, second, label, pairs, effects[0], effects[1])
 
 
-def effects_of_leaving_out(
-    classifier: Predictor, encoding: Encoding, label: str, *, near: Sequence[int] = ()
+def _effects_of_leaving_out(
+    classifier: Predictor, encoding: Encoding, label: str, near: Sequence[int]
 ) -> NDArray[np.float64]:
-    """By how much the probability of `label` falls when each of the T tokens is left out, (T,); see `TextComparison`.
-
-    Args:
-        classifier: a classifier.
-        encoding: a text with at least one word.
-        label: a class.
-        near: in a text of more than MAX_LEFT_OUT words, those nearest to these positions are left out.
-    """
+    """The effects of `TextComparison`, (T,); of many words, those nearest to the positions `near` are left out."""
     index = classifier.classes.index(label)
     ids = encoding.ids
     words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
@@ -136,16 +126,10 @@ class FlipSearch:
 def search_flips(
     classifier: Predictor, text: str, *, n_neighbours: int = 10, batch_size: int = 32
 ) -> Iterator[FlipSearch]:
-    """Remove each word, then replace each by its nearest words in the vocabulary, and find changes that flip the class.
+    """Remove each word, then replace each by its `n_neighbours` nearest, and find changes that flip the class.
 
     Yields after each batch of changed texts, so that results can be shown early and the search stopped. Words whose
     removal matters most are replaced first. Each changed text is tokenized anew, as if it had been typed.
-
-    Args:
-        classifier: a classifier.
-        text: what to change.
-        n_neighbours: replacements tried for each word.
-        batch_size: changed texts per forward pass.
 
     Raises:
         TraceError: the text holds no token to read.
@@ -153,7 +137,8 @@ def search_flips(
     encoding = readable(classifier, text)
     [original] = classifier.predict([text], top_k=1)
     label = str(original.label)
-    removals, replacements = _removals(encoding), _replacements(classifier, encoding, n_neighbours)
+    removals = [_Change(place, "", 1.0) for place, token in enumerate(encoding.tokens) if token.end > token.start]
+    replacements = _replacements(classifier, encoding, n_neighbours)
     without: dict[int, float] = {}  # the probability of the class without each word
     flips: list[Flip] = []
     done, total = 0, len(removals) + len(replacements)
@@ -161,13 +146,18 @@ def search_flips(
         phase.sort(key=lambda change: without.get(change.place, 0.0))
         for start in range(0, len(phase), batch_size):
             batch = phase[start : start + batch_size]
-            changed = [text[: change.start] + change.replacement + text[change.end :] for change in batch]
-            for change, new_text, prediction in zip(batch, changed, classifier.predict(changed), strict=True):
+            tokens = [encoding.tokens[change.place] for change in batch]
+            changed = [
+                text[: token.start] + change.replacement + text[token.end :]
+                for change, token in zip(batch, tokens, strict=True)
+            ]
+            predictions = classifier.predict(changed)
+            for change, token, new_text, prediction in zip(batch, tokens, changed, predictions, strict=True):
                 if phase is removals:
                     without[change.place] = sum(each.probability for each in prediction.ranked if each.label == label)
                 if prediction.label is not None and prediction.label != label:
-                    best = prediction.ranked[0]
-                    flips.append(Flip(change.place, change.word, change.replacement, change.size, new_text, best.label,
+                    best, word = prediction.ranked[0], text[token.start : token.end]
+                    flips.append(Flip(change.place, word, change.replacement, change.size, new_text, best.label,
                                       best.probability))  # fmt: skip
             done += len(batch)
             yield FlipSearch(done, total, tuple(sorted(flips, key=lambda flip: (flip.size, -flip.probability))))
@@ -175,25 +165,15 @@ def search_flips(
         yield FlipSearch(0, 0, ())
 
 
-@dataclass(frozen=True, slots=True)
-class _WordChange:
+class _Change(NamedTuple):
+    """A token that is replaced, and the size of the change as in `Flip`."""
+
     place: int
-    word: str
-    start: int
-    end: int
     replacement: str
     size: float
 
 
-def _removals(encoding: Encoding) -> list[_WordChange]:
-    return [
-        _WordChange(place, encoding.text[token.start : token.end], token.start, token.end, "", 1.0)
-        for place, token in enumerate(encoding.tokens)
-        if token.end > token.start
-    ]
-
-
-def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_WordChange]:
+def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Change]:
     """Each word's nearest neighbours, for words in the vocabulary with a letter or digit."""
     replaceable = [
         place
@@ -210,11 +190,7 @@ def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Wo
         candidates = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1].tolist()
         spellings = ((k, classifier.encoder.decode([k]).strip()) for k in sorted(candidates, key=lambda k: -row[k]))
         others = ((k, word) for k, word in spellings if k != token.id and _is_word(word) and word != token.text)
-        word = encoding.text[token.start : token.end]
-        changes += [
-            _WordChange(place, word, token.start, token.end, replacement, 1.0 - float(row[k]))
-            for k, replacement in islice(others, n)
-        ]
+        changes += [_Change(place, word, 1.0 - float(row[k])) for k, word in islice(others, n)]
     return changes
 
 

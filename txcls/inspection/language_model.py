@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.language.generation import Sampling, TextModel, generate, next_token_probabilities
+from txcls.language.generation import Sampling, TextModel, next_token_probabilities
 from txcls.tap import trace
 from txcls.text.subwords import spell
 from txcls.text.vocabulary import MASK, UNK
@@ -45,14 +45,14 @@ class NextTokens:
     Attributes:
         ranked: by the plain softmax.
         filtered: probabilities with which the ranked tokens are sampled; 0 for those left out.
-        n_kept: how many of the V tokens can be sampled.
-        kept: their total probability in the plain softmax.
+        n_sampled: how many of the V tokens can be sampled.
+        sampled_share: their total probability in the plain softmax.
     """
 
     ranked: RankedTokens
     filtered: tuple[float, ...]
-    n_kept: int
-    kept: float
+    n_sampled: int
+    sampled_share: float
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,7 @@ def token_names(model: TextModel) -> tuple[str, ...]:
 
 
 def fill_blank(model: TextModel, ids: Sequence[int], place: int, *, top: int = 10) -> RankedTokens:
-    """The tokens that a masked language model predicts at one position, which is masked.
-
-    Args:
-        model: a masked language model.
-        ids: T token ids of the text.
-        place: index of the token to mask.
-        top: how many tokens to rank.
-    """
+    """The tokens that a masked language model predicts for the token at one place of T, which is masked."""
     masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
     with torch.inference_mode():
         states = model.model.read(masked)[0, place]  # D
@@ -116,35 +109,19 @@ def next_tokens(
     top: int = 10,
     truth: int | None = None,
 ) -> NextTokens:
-    """The tokens that a causal model predicts after `ids`, before and after the settings of sampling.
-
-    Args:
-        model: a causal language model.
-        ids: at least one token.
-        sampling: how the next token would be sampled; None for the plain softmax.
-        top: how many tokens to rank.
-        truth: the next token in the text, if there is one.
-    """
+    """The tokens that a causal model predicts after `ids`, at least one; `truth` is the next token in the text."""
     with torch.inference_mode():
         logits = model.model.unembed(model.model.read(torch.tensor([ids]))[0, -1]).float()  # V
         filtered = next_token_probabilities(logits, sampling or Sampling()).double().numpy()  # V
         probabilities = torch.softmax(logits.double(), dim=-1).numpy()  # V
     ranked = _ranked(probabilities, top=top, truth=truth)
-    is_kept = filtered > 0
+    is_sampled = filtered > 0
     return NextTokens(
         ranked=ranked,
         filtered=tuple(float(filtered[index]) for index in ranked.ids),
-        n_kept=int(is_kept.sum()),
-        kept=min(float(probabilities[is_kept].sum()), 1.0),
+        n_sampled=int(is_sampled.sum()),
+        sampled_share=min(float(probabilities[is_sampled].sum()), 1.0),
     )
-
-
-def continue_ids(
-    model: TextModel, ids: Sequence[int], *, n: int, sampling: Sampling, drawn: int = 0
-) -> tuple[int, ...]:
-    """The `n` tokens that sampling adds to `ids`, fewer at the model's maximum length; `drawn` as for `generate`."""
-    steps = generate(model.model, ids, n=n, sampling=sampling, drawn=drawn)
-    return tuple(step.id for step in steps)
 
 
 def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:

@@ -7,16 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.inspection.tracing import FloatArray, readable
-from txcls.model import sinusoidal_encoding
 from txcls.predictor import Prediction, Predictor
-
-
-@dataclass(frozen=True)
-class PositionEncoding:
-    """A model's position vectors: `values` (T, D), zeros if `kind` is "none"."""
-
-    kind: str
-    values: FloatArray
 
 
 @dataclass(frozen=True)
@@ -33,38 +24,14 @@ class ShuffledPredictions:
     label_kept: float
 
 
-def sinusoids(length: int, d_model: int) -> FloatArray:
-    """The sinusoidal encoding (T, D) of Vaswani et al. 2017, section 3.5, as an array.
-
-    Raises:
-        ValueError: length below 1, or d_model not a positive even number.
-    """
-    if length < 1 or d_model < 2 or d_model % 2:
-        raise ValueError(f"got length {length} and d_model {d_model}; wanted at least 1 and a positive even number")
-    values: FloatArray = sinusoidal_encoding(length, d_model).numpy()
-    return values
-
-
-def position_encoding(classifier: Predictor, length: int | None = None) -> PositionEncoding:
-    """The model's position vectors for the first `length` positions; all of them if None.
-
-    Raises:
-        ValueError: length is below 1 or above the model's max_length.
-    """
+def position_vectors(classifier: Predictor, length: int | None = None) -> FloatArray:
+    """The model's vectors for the first `length` positions, (T, D), of all of them if None; zeros if it has none."""
     config = classifier.checkpoint.config.model
     n_positions = config.max_length if length is None else length
-    if not 1 <= n_positions <= config.max_length:
-        raise ValueError(f"got length {n_positions}; this model has 1 to {config.max_length} positions")
     if config.positions == "none":
-        return PositionEncoding("none", np.zeros((n_positions, config.d_model), dtype=np.float32))
-    values = classifier.checkpoint.model.embeddings.positional[:n_positions].detach().float().numpy().copy()
-    return PositionEncoding(config.positions, values)
-
-
-def position_products(values: FloatArray) -> FloatArray:
-    """Dot products between all positions, (T, T), of an encoding (T, D)."""
-    products: FloatArray = values @ values.T
-    return products
+        return np.zeros((n_positions, config.d_model), dtype=np.float32)
+    vectors: FloatArray = classifier.checkpoint.model.embeddings.positional[:n_positions].detach().float().numpy()
+    return vectors.copy()
 
 
 def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
@@ -72,12 +39,7 @@ def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
 
     It rotates each pair of dimensions by k times its frequency, by the formulas for sin(a + b) and cos(a + b) (Vaswani
     et al. 2017, section 3.5).
-
-    Raises:
-        ValueError: d_model is not a positive even number.
     """
-    if d_model < 2 or d_model % 2:
-        raise ValueError(f"got d_model {d_model}; wanted a positive even number")
     even = np.arange(0, d_model, 2)
     angle = k / 10_000.0 ** (even / d_model)  # D/2
     rotation = np.zeros((d_model, d_model))
@@ -97,14 +59,10 @@ class FittedShift:
 
 
 def fit_shift(values: FloatArray, k: int) -> FittedShift:
-    """Fit one linear map from each position to the one k later, on every other position, and test it on the rest.
+    """Fit one linear map from each position of (T, D) to the one k later, on every other position; test it on the rest.
 
     Errors are root mean squares divided by those of predicting the mean position: 0 if the map is exact, 1 if it is no
     better than the mean.
-
-    Args:
-        values: an encoding (T, D).
-        k: positions to shift by, at least 1.
 
     Raises:
         ValueError: there are fewer than two positions to fit to and two to test on.
@@ -122,25 +80,19 @@ def fit_shift(values: FloatArray, k: int) -> FittedShift:
 
 
 def arrange_words(text: str, places: Sequence[int]) -> str:
-    """The white-space separated words of a text in another order, with single spaces.
-
-    Args:
-        text: N words.
-        places: each of 0 … N - 1 once; the word at places[0] comes first.
+    """The N white-space separated words of a text in another order, the word at places[0] first.
 
     Raises:
         ValueError: `places` is not a permutation.
     """
     words = text.split()
     if sorted(places) != list(range(len(words))):
-        raise ValueError(f"got places {list(places)}; wanted each of the {len(words)} words' once, counted from 0")
+        raise ValueError(f"got places {list(places)}; wanted each of 0 to {len(words) - 1} once")
     return " ".join(words[place] for place in places)
 
 
 def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
-    """Classify the text and `n` random orders of its white-space separated words.
-
-    Only words that the model reads are shuffled: what is cut off is left out of every order.
+    """Classify the text and `n` random orders of its white-space separated words, without those that are cut off.
 
     Raises:
         TraceError: the text holds no token to read.

@@ -35,29 +35,20 @@ class Plane:
 
 
 def principal_plane(vectors: FloatArray) -> Plane:
-    """The plane of N vectors (N, D); directions without variance are zero, and so is their share.
-
-    Each axis has a positive largest component, so that the same vectors always give the same picture.
+    """The plane of N vectors (N, D), with a positive largest component of each axis, so that the picture never flips.
 
     Raises:
         ValueError: there is no vector.
     """
-    if vectors.ndim != 2 or not len(vectors):
-        raise ValueError(f"got an array of shape {vectors.shape}; wanted (N, D) with at least one vector")
+    if not len(vectors):
+        raise ValueError("got no vector; wanted at least one")
     mean = vectors.mean(axis=0)
     centred = (vectors - mean).astype(np.float64)
-    spread = centred.T @ centred  # D D; its eigenvectors are the principal directions
-    values, directions = np.linalg.eigh(spread)
-    axes = np.zeros((2, vectors.shape[1]))
-    shares = np.zeros(2)
-    total = float(np.trace(spread))
-    for n in range(min(2, len(values))):
-        value, direction = float(values[-1 - n]), directions[:, -1 - n]
-        if value > 1e-12 * max(total, 1e-12):
-            axes[n] = direction * np.sign(direction[np.abs(direction).argmax()])
-            shares[n] = value / total
-    axes32 = axes.astype(np.float32)
-    return Plane((centred @ axes.T).astype(np.float32), mean.astype(np.float32), axes32, shares)
+    values, directions = np.linalg.eigh(centred.T @ centred)  # in ascending order
+    axes = directions.T[:-3:-1]  # 2 D
+    axes = axes * np.sign(np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1))
+    shares = values[:-3:-1].clip(min=0.0) / max(values.sum(), 1e-12)
+    return Plane((centred @ axes.T).astype(np.float32), mean.astype(np.float32), axes.astype(np.float32), shares)
 
 
 @dataclass(frozen=True)
@@ -78,36 +69,26 @@ def vocabulary_plane(classifier: Predictor) -> Plane:
     return principal_plane(token_vectors(classifier)[len(SPECIAL_TOKENS) :])
 
 
-def token_plane(
-    classifier: Predictor, text: str, *, plane: Plane | None = None, n_tokens: int = 2000, n_nearest: int = 6
-) -> TokenPlane:
-    """The first tokens of the vocabulary and those of a text, projected onto the vocabulary's principal plane.
+def token_plane(classifier: Predictor, text: str, plane: Plane) -> TokenPlane:
+    """The 2,000 tokens with the lowest ids and those of a text, projected onto `vocabulary_plane`.
 
-    Args:
-        classifier: a classifier.
-        text: its tokens are projected too.
-        plane: `vocabulary_plane` of this classifier, if it was computed before.
-        n_tokens: how many tokens of the vocabulary to return, those with the lowest ids.
-        n_nearest: nearest tokens for each token of the text, by cosine similarity.
+    Each token of the text has its six nearest tokens by cosine similarity.
 
     Raises:
         TraceError: the text holds no token to read.
     """
     encoding = readable(classifier, text)
     vectors, first = token_vectors(classifier), len(SPECIAL_TOKENS)
-    plane = plane or vocabulary_plane(classifier)
     own = tuple(dict.fromkeys(token.id for token in encoding.tokens if not token.is_special and not token.is_unknown))
-    ids = tuple(range(first, min(first + n_tokens, len(vectors))))
+    ids = tuple(range(first, min(first + 2000, len(vectors))))
+    rows = zip(own, token_cosines(classifier, own), strict=True)
     return TokenPlane(
         ids=ids,
         points=plane.points[: len(ids)],
         shares=plane.shares,
         own=own,
         own_points=plane.place(vectors[list(own)]),
-        nearest={
-            index: tuple(nearest_by_cosine(row, index, n_nearest))
-            for index, row in zip(own, token_cosines(classifier, own), strict=True)
-        },
+        nearest={index: tuple(nearest_by_cosine(row, index, 6)) for index, row in rows},
     )
 
 
@@ -119,20 +100,16 @@ class PooledTexts:
     labels: tuple[str, ...]
 
 
-def pool_texts(classifier: Predictor, texts: Sequence[str], *, batch_size: int = 64) -> PooledTexts:
+def pool_texts(classifier: Predictor, texts: Sequence[str]) -> PooledTexts:
     """The pooled vectors of texts, in their order.
 
     Raises:
         TraceError: a text holds no token to read.
-        ValueError: there is no text.
     """
-    texts = given_texts(texts)
-    if not texts:
-        raise ValueError("got no text; wanted at least one")
-    rows = [readable(classifier, text).ids for text in texts]
+    rows = [readable(classifier, text).ids for text in given_texts(texts)]
     vectors = np.zeros((len(rows), classifier.checkpoint.config.model.d_model), dtype=np.float32)
     labels = [""] * len(rows)
-    for places in batches_by_length(map(len, rows), batch_size=batch_size):
+    for places in batches_by_length(map(len, rows), batch_size=64):
         batch = places.tolist()
         with trace(record=["pooled"]) as opened:
             winners = classifier.logits(padded([rows[n] for n in batch])).argmax(dim=-1).tolist()

@@ -35,21 +35,11 @@ def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
 def classify_random_texts(
     classifier: Predictor, rows: LabelledTexts, outside: Sequence[str] = (), *, n: int, seed: int
 ) -> list[ClassifiedText]:
-    """Classify `n` different rows in random order; a larger `n` adds to the rows of a smaller one.
-
-    Args:
-        classifier: one that has the classes of the rows.
-        rows: to draw from.
-        outside: texts out of scope, to draw from as well.
-        n: how many, or all if there are fewer.
-        seed: the same one draws the same rows.
+    """Classify `n` different rows, and texts `outside` of all classes, in random order; a larger `n` adds to them.
 
     Raises:
-        DataError: the rows have classes that the classifier has not.
-        ValueError: n is below 1.
+        DataError: the rows have classes that the classifier does not have.
     """
-    if n < 1:
-        raise ValueError(f"got n = {n}; wanted at least 1")
     if unknown := sorted(set(rows.classes) - set(classifier.classes)):
         raise DataError(
             f"the data set on this machine has classes that {classifier.name} does not know, such as {unknown[0]!r}: "

@@ -78,13 +78,9 @@ class _TracedClassifier(nn.Module):
 def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None)) -> TrainingFilm:
     """Run one text through every snapshot of the model, as many at a time as fit into memory.
 
-    The project's own forward pass is computed for all states at once: `torch.func.vmap` maps it over the first axis of
-    the stacked weights, and `functional_call` puts them in the place of the model's own.
-
-    Args:
-        classifier: its checkpoint must have snapshots.
-        text: as typed.
-        shown: the tokens among which attention is returned.
+    The model's own forward pass is computed for many states at once: `torch.func.vmap` maps it over the first axis of
+    the stacked weights, and `functional_call` puts them in place of the model's own. Attention is returned among the
+    `shown` tokens.
 
     Raises:
         TraceError: the checkpoint has no snapshots, or the text holds no token to read.
@@ -101,7 +97,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     assert isinstance(empty, TextClassifier)
     traced = _TracedClassifier(empty.eval())
 
-    def one_state(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    def read_in_state(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         result: tuple[Tensor, Tensor, Tensor] = functional_call(traced, weights, (ids,))
         return result
 
@@ -116,7 +112,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
             for name, tensor in checkpoint.snapshots.weights.items()
         }
         with torch.inference_mode():
-            logits, patterns, lens = vmap(one_state)(weights)  # n C, n L H T T, n S C
+            logits, patterns, lens = vmap(read_in_state)(weights)  # n C, n L H T T, n S C
         parts.append((logits, patterns[..., places, :][..., places], lens))
     logits, patterns, lens = map(torch.cat, zip(*parts, strict=True))
     n, n_states, n_classes = lens.shape

@@ -9,14 +9,11 @@ import numpy as np
 
 from txcls.config import DataConfig, TextConfig
 from txcls.data.datasets import open_dataset
-from txcls.errors import ConfigError
 from txcls.inspection.tracing import FloatArray
 from txcls.predictor import Predictor
 from txcls.text.encoder import TextEncoder
-from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
+from txcls.text.subwords import BytePairs, count_merges, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
-
-LONGEST_QUERY = 60
 
 
 @dataclass(frozen=True)
@@ -38,16 +35,9 @@ class Tokenizers:
 def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
     """A checkpoint's tokenizer, and one of the other kind.
 
-    For a word tokenizer, byte pairs are learned from the checkpoint's vocabulary. Its words are ordered by frequency
-    but have no counts, so the word of rank r out of V counts V / r times (Zipf's law). For byte pairs, the words are
-    those of the sample set's training texts.
-
-    Args:
-        encoder: the checkpoint's.
-        size: of the subword vocabulary that is learned, special tokens included.
-
-    Raises:
-        ConfigError: `size` is too small for all single bytes.
+    For a word tokenizer, a subword vocabulary of `size` tokens, special ones included, is learned from the checkpoint's
+    words. They are ordered by frequency but have no counts, so the word of rank r out of V counts V / r times (Zipf's
+    law). For byte pairs, the words are those of the sample set's training texts.
     """
     cleaning, max_length = encoder.config.cleaning, encoder.max_length
     if encoder.byte_pairs is not None:
@@ -56,8 +46,6 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
         words = TextEncoder.fit(texts, config, max_length=max_length)
         origin = f"the {len(texts)} training texts of the sample set, since this checkpoint has no vocabulary of words"
         return Tokenizers(words, encoder, encoder.byte_pairs, origin, "the checkpoint's training texts", ())
-    if size < BYTES + len(SPECIAL_TOKENS):
-        raise ConfigError(f"got size {size}; wanted at least {BYTES + len(SPECIAL_TOKENS)}, the bytes themselves")
     tokens = encoder.vocabulary.tokens[len(SPECIAL_TOKENS) :]
     counts = {token: max(len(tokens) // place, 1) for place, token in enumerate(tokens, start=1)}
     config = TextConfig(cleaning=cleaning, tokenizer="bpe", max_vocabulary=size)
@@ -100,16 +88,11 @@ class VocabularySearch:
 
 
 def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
-    """Search for a token by its spelling, a part of it, or its id.
+    """Search the `spellings` of a vocabulary for a token by its spelling, a part of it, or its id.
 
-    The space before a subword (␣) may be left out. An empty query finds nothing.
-
-    Args:
-        tokens: `spellings` of a vocabulary.
-        query: cleaned as texts are; only its first 60 characters are used.
-        at_most: tokens in each list.
+    The space before a subword (␣) may be left out. An empty query finds nothing; of a long one, 60 characters are used.
     """
-    query = query[:LONGEST_QUERY]
+    query = query[:60]
     if not query:
         return VocabularySearch(None, None, (), 0, (), 0, ())
     ids = {token: index for index, token in reversed(list(enumerate(tokens)))}

@@ -47,9 +47,7 @@ class TextModel:
     """A language model with its tokenizer.
 
     Attributes:
-        name: its folder's name.
         title: what it predicts, in a few words.
-        model: causal or not, as `model.config.causal` says.
         read: a text to its tokens, at most as many as the model reads.
         decode: ids to text, without special tokens.
         tokens: the V tokens by id.
@@ -164,14 +162,14 @@ def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).to(logits.dtype)  # V
     probabilities = torch.softmax(logits / sampling.temperature, dim=-1)  # V
     ranked, order = probabilities.sort(descending=True, stable=True)  # V
-    kept = torch.ones_like(ranked, dtype=torch.bool)  # V
+    is_kept = torch.ones_like(ranked, dtype=torch.bool)  # V
     if sampling.top_k is not None:
-        kept[sampling.top_k :] = False
-        ranked = ranked * kept / (ranked * kept).sum()
+        is_kept[sampling.top_k :] = False
+        ranked = ranked * is_kept / (ranked * is_kept).sum()
     # Keep a token while the more probable ones have not reached top_p; the first is always kept.
-    kept &= ranked.cumsum(-1) - ranked < sampling.top_p
+    is_kept &= ranked.cumsum(-1) - ranked < sampling.top_p
     filtered = torch.zeros_like(probabilities)  # V
-    filtered[order[kept]] = ranked[kept]
+    filtered[order[is_kept]] = ranked[is_kept]
     return filtered / filtered.sum()
 
 
@@ -185,12 +183,9 @@ def generate(
     stop_id: int | None = None,
     drawn: int = 0,
 ) -> Iterator[Step]:
-    """Continue `ids` token by token, by at most `n` tokens and up to the model's max_length.
+    """Continue `ids` token by token, by at most `n` tokens and up to the causal model's max_length.
 
     Args:
-        model: a causal language model.
-        ids: the prompt, at least one token.
-        n: how many tokens to add.
         sampling: how to choose; None samples from the plain softmax.
         use_cache: cache keys and values of earlier tokens; without, all are recomputed for each token, with the same
             result.

@@ -28,8 +28,7 @@ _UNSUPPORTED = {"scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": F
 
 @dataclass(frozen=True)
 class ImportedDecoder:
-    """A language model with its own byte-level BPE tokenizer (`tokenizer.encode(text).ids`,
-    `tokenizer.decode(ids)`)."""
+    """A language model with its own byte-level BPE tokenizer."""
 
     model: LanguageModel
     tokenizer: "Tokenizer"
@@ -69,11 +68,17 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
             f"{folder} lacks {', '.join(missing)}; a GPT-2 folder holds {', '.join(FILES)}, as published at "
             "huggingface.co/openai-community/gpt2"
         )
-    published = _read_config(folder / "config.json")
-    config = _model_config(folder, published)
-    on_paper = _rename_checked(folder, config, read_shapes(folder / "model.safetensors"))
-    tokenizer = _read_tokenizer(folder, vocab_size=on_paper["embeddings.token.weight"].shape[0])
-    return ImportedDecoder(_read_model(folder, config), tokenizer)
+    config = _model_config(folder / "config.json", _read_config(folder / "config.json"))
+    path = folder / "model.safetensors"
+    model = _empty_model(path, config, read_shapes(path))
+    tokenizer = _read_tokenizer(folder, vocab_size=model.embeddings.token.num_embeddings)
+    try:
+        stored = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
+    weights = _renamed({name: tensor.float() for name, tensor in stored.items()}, n_layers=config.n_layers)
+    model.load_state_dict(weights, assign=True)
+    return ImportedDecoder(model.eval(), tokenizer)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -107,45 +112,29 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
     return tokenizer
 
 
-def _rename_checked(folder: Path, config: ModelConfig, stored: "dict[str, Tensor]") -> "dict[str, Tensor]":
-    """The published weights under our names; CheckpointError if they do not fit this config."""
-
-    path = folder / "model.safetensors"
-    stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
-    if "wte.weight" not in stored or stored["wte.weight"].dim() != 2:
+def _empty_model(path: Path, config: ModelConfig, shapes: dict[str, Tensor]) -> LanguageModel:
+    """A model without memory for its weights; CheckpointError if tensors of these shapes do not fit it."""
+    token = shapes.get("transformer.wte.weight", shapes.get("wte.weight"))
+    if token is None or token.dim() != 2:
         raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
     with shapes_only():
-        model = LanguageModel(config, vocab_size=stored["wte.weight"].shape[0])
+        model = LanguageModel(config, vocab_size=token.shape[0])
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     try:
-        weights = _rename(stored, n_layers=config.n_layers)
+        weights = _renamed(shapes, n_layers=config.n_layers)
     except KeyError as error:
         raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
     except (ValueError, RuntimeError):  # not divisible into three
         raise CheckpointError(
             f"{path} does not fit config.json: its attention matrix is not Q, K and V combined"
         ) from None
-    if odd := [
-        f"{n} is {tuple(t.shape)}, wanted {wanted[n]}" for n, t in weights.items() if wanted[n] != tuple(t.shape)
-    ]:
+    actual = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if odd := [f"{name} is {shape}, wanted {wanted[name]}" for name, shape in actual.items() if shape != wanted[name]]:
         raise CheckpointError(f"{path} does not fit config.json: {'; '.join(odd[:5])}")
-    return weights
+    return model
 
 
-def _read_model(folder: Path, config: ModelConfig) -> LanguageModel:
-    path = folder / "model.safetensors"
-    try:
-        stored = load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
-    weights = _rename_checked(folder, config, {name: tensor.float() for name, tensor in stored.items()})
-    with shapes_only():
-        model = LanguageModel(config, vocab_size=weights["embeddings.token.weight"].shape[0])
-    model.load_state_dict(weights, assign=True)
-    return model.eval()
-
-
-def _model_config(folder: Path, published: dict[str, Any]) -> ModelConfig:
+def _model_config(path: Path, published: dict[str, Any]) -> ModelConfig:
     try:
         width = published["n_embd"]
         inner = published.get("n_inner")
@@ -164,34 +153,30 @@ def _model_config(folder: Path, published: dict[str, Any]) -> ModelConfig:
             "dropout": published.get("resid_pdrop", 0.1),
             "attention_dropout": published.get("attn_pdrop", 0.1),
         }
-        return RunConfig.from_mapping({"name": "gpt2", "model": model}, source=str(folder / "config.json")).model
+        return RunConfig.from_mapping({"name": "gpt2", "model": model}, source=str(path)).model
     except KeyError as error:
-        raise CheckpointError(f"{folder / 'config.json'}: lacks {error.args[0]}") from None
+        raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
     except ConfigError as error:
         raise CheckpointError(str(error)) from None
 
 
-def _rename(stored: dict[str, "Tensor"], *, n_layers: int) -> dict[str, "Tensor"]:
+def _renamed(stored: dict[str, Tensor], *, n_layers: int) -> dict[str, Tensor]:
     """Published names to ours; matrices transposed, since GPT-2 multiplies from the other side, and Q, K, V split."""
+    stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
     weights = {"embeddings.token.weight": stored["wte.weight"], "embeddings.positional": stored["wpe.weight"]}
     weights |= {f"norm.{part}": stored[f"ln_f.{part}"] for part in ("weight", "bias")}
+    names = {"attn.output": "attn.c_proj", "ff.expand": "mlp.c_fc", "ff.contract": "mlp.c_proj"}
     for layer in range(n_layers):
         theirs, ours = f"h.{layer}", f"layers.{layer}"
         for part in ("weight", "bias"):
+            linear = {source: stored[f"{theirs}.{source}.{part}"] for source in ("attn.c_attn", *names.values())}
+            if part == "weight":
+                linear = {source: matrix.mT.contiguous() for source, matrix in linear.items()}
             weights[f"{ours}.norm_attn.{part}"] = stored[f"{theirs}.ln_1.{part}"]
             weights[f"{ours}.norm_ff.{part}"] = stored[f"{theirs}.ln_2.{part}"]
-            together = _transposed(stored[f"{theirs}.attn.c_attn.{part}"])  # 3D D, or 3D
+            together = linear["attn.c_attn"]  # 3D D, or 3D
             for name, piece in zip(("query", "key", "value"), together.chunk(3), strict=True):
                 weights[f"{ours}.attn.{name}.{part}"] = piece
-            for name, source in (
-                ("attn.output", "attn.c_proj"),
-                ("ff.expand", "mlp.c_fc"),
-                ("ff.contract", "mlp.c_proj"),
-            ):
-                weights[f"{ours}.{name}.{part}"] = _transposed(stored[f"{theirs}.{source}.{part}"])
+            for name, source in names.items():
+                weights[f"{ours}.{name}.{part}"] = linear[source]
     return weights
-
-
-def _transposed(tensor: "Tensor") -> "Tensor":
-    """A matrix transposed, a bias unchanged."""
-    return tensor.mT.contiguous() if tensor.ndim == 2 else tensor

@@ -12,24 +12,19 @@ Value = str | int | float
 
 
 class LessonModel(BaseModel):
-    """A part of a lesson's file: immutable, strict about names, and documented by the string under each field."""
+    """A part of a lesson's file: immutable, and strict about names."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Claim(LessonModel):
-    """A sentence about the model that is true or false, by a measurement."""
+    """What a measurement must give for a sentence about the model to be true."""
 
     measure: Measure
-    """What is measured."""
     equals: Value | None = None
-    """The claim holds if the measured value is this."""
     differs_from: Value | None = None
-    """The claim holds if the measured value is not this."""
     at_least: float | None = None
-    """The claim holds if the measured number is this or more."""
     at_most: float | None = None
-    """The claim holds if the measured number is this or less."""
 
     @model_validator(mode="before")
     @classmethod
@@ -37,9 +32,8 @@ class Claim(LessonModel):
         """A measurement and its bounds stand beside one another in a file."""
         if not isinstance(fields, dict) or isinstance(fields.get("measure"), dict):
             return fields
-        bounds = ("equals", "differs_from", "at_least", "at_most")
-        measured = {name: value for name, value in fields.items() if name not in bounds}
-        return {"measure": measured, **{name: fields[name] for name in bounds if name in fields}}
+        bounds = {name: fields[name] for name in cls.model_fields if name in fields and name != "measure"}
+        return {"measure": {name: value for name, value in fields.items() if name not in bounds}, **bounds}
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
@@ -52,7 +46,6 @@ class Option(LessonModel):
     """One option of a choice: its text, and either the value it stands for or a claim that is true or false."""
 
     text: Markdown
-    """What is offered."""
     value: Value | None = None
     """What the measured answer is if this option is right; its text if left out."""
     claim: tuple[Claim, ...] = ()
@@ -70,7 +63,6 @@ class AnyQuestion(LessonModel):
     """What all kinds of questions have."""
 
     ask: Markdown
-    """The question."""
     why: Markdown | None = None
     """Shown with the answer: why it is so. `[[answer]]` stands for the measured answer."""
     look: bool = False
@@ -107,17 +99,15 @@ class Number(AnyQuestion):
 
     kind: Literal["number"]
     answer: Measure
-    """What is measured."""
     tolerance: float = Field(0.0, ge=0.0)
     """How far off an answer may be."""
     unit: str = ""
-    """Written after the number."""
     expected: float | None = None
     """What the author expects; the lesson is refused if the measured number is further off than the tolerance."""
 
 
 class Drag(AnyQuestion):
-    """Words to bring into the order of a measurement, or into groups."""
+    """Words to put into the order of a measurement, or into groups."""
 
     kind: Literal["drag"]
     answer: Measure
@@ -153,25 +143,20 @@ class LessonStep(LessonModel):
     """A step of a lesson."""
 
     title: str = Field(min_length=1, max_length=120)
-    """Heading of the step."""
     page: str
     """The page of the app, as in its address: classify, tokens, attention, …"""
     checkpoint: str
-    """The checkpoint that the page shows."""
     text: str = Field(min_length=1, max_length=2000)
-    """The text that the page shows."""
     state: dict[str, Value] = Field(default_factory=dict)
     """Further parameters of the address: layer, head, switched, …"""
     narration: Markdown
-    """What is told before the question."""
+    """The text before the question."""
     question: Question | None = None
-    """The question of the step."""
     facts: dict[str, Measure] = Field(default_factory=dict)
     """Measured values that the texts name as `[[name]]`."""
     claims: list[Claim] = Field(default_factory=list)
-    """What the texts say of the model in words; the lesson is refused if it is not so."""
+    """What the texts say about the model in words; the lesson is refused if it is not true."""
     minutes: float | None = Field(None, gt=0, le=180)
-    """How long the step takes."""
     room: Markdown | None = None
     """A question for the room, with no right answer that could be measured."""
 
@@ -187,11 +172,9 @@ class Include(LessonModel):
     """Steps of another lesson in the same language."""
 
     lesson: str
-    """Its name."""
     steps: list[int] = Field(default_factory=list)
     """Which steps, from 1, in this order; all of them if left out."""
     minutes: float | None = Field(None, gt=0, le=180)
-    """How long they take together."""
     room: Markdown | None = None
     """A question for the room after the last of them."""
 
@@ -200,11 +183,9 @@ class LessonFile(LessonModel):
     """A lesson as it stands in a file."""
 
     title: str = Field(min_length=1, max_length=120)
-    """Its title."""
     language: str = Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
     """The language it is written in, as in HTML: en, de, …"""
     minutes: float = Field(gt=0, le=600)
-    """How long it takes."""
     summary: Markdown
     """What a reader knows afterwards, in a sentence or two."""
     steps: list[LessonStep | Include] = Field(min_length=1, max_length=100)

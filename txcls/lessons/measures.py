@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.fields import FieldInfo
 
 from txcls.address import SWITCH
 from txcls.checkpoint.snapshots import SnapshotRow
@@ -26,7 +25,7 @@ from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 
 Load = Callable[[str], "Predictor"]
-"""Gives the classifier of a name."""
+"""Loads the classifier of a name."""
 Result = str | float | list[str] | list[list[str]]
 """A class or word, a number, words or heads in an order, words in groups."""
 FromOne = Annotated[int, Field(ge=1, le=10_000)]
@@ -36,7 +35,7 @@ FromOne = Annotated[int, Field(ge=1, le=10_000)]
 class Measurement(BaseModel):
     """A quantity that is measured."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     checkpoint: str | None = None
     """Another checkpoint than the step's."""
@@ -49,7 +48,11 @@ class Measurement(BaseModel):
         Raises:
             TxclsError: the checkpoint cannot be loaded, or does not have what is measured.
         """
-        return self._value(load(self.checkpoint or checkpoint), self.text or text)
+        classifier = load(self.checkpoint or checkpoint)
+        try:
+            return self._value(classifier, self.text or text)
+        except (ValueError, IndexError) as error:  # of the inspection functions
+            raise MeasureError(str(error)) from None
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         raise NotImplementedError
@@ -65,7 +68,7 @@ class _OfHead(Measurement):
     layer: FromOne
     head: FromOne
 
-    def _place(self, classifier: Predictor) -> tuple[int, int]:
+    def _index(self, classifier: Predictor) -> tuple[int, int]:
         """Layer and head, from 0; MeasureError if the model has no such head."""
         config = classifier.checkpoint.config.model
         if self.layer > config.n_layers or self.head > config.n_heads:
@@ -76,11 +79,11 @@ class _OfHead(Measurement):
         return self.layer - 1, self.head - 1
 
 
-def _within(number: int, most: int) -> int:
-    """`number`, if the text has that many tokens; MeasureError if not."""
-    if number > most:
-        raise MeasureError(f"there is no token {number}; the text has {most}")
-    return number
+def _place(number: int, n_tokens: int) -> int:
+    """The index of a token that is counted from 1; MeasureError if the text has fewer."""
+    if number > n_tokens:
+        raise MeasureError(f"there is no token {number}; the text has {n_tokens}")
+    return number - 1
 
 
 class _WithPartsOff(Measurement):
@@ -97,10 +100,7 @@ class _WithPartsOff(Measurement):
                 raise MeasureError(f"{classifier.name} reads no word in this text")
             return {ranked_class.label: ranked_class.probability for ranked_class in ranked}
         changes = [_change(part, self.how) for part in self.switched]
-        try:
-            ablation = ablate(classifier, text, [changes], means=Means.of(classifier))
-        except (ValueError, IndexError) as error:
-            raise MeasureError(str(error)) from None
+        ablation = ablate(classifier, text, [changes], means=Means.of(classifier))
         return dict(zip(classifier.classes, map(float, ablation.changed[0]), strict=True))
 
 
@@ -138,7 +138,7 @@ class OrderKept(Measurement):
 
 
 class FormedIn(Measurement):
-    """The state from which on the class lens gives the final answer: 0 the embeddings, then two for each layer."""
+    """The state from which the class lens gives the final answer: 0 the embeddings, then two for each layer."""
 
     measure: Literal["lens_settled"]
 
@@ -156,14 +156,12 @@ class Accuracy(Measurement):
     without: Literal["nothing", "heads", "order"] = "nothing"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        recorded = classifier.checkpoint.metrics.get("test", {})
-        if self.without == "nothing":
-            accuracy = recorded.get("accuracy")
-        elif self.without == "order":
-            accuracy = recorded.get("order", {}).get("words_shuffled")
-        else:
-            effects = AccuracyEffects.of(classifier)
-            accuracy = None if effects is None else effects.all_heads
+        recorded, effects = classifier.checkpoint.metrics.get("test", {}), AccuracyEffects.of(classifier)
+        accuracy = {
+            "nothing": recorded.get("accuracy"),
+            "order": recorded.get("order", {}).get("words_shuffled"),
+            "heads": None if effects is None else effects.all_heads,
+        }[self.without]
         if accuracy is None:
             raise MeasureError(f"{classifier.name} records no such accuracy; `txcls evaluate --heads --write` does")
         return 100 * float(accuracy)
@@ -184,7 +182,7 @@ class OutOfScope(Measurement):
 def _change(part: str, how: How) -> Change:
     """A part as in an address: "2.1", "1.ff", "t3" or "positions"."""
     if not SWITCH.fullmatch(part):
-        raise MeasureError(f"{part!r} is no part of a model; wanted such as 2.1, 1.ff, t3 or positions")
+        raise MeasureError(f"{part!r} is not a part of a model; wanted for example 2.1, 1.ff, t3 or positions")
     off: Any = how if how in ("zero", "mean") else "zero"
     if part == "positions":
         return Change("positions", off)
@@ -213,11 +211,11 @@ class TokenText(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         words = _words(classifier, text)
-        return words[_within(self.number, len(words)) - 1].text
+        return words[_place(self.number, len(words))].text
 
 
 class UnknownWords(Measurement):
-    """How many tokens are outside of the vocabulary."""
+    """How many tokens are not in the vocabulary."""
 
     measure: Literal["unknown"]
 
@@ -226,7 +224,7 @@ class UnknownWords(Measurement):
 
 
 class MostAttended(_OfHead):
-    """The token that a head reads most from one token, or on average over all tokens.
+    """The token that a head attends to most from one token, or on average over all tokens.
 
     With `words_only` a token that the model adds itself does not count.
     """
@@ -236,9 +234,9 @@ class MostAttended(_OfHead):
     words_only: bool = False
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        traced, (layer, head) = trace_text(classifier, text), self._place(classifier)
+        traced, (layer, head) = trace_text(classifier, text), self._index(classifier)
         pattern = traced.attention[layer, head].astype(np.float64)  # T T
-        row = pattern.mean(axis=0) if self.query is None else pattern[_within(self.query, len(pattern)) - 1]
+        row = pattern.mean(axis=0) if self.query is None else pattern[_place(self.query, len(pattern))]
         if self.words_only:
             row = np.where([token.is_special for token in traced.tokens], -1.0, row)
         return traced.tokens[int(row.argmax())].label
@@ -252,9 +250,9 @@ class AttentionWeight(_OfHead):
     key: FromOne
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        traced, (layer, head) = trace_text(classifier, text), self._place(classifier)
+        traced, (layer, head) = trace_text(classifier, text), self._index(classifier)
         n = len(traced.tokens)
-        return 100 * float(traced.attention[layer, head, _within(self.query, n) - 1, _within(self.key, n) - 1])
+        return 100 * float(traced.attention[layer, head, _place(self.query, n), _place(self.key, n)])
 
 
 class HeadEffect(_OfHead):
@@ -264,7 +262,7 @@ class HeadEffect(_OfHead):
     how: How = "zero"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        layer, head = self._place(classifier)
+        layer, head = self._index(classifier)
         return 100 * float(_effects(classifier, text, self.how)[layer, head])
 
 
@@ -290,21 +288,14 @@ class HeadsThatFlip(Measurement):
         config = classifier.checkpoint.config.model
         places = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         settings = [[Change("head", self.how, layer, head)] for layer, head in places]
-        try:
-            ablation = ablate(classifier, text, settings, means=Means.of(classifier))
-        except ValueError as error:
-            raise MeasureError(str(error)) from None
+        ablation = ablate(classifier, text, settings, means=Means.of(classifier))
         flips = ablation.changed.argmax(axis=1) != ablation.winner
         return [f"{layer + 1}.{head + 1}" for (layer, head), flip in zip(places, flips, strict=True) if flip]
 
 
 def _effects(classifier: Predictor, text: str, how: How) -> NDArray[np.float64]:
     """By how much the winner's probability changes without each head, (L, H)."""
-    try:
-        effects = ablate_each(classifier, text, heads=how, means=Means.of(classifier))
-    except ValueError as error:
-        raise MeasureError(str(error)) from None
-    return effects.heads
+    return ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
 
 
 Method = Literal["attention", "rollout", "pooling", "gradient", "integrated", "leave_one_out"]
@@ -330,7 +321,7 @@ class Attribution(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         _, scores = _scores(classifier, text, self.method)
-        return scores[_within(self.word, len(scores)) - 1]
+        return scores[_place(self.word, len(scores))]
 
 
 class Ranking(Measurement):
@@ -345,7 +336,7 @@ class Ranking(Measurement):
         words, scores = _scores(classifier, text, self.method)
         for word in self.words:
             if words.count(word) != 1:
-                raise MeasureError(f"the word {word!r} stands {words.count(word)} times among {', '.join(words)[:200]}")
+                raise MeasureError(f"the word {word!r} occurs {words.count(word)} times in {', '.join(words)[:200]}")
         return sorted(self.words, key=lambda word: -scores[words.index(word)])
 
 
@@ -362,15 +353,12 @@ class Grouping(Measurement):
             words, scores = _scores(classifier, text, "leave_one_out")
             if missing := [word for word in self.words if word not in words]:
                 raise MeasureError(f"the word {missing[0]!r} is not among {', '.join(words)[:200]}")
-            in_first = [scores[words.index(word)] > 0 for word in self.words]
+            first = [word for word in self.words if scores[words.index(word)] > 0]
+        elif self.by == "known":
+            first = [word for word in self.words if not any(token.is_unknown for token in _words(classifier, word))]
         else:
-            tokens = [_words(classifier, word) for word in self.words]
-            if self.by == "known":
-                in_first = [not any(token.is_unknown for token in of_word) for of_word in tokens]
-            else:
-                in_first = [len(of_word) == 1 for of_word in tokens]
-        pairs = list(zip(self.words, in_first, strict=True))
-        return [[word for word, first in pairs if first], [word for word, first in pairs if not first]]
+            first = [word for word in self.words if len(_words(classifier, word)) == 1]
+        return [first, [word for word in self.words if word not in first]]
 
 
 def _words(classifier: Predictor, text: str) -> list[Token]:
@@ -379,10 +367,7 @@ def _words(classifier: Predictor, text: str) -> list[Token]:
 
 
 def _scores(classifier: Predictor, text: str, method: str) -> tuple[list[str], list[float]]:
-    try:
-        explanation = explain(classifier, text, methods=(method,))
-    except ValueError as error:
-        raise MeasureError(str(error)) from None
+    explanation = explain(classifier, text, methods=(method,))
     return [word.text for word in explanation.words], explanation.scores[method].tolist()
 
 
@@ -406,8 +391,7 @@ class FilmAccuracy(Measurement):
     step: int = Field(ge=0)
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        rows = _snapshots(classifier)
-        return 100 * float(rows[_place_of(self.step, rows)].validation_accuracy)
+        return 100 * float(_snapshots(classifier)[_state_of(classifier, self.step)].validation_accuracy)
 
 
 class FilmClass(Measurement):
@@ -417,12 +401,12 @@ class FilmClass(Measurement):
     step: int = Field(ge=0)
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        place = _place_of(self.step, _snapshots(classifier))
-        return classifier.classes[int(training_film(classifier, text, shown=slice(0, 1)).answers[place])]
+        state = _state_of(classifier, self.step)
+        return classifier.classes[int(training_film(classifier, text, shown=slice(0, 1)).answers[state])]
 
 
 class Settled(Measurement):
-    """The saved training step from which on the answer to the text is that of the trained model."""
+    """The saved training step from which the answer to the text is that of the trained model."""
 
     measure: Literal["film_settled"]
 
@@ -438,9 +422,9 @@ def _snapshots(classifier: Predictor) -> tuple[SnapshotRow, ...]:
     return classifier.checkpoint.snapshots.rows
 
 
-def _place_of(step: int, rows: tuple[SnapshotRow, ...]) -> int:
+def _state_of(classifier: Predictor, step: int) -> int:
     """The index of the state saved at this step."""
-    steps = [row.step for row in rows]
+    steps = [row.step for row in _snapshots(classifier)]
     if step not in steps:
         raise MeasureError(f"no state of step {step} was saved; there are {', '.join(map(str, steps))}")
     return steps.index(step)
@@ -461,20 +445,14 @@ def measures() -> list[tuple[str, str, str]]:
     """
     rows = []
     for kind in get_args(get_args(Measure)[0]):
-        fields = [
-            _field(name, field)
-            for name, field in kind.model_fields.items()
-            if name not in ("measure", "checkpoint", "text")
-        ]
+        fields = []
+        for name, field in kind.model_fields.items():
+            if name not in Measurement.model_fields and name != "measure":
+                values = f"{name}: {_kind(field.annotation)}"
+                fields.append(values if field.is_required() else f"[{values}]")
         (name,) = get_args(kind.model_fields["measure"].annotation)
         rows.append((name, ", ".join(fields), " ".join((kind.__doc__ or "").split())))
     return sorted(rows)
-
-
-def _field(name: str, field: FieldInfo) -> str:
-    """A field as `[how: zero, mean, uniform or shuffled]`."""
-    values = f"{name}: {_kind(field.annotation)}"
-    return values if field.is_required() else f"[{values}]"
 
 
 def _kind(annotation: Any) -> str:
@@ -482,9 +460,7 @@ def _kind(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         *others, last = map(str, get_args(annotation))
         return f"{', '.join(others)} or {last}"
-    if get_origin(annotation) in (Union, UnionType):
-        return _kind(get_args(annotation)[0])
-    if get_origin(annotation) is Annotated:
+    if get_origin(annotation) in (Union, UnionType, Annotated):
         return _kind(get_args(annotation)[0])
     if get_origin(annotation) is list:
         return "a list of words"

@@ -26,8 +26,6 @@ WIDTH = 640
 INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
 LONGEST = 18
 """Most characters of a name."""
-MAX_TOKENS, MAX_BARS, MAX_HEADS = 24, 14, 16
-_WRITTEN = re.compile(r">([^<]+)</text>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +50,10 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
         height, parts, strongest = _map(classifier, step.text, view, language)
         return _picture((height, parts), words["alt_map"].format(head=head), strongest)
-    if step.page == "atlas" and (verdicts := _verdicts(classifier)):
-        return _picture(
-            _rows(verdicts), words["alt_atlas"], "; ".join(f"{name}: {verdict}" for name, verdict in verdicts)
-        )
+    if step.page == "atlas" and (atlas := HeadAtlas.of(classifier)) is not None:
+        verdicts = [(name, chip["text"]) for name, chip in sorted(head_chips(atlas).items())]
+        numbers = "; ".join(f"{name}: {verdict}" for name, verdict in verdicts)
+        return _picture(_rows(verdicts), words["alt_atlas"], numbers)
     if step.page in ("switchboard", "atlas"):
         return _picture(_board(classifier, step.text, view, language), words["alt_board"])
     if step.page == "explanation":
@@ -72,23 +70,22 @@ def _picture(drawn: tuple[int, list[str]], caption: str, numbers: str = "") -> P
     """The SVG of a height and its elements; its description has the numbers, by default all that is written in it."""
     height, parts = drawn
     inside = "".join(parts)
-    written = numbers or ", ".join(map(html.unescape, _WRITTEN.findall(inside)))
+    written = numbers or ", ".join(map(html.unescape, re.findall(r">([^<]+)</text>", inside)))
     alt = f"{caption}: {written}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-size="14"'
     svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{inside}</svg>'
     return Picture(svg, caption, alt)
 
 
-def _text(x: float, y: float, text: str, *, anchor: str = "start", fill: str = INK, size: int = 14) -> str:
-    shown = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _text(
+    x: float, y: float, text: str, *, anchor: str = "start", fill: str = INK, size: int = 14, longest: int = LONGEST
+) -> str:
+    shown = text if len(text) <= longest else text[: longest - 1] + "…"
+    printable = "".join(character if character.isprintable() else "\ufffd" for character in shown)
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}">'
-        f"{html.escape(_printable(shown))}</text>"
+        f"{html.escape(printable)}</text>"
     )
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
@@ -127,7 +124,7 @@ def _answers(classifier: Predictor, texts: Sequence[str], language: str) -> tupl
 def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[str]]:
     explanation = explain(classifier, text, methods=("leave_one_out",))
     scores = explanation.scores["leave_one_out"]
-    strongest = sorted(np.argsort(-np.abs(scores))[:MAX_BARS].tolist())
+    strongest = sorted(np.argsort(-np.abs(scores))[:14].tolist())
     values = [float(scores[place]) for place in strongest]
     written = [in_notation(f"{value:+.2f}".replace("-", "−"), language) for value in values]
     return _bars([explanation.words[place].label for place in strongest], values, written)
@@ -158,7 +155,7 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
     """
     traced = trace_text(classifier, text)
     layer, head = max(view.layer, 0), max(view.head, 0)
-    names = [token.label for token in traced.tokens][:MAX_TOKENS]
+    names = [token.label for token in traced.tokens][:24]
     pattern = traced.attention[layer, head][: len(names), : len(names)]
     size = min(46.0, (WIDTH - 120) / max(len(names), 1))
     parts = []
@@ -200,26 +197,16 @@ def _board(classifier: Predictor, text: str, view: View, language: str) -> tuple
     return 62 * len(effects) + 2, parts
 
 
-def _verdicts(classifier: Predictor) -> list[tuple[str, str]]:
-    """Each head and its story with its verdict; none without an atlas."""
-    atlas = HeadAtlas.of(classifier)
-    return [] if atlas is None else [(name, head["text"]) for name, head in sorted(head_chips(atlas).items())]
-
-
 def _rows(rows: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
     """Names with sentences beside them."""
     parts, y = [], 0
-    for name, sentence in rows[:MAX_HEADS]:
+    for name, sentence in rows[:16]:
         lines = textwrap.wrap(sentence, 78)
         parts.append(_box(0, y, WIDTH, 18 * len(lines) + 8, PALE))
         parts.append(_text(8, y + 18, name))
-        parts += [_line(48, y + 18 * (n + 1), line) for n, line in enumerate(lines)]
+        parts += [_text(48, y + 18 * (n + 1), line, longest=80) for n, line in enumerate(lines)]
         y += 18 * len(lines) + 12
     return y, parts
-
-
-def _line(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="14">{html.escape(_printable(text))}</text>'
 
 
 def _film(classifier: Predictor, at: int, language: str) -> tuple[int, list[str]]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -24,9 +23,6 @@ ORDER = ("tokens", "attention", "positions", "explanation", "training", "errors"
 """The shipped lessons, in the order in which they are listed."""
 _NAMED = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
 NAMING = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mine.en.yaml."
-LARGEST_FILE = 1_000_000
-DEEPEST = 3
-"""How many lessons may be nested in one another."""
 
 
 class LessonError(TxclsError):
@@ -71,7 +67,7 @@ class Lesson:
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which on, off, yes and no are the words that they are, and a key may not stand twice."""
+    """Safe YAML in which on, off, yes and no are words, and a key may not occur twice."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -86,7 +82,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dic
         if not isinstance(key, str):
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a word", node.start_mark)
         if keys.count(key) > 1:
-            raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands here twice", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"{key!r} occurs twice", node.start_mark)
     values = [loader.construct_object(value, deep=True) for _, value in node.value]
     return dict(zip(keys, values, strict=True))
 
@@ -94,8 +90,10 @@ def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dic
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
-def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
+def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
     """A lesson from a file; lessons that it includes are looked for beside it and among those shipped.
+
+    `depth` counts the lessons that this one is nested in.
 
     Raises:
         LessonError: the file cannot be read, is not valid YAML, or a field is missing, unknown or invalid; the message
@@ -111,7 +109,7 @@ def read_lesson(path: str | Path, *, beside: Sequence[Path] = ()) -> Lesson:
         raise LessonError(
             f"{file}: language: is {parsed.language}, but the file's name says {named}; one of them is wrong"
         )
-    steps, chapters = _expanded(parsed, file, depth=len(beside))
+    steps, chapters = _expanded(parsed, file, depth=depth)
     stem = file.name.removesuffix(".yaml").removesuffix(".yml").removesuffix(f".{parsed.language}")
     name = re.sub(r"[^a-z0-9_-]+", "-", stem.lower()).strip("-")[:80] or "lesson"
     lesson = Lesson(
@@ -133,6 +131,11 @@ def find_lesson(name: str, language: str = "en") -> Lesson:
     """
     file = lesson_file(name, language)
     return _loaded(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=200)
+def _loaded(file: Path, version: int) -> Lesson:
+    return replace(read_lesson(file), version=str(version))
 
 
 def lesson_file(name: str, language: str = "en") -> Path:
@@ -187,19 +190,14 @@ def write_template(file: str | Path) -> None:
         raise LessonError(f"{file}: cannot be written: {error.strerror or error}") from None
 
 
-def own_folder() -> Path | None:
-    """The folder that TXCLS_LESSONS names; None if it is not set."""
-    own = os.environ.get("TXCLS_LESSONS")
-    return Path(own) if own else None
-
-
 def not_offered() -> str:
     """Why the app does not offer some of the files in TXCLS_LESSONS, as a sentence; "" if it offers all of them."""
-    folder = own_folder()
-    if folder is None:
+    own = os.environ.get("TXCLS_LESSONS")
+    if not own:
         return ""
+    folder = Path(own)
     if not folder.is_dir():
-        return f"TXCLS_LESSONS names {shown(str(folder))}, which is not a folder."
+        return f"TXCLS_LESSONS names {shown(own)}, which is not a folder."
     misnamed = [file.name for file in sorted(folder.glob("*.y*ml")) if not is_offered(file)]
     return f"Not offered: {listed(misnamed)}. {NAMING}" if misnamed else ""
 
@@ -214,29 +212,21 @@ def _language_in_name(file: Path) -> str | None:
     return file.name.split(".")[1] if is_offered(file) else None
 
 
-def _files() -> tuple[Path, ...]:
-    own = own_folder()
-    folders = [own, SHIPPED] if own else [SHIPPED]
-    return tuple(file for folder in folders for file in sorted(folder.glob("*.yaml"), key=_place) if is_offered(file))
-
-
-def _place(file: Path) -> tuple[int, str]:
-    """Shipped lessons stand in the order of a course; others by name."""
-    name = file.name.split(".")[0]
-    return ORDER.index(name) if name in ORDER else -1, file.name
-
-
-@lru_cache(maxsize=200)
-def _loaded(file: Path, version: int) -> Lesson:
-    return replace(read_lesson(file), version=str(version))
+def _files() -> list[Path]:
+    """Lessons by name and language: those in TXCLS_LESSONS by name, then those shipped in the order of a course."""
+    own = os.environ.get("TXCLS_LESSONS")
+    files = sorted(Path(own).glob("*.yaml")) if own else []
+    files += sorted(SHIPPED.glob("*.yaml"), key=lambda file: (ORDER.index(file.name.split(".")[0]), file.name))
+    return [file for file in files if is_offered(file)]
 
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise LessonError(f"{file}: larger than {LARGEST_FILE:,} bytes; a lesson is a short text")
+        if file.stat().st_size > 1_000_000:
+            raise LessonError(f"{file}: larger than 1 MB; a lesson is a short text")
         text = file.read_text(encoding="utf-8")
-        if _aliased(text):
+        # With references, a few bytes can grow to gigabytes.
+        if any(isinstance(event, yaml.events.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             raise LessonError(f"{file}: uses YAML anchors (& and *), which a lesson may not; write the value out")
         fields = yaml.load(text, _Loader)
     except OSError as error:
@@ -251,18 +241,13 @@ def _parse(file: Path) -> dict[str, Any]:
 
 
 def _unreadable(error: yaml.YAMLError) -> str:
-    """What is wrong and where, in words of someone who writes a lesson."""
+    """What is wrong and where, in the words of someone who writes a lesson."""
     mark: yaml.Mark | None = getattr(error, "problem_mark", None)
     if mark is None:
         return f"is not valid YAML: {error}"
     problem = getattr(error, "problem", None) or error
-    hint = "" if "twice" in str(problem) else '; text with any of : # % @ ` & * ! | > [ ] { } in it stands in "quotes"'
+    hint = "" if "twice" in str(problem) else '; put text with any of : # % @ ` & * ! | > [ ] { } in "quotes"'
     return f"line {mark.line + 1}, column {mark.column + 1}: is not valid YAML: {problem}{hint}"
-
-
-def _aliased(text: str) -> bool:
-    """Whether there are references, with which a few bytes can grow to gigabytes."""
-    return any(isinstance(event, yaml.events.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader))
 
 
 def _expanded(lesson: LessonFile, file: Path, *, depth: int) -> tuple[list[LessonStep], list[str]]:
@@ -290,13 +275,13 @@ def _expanded(lesson: LessonFile, file: Path, *, depth: int) -> tuple[list[Lesso
 
 
 def _included(include: Include, language: str, file: Path, where: str, depth: int) -> Lesson:
-    if depth >= DEEPEST:
+    if depth >= 3:
         raise LessonError(f"{where}: {include.lesson} is included too deep; do lessons include one another?")
     for candidate in (file.parent / f"{include.lesson}.{language}.yaml", file.parent / f"{include.lesson}.yaml"):
         if "/" not in include.lesson and candidate.is_file():
-            return read_lesson(candidate, beside=[file.parent] * (depth + 1))
+            return read_lesson(candidate, depth=depth + 1)
     try:
-        return read_lesson(lesson_file(include.lesson, language), beside=[file.parent] * (depth + 1))
+        return read_lesson(lesson_file(include.lesson, language), depth=depth + 1)
     except LessonError as error:
         raise LessonError(f"{where}: {error}") from None
 
@@ -324,26 +309,20 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
         elif item["type"] == "missing":
             problem = "missing"
         elif item["type"] == "union_tag_invalid":
-            problem = _no_such_kind(item["ctx"])
+            context = item["ctx"]
+            known = re.findall(r"'([^']+)'", str(context["expected_tags"]))
+            meant = get_close_matches(str(context["tag"]), known, n=1)
+            problem = f"there is no {str(context['discriminator']).strip(chr(39))} {shown(context['tag'], limit=60)}; "
+            problem += f"is {meant[0]} meant?" if meant else f"there are {listed(known)}"
         else:
             problem = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
         problems.append(f"{where}{field}: {problem}" if field else f"{where}{problem}")
     return "; ".join(dict.fromkeys(problems))
 
 
-def _no_such_kind(context: dict[str, Any]) -> str:
-    """There is no measure, or kind of question, of the given name: those with a similar name, else all."""
-    name, known = str(context["tag"]), re.findall(r"'([^']+)'", str(context["expected_tags"]))
-    meant = get_close_matches(name, known, n=1)
-    what = str(context["discriminator"]).strip("'")
-    return f"there is no {what} {shown(name, limit=60)}; " + (
-        f"is {meant[0]} meant?" if meant else f"there are {listed(known)}"
-    )
-
-
-_FIELDS = sorted(
-    {name for kind in (LessonFile, Include, LessonStep, Choice, Number, Drag, Heads) for name in kind.model_fields}
-)
+_FIELDS = [
+    name for kind in (LessonFile, Include, LessonStep, Choice, Number, Drag, Heads) for name in kind.model_fields
+]
 """Names of all fields of a lesson."""
 _TAGS = {"LessonStep", "Include", "choice", "number", "drag", "heads"}
-"""Names that pydantic puts into the place of a problem where a field may be of several kinds."""
+"""Names that pydantic puts into the location of a problem where a field may be of several kinds."""

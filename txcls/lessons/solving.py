@@ -1,5 +1,6 @@
 """A lesson's answers and facts, measured on the models, and whether what it states is true."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,12 +82,7 @@ def is_right(solved: Solved, answer: Any) -> bool:
 
 
 def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> list[Solved]:
-    """Measure every step of a lesson.
-
-    Args:
-        lesson: as read.
-        load: gives the classifier of a name.
-        checkpoints: names that an address may have.
+    """Measure every step of a lesson; `checkpoints` are the names that an address may have.
 
     Raises:
         LessonError: a step has a state that no address can have, a claim or an expected answer that the model
@@ -164,14 +160,12 @@ def _answer(question: Question, step: LessonStep, load: Load, language: str) -> 
     if is_grouped != bool(question.groups) or (is_grouped and len(value) != len(question.groups)):
         measured = f"{len(value)} groups" if is_grouped else "no groups"
         raise LessonError(f"question.groups: the measurement has {measured}, the question {len(question.groups)}")
-    words = [word for group in value for word in group] if is_grouped else list(value)
-    text = as_text(value)
     if is_grouped:
-        text = " · ".join(
-            f"{name}: {', '.join(group) or '–'}" for name, group in zip(question.groups, value, strict=True)
-        )
-    offered = tuple(sorted(map(str, words), key=str.casefold))
-    return value, text, offered if is_grouped or list(offered) != value else offered[::-1]
+        pairs = zip(question.groups, value, strict=True)
+        text = " · ".join(f"{name}: {', '.join(group) or '–'}" for name, group in pairs)
+        return value, text, tuple(sorted((word for group in value for word in group), key=str.casefold))
+    offered = tuple(sorted(map(str, value), key=str.casefold))
+    return value, as_text(value), offered if list(offered) != value else offered[::-1]
 
 
 def _right_option(question: Choice, step: LessonStep, load: Load) -> int:
@@ -207,16 +201,15 @@ def _same(stated: Any, value: Result) -> bool:
 def _check(claim: Claim, step: LessonStep, load: Load) -> tuple[bool, Result]:
     """Whether a claim is true, and what was measured."""
     value = _measure(claim.measure, step, load, "claim")
+    is_true = (claim.equals is None or _same(claim.equals, value)) and (
+        claim.differs_from is None or not _same(claim.differs_from, value)
+    )
     if claim.at_least is not None or claim.at_most is not None:
         if not isinstance(value, float):
             raise LessonError(f"claim: at_least and at_most need a number, {as_text(value)!r} was measured")
-        if not (claim.at_least is None or value >= claim.at_least) or not (
-            claim.at_most is None or value <= claim.at_most
-        ):
-            return False, value
-    if claim.equals is not None and not _same(claim.equals, value):
-        return False, value
-    return claim.differs_from is None or not _same(claim.differs_from, value), value
+        low, high = (-math.inf if claim.at_least is None else claim.at_least), claim.at_most
+        is_true = is_true and low <= value <= (math.inf if high is None else high)
+    return is_true, value
 
 
 def _contradiction(claim: Claim, value: Result) -> str:

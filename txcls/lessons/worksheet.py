@@ -16,12 +16,7 @@ _STYLE = Path(__file__).parent / "worksheet.css"
 
 
 def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
-    """Write the worksheet as one HTML file that needs nothing else.
-
-    Raises:
-        LessonError: the file cannot be written.
-        TxclsError: something cannot be measured.
-    """
+    """Write the worksheet as one HTML file that needs nothing else."""
     page = worksheet(lesson, load)
     try:
         Path(target).write_text(page, encoding="utf-8")
@@ -32,7 +27,7 @@ def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
 def worksheet(lesson: Lesson, load: Load) -> str:
     """The worksheet as HTML.
 
-    A step's picture stands with its question if it is needed to answer, and among the answers if it gives them away.
+    A step's picture is beside its question if it is needed to answer, and among the answers if it gives them away.
     """
     words = words_in(lesson.language)
     solutions = [solve(step, load, language=lesson.language) for step in lesson.steps]

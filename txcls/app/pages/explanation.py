@@ -120,6 +120,7 @@ def _scores(text: str, explained: Explanation, blank: str) -> None:
     ways = "".join(_way(text, name, explained.words, scores) for name, scores in explained.scores.items())
     st.html(f'<div class="txcls-ways">{ways}</div>')
     integrated = explained.integrated
+    assert integrated is not None
     start = f"the same number of {blank}s" if explained.baseline == "blank" else "zero vectors"
     there, here, apart = (
         minus(f"{value:.4f}")

@@ -26,15 +26,14 @@ from txcls.app.shell.prediction import (
 )
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
-from txcls.figures import number_map, position_curves, position_heatmap, position_products_map, shuffle_bars, visible
+from txcls.figures import number_map, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inspection.positions import (
     arrange_words,
     fit_shift,
-    position_encoding,
-    position_products,
+    position_vectors,
     shift_map,
-    sinusoids,
 )
+from txcls.model import sinusoidal_encoding
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -127,9 +126,9 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         )
     if learned:
         length = min(length, max_length)
-        values, bound = np.asarray(position_encoding(checkpoints.classifier(opened.source), length).values), None
+        values, bound = position_vectors(checkpoints.classifier(opened.source), length), None
     else:
-        values, bound = sinusoids(length, width), 1.0
+        values, bound = sinusoidal_encoding(length, width).numpy(), 1.0
     is_added = learned or (kind == "sinusoidal" and width == d_model)
     used = n_tokens if is_added else None
     name = plain(opened.view.checkpoint)
@@ -202,7 +201,7 @@ def _products(values: Floats, *, learned: bool, used: int | None) -> None:
     of_formula = " It depends only on the distance (hence the stripes) and is largest for a position with itself."
     st.markdown("The dot product of their vectors." + ("" if learned else of_formula))
     chart(
-        position_products_map(position_products(values), used=used),
+        position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used),
         key="chart_products",
         alt=f"Heat map of dot products between {len(values)} positions"
         + ("" if learned else ": bright diagonal, the same along every stripe"),
@@ -375,11 +374,11 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
     k = st.slider("k", 1, min(32, length - 8), 1, key=f"shift_k_{length}", width=420)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        rows = [("sines and cosines", fit_shift(sinusoids(length, width), k))]
+        rows = [("sines and cosines", fit_shift(sinusoidal_encoding(length, width).numpy(), k))]
         n_fitted = (length - k + 1) // 2
         learned = kind == "learned" and max_length >= 16
         if learned and n_fitted > width:
-            own = np.asarray(position_encoding(checkpoints.classifier(opened.source), length).values)
+            own = position_vectors(checkpoints.classifier(opened.source), length)
             rows.append((f"learned by {plain(opened.view.checkpoint)}", fit_shift(own, k)))
         columns = ("positions", "error where fitted", "error elsewhere")
         cells = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]

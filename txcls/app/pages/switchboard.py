@@ -14,7 +14,7 @@ from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.figures import FEED_FORWARD, head_effects_map, label, moved_bars, percent
+from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, Off
 from txcls.predictor import Predictor
 from txcls.text.encoder import Token
@@ -192,10 +192,12 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
         line += f" **{plain(label_after)}**, {percent(float(after.max()))}."
     st.markdown(line)
     chart(
-        moved_bars(
+        compared_bars(
             classifier.classes,
             result.original.tolist(),
             after.tolist(),
+            original="as trained",
+            names_above=True,
             n_rows=4 if lecture.is_on() else 6,  # of type for a hall, no more fit beside the board
         ),
         key="chart_moved",

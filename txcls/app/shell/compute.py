@@ -25,9 +25,8 @@ from txcls.inspection.attribution import (
     DeletionCurves,
     ExplanationAverages,
     Target,
-    average_explanations,
     deletion_curves,
-    evaluate_explanation,
+    measure_explanations,
 )
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import (
@@ -212,12 +211,7 @@ def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> 
     def average_on_test_texts(source: Source, n: int) -> ExplanationAverages:
         classifier = checkpoints.classifier(source)
         texts = random_texts(checkpoints.test_texts(source).rows.texts, n=n)
-        metrics = []
-        for number, text in enumerate(texts, start=1):
-            if classifier.encoder.encode(text).has_words:
-                metrics.append(evaluate_explanation(classifier, text))
-            on_text(number, len(texts))
-        return average_explanations(metrics, split="test")
+        return measure_explanations(classifier, texts, on_text=on_text)
 
     return average_on_test_texts(source, n)
 
@@ -276,7 +270,7 @@ pool_texts = of_checkpoint(principal_components.pool_texts, heavy=True)
 @cached(heavy=True)
 def token_plane(source: Source, text: str) -> TokenPlane:
     """The vocabulary and the text's tokens in that plane; TraceError if the text has no tokens."""
-    return principal_components.token_plane(checkpoints.classifier(source), text, plane=vocabulary_plane(source))
+    return principal_components.token_plane(checkpoints.classifier(source), text, vocabulary_plane(source))
 
 
 @cached(heavy=True)

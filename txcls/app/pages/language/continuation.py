@@ -16,8 +16,8 @@ from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import surprisal_bars, visible
-from txcls.inspection.language_model import NextTokens, Surprisal, continue_ids
-from txcls.language.generation import Sampling
+from txcls.inspection.language_model import NextTokens, Surprisal
+from txcls.language.generation import Sampling, generate
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
 
@@ -139,7 +139,8 @@ def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: Sa
 
 
 def _sample(chosen: Chosen, prompt: tuple[int, ...], n_added: int, n: int, sampling: Sampling) -> None:
-    _add(continue_ids(chosen.model, prompt, n=n, sampling=sampling, drawn=n_added))
+    steps = generate(chosen.model.model, prompt, n=n, sampling=sampling, drawn=n_added)
+    _add([step.id for step in steps])
 
 
 def _add(ids: Sequence[int]) -> None:
@@ -235,12 +236,12 @@ def _bar_clicked(ids: Sequence[int]) -> None:
 def _what_filtering_leaves(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
     if sampling.temperature == 0:
         return "At temperature 0 nothing is sampled: the most probable token is always taken."
-    if expected.n_kept == n_tokens:
+    if expected.n_sampled == n_tokens:
         return f"All **{n_tokens:,}** tokens can be sampled."
-    can = "token can" if expected.n_kept == 1 else "tokens can"
+    can = "token can" if expected.n_sampled == 1 else "tokens can"
+    share = bounded_percentage(expected.sampled_share)
     return (
-        f"**{expected.n_kept:,}** of {n_tokens:,} {can} be sampled, with **{bounded_percentage(expected.kept)}** of "
-        "the unfiltered probability."
+        f"**{expected.n_sampled:,}** of {n_tokens:,} {can} be sampled, with **{share}** of the unfiltered probability."
     )
 
 
