@@ -155,3 +155,56 @@ def test_more_than_may_wait_are_turned_away() -> None:
         end.set()
         for future in running:
             future.result(5)
+
+
+@pytest.mark.attack
+def test_only_four_computations_have_begun_however_many_wait() -> None:
+    queue, begun, end = ComputeQueue(most_waiting=20, slice_seconds=0.0), set(), threading.Event()
+
+    def compute(name: int) -> None:
+        with queue.turn(lambda _: None) as between:
+            begun.add(name)
+            while not end.is_set():
+                time.sleep(0.001)
+                between()
+
+    with ThreadPoolExecutor(8) as threads:
+        running = [threads.submit(compute, name) for name in range(8)]
+        until(lambda: queue.waiting == 7 and len(begun) == 4)
+        time.sleep(0.1)
+        assert len(begun) == 4
+        end.set()
+        for done in running:
+            done.result(10)
+
+
+def test_a_computation_that_waits_for_another_ones_result_lets_all_go_first() -> None:
+    queue, has_result = ComputeQueue(most_waiting=20), threading.Event()
+
+    def needs() -> None:
+        with queue.turn(lambda _: None) as between:
+            until(lambda: queue.waiting == 5)
+            while not has_result.is_set():
+                between(for_all=True)
+
+    def has() -> None:
+        with queue.turn(lambda _: None):
+            has_result.set()
+
+    with ThreadPoolExecutor(6) as threads:
+        for done in [threads.submit(work) for work in (*[needs] * 5, has)]:
+            done.result(10)
+
+
+@pytest.mark.attack
+def test_a_computation_with_an_own_model_ends_when_its_time_is_over() -> None:
+    queue = ComputeQueue(most_waiting=20, slice_seconds=float("inf"), most_seconds=0.1)
+
+    def compute() -> None:
+        with queue.turn(lambda _: None) as between:
+            while True:
+                time.sleep(0.01)
+                between()
+
+    with pytest.raises(BusyError, match="longer than"):
+        compute()

@@ -66,7 +66,7 @@ def main() -> None:
 
 def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
     """How to measure an atlas, and which checkpoints have one."""
-    if checkpoints.is_own(opened.source):
+    if opened.source.is_own:
         st.info(
             f"The heads of {plain(classifier.name)} have not been measured: this takes minutes, so the app does not "
             "do it for visitors' classifiers. The page Switchboard switches heads off for one text."

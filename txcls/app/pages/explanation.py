@@ -266,7 +266,7 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
     can, why_not = _has_test_texts(opened, classifier)
     if averages is not None:
         _averages(averages, computed is not None, _blank(classifier))
-    elif checkpoints.is_own(opened.source):
+    elif opened.source.is_own:
         st.info("Not measured yet." if can else "Not measured for this classifier.")
     else:
         st.info(
@@ -289,7 +289,7 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
 
 def _has_test_texts(opened: layout.Page, classifier: Predictor) -> tuple[bool, str]:
     """Whether the classifier's test texts are on this machine, and a sentence to show if not."""
-    if checkpoints.is_own(opened.source):
+    if opened.source.is_own:
         return checkpoints.has_kept_rows(opened.source), (
             "It came without the test rows that these figures are computed on."
         )

@@ -7,7 +7,7 @@ import streamlit as st
 
 from txcls.address import HeadChange, View
 from txcls.app import pages
-from txcls.app.shell import checkpoints, compute, layout, lecture, state
+from txcls.app.shell import compute, layout, lecture, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
@@ -82,7 +82,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
     with bars:
         _answer(opened, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _accuracy(classifier, off, is_own=checkpoints.is_own(opened.source))
+        _accuracy(classifier, off, is_own=opened.source.is_own)
 
 
 def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChange]:

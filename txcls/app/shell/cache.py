@@ -17,9 +17,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 from cachetools import TTLCache
 
 from txcls.app.jobs.sessions import on_removal
-from txcls.app.shell.compute_queue import end_if_left, my_turn
+from txcls.app.shell.compute_queue import end_if_left, give_way, my_turn
 from txcls.app.shell.limits import limits
-from txcls.runtime.pause import may_pause
+from txcls.app.shell.own import PREFIX
 
 Value = TypeVar("Value")
 Args = ParamSpec("Args")
@@ -146,6 +146,11 @@ class Source:
     state: str
     folder: Path
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the visitor's own classifier."""
+        return self.name.startswith(PREFIX)
+
 
 @cache
 def shared_cache() -> Cache:
@@ -168,7 +173,7 @@ def cached(
     """Cache a function's results for all sessions, by its arguments; a heavy function waits for its turn.
 
     Args:
-        heavy: computations of this kind run one at a time (`compute_queue`).
+        heavy: computations of this kind run one at a time (`compute_queue`), as do all with visitors' own models.
         size: returns the bytes of a result; `size_of` if None.
     """
 
@@ -176,9 +181,10 @@ def cached(
         @wraps(function)
         def cached_function(*args: Args.args, **named: Args.kwargs) -> Value:
             def compute() -> Value:
-                if not heavy:
+                own = any(isinstance(arg, Source) and arg.is_own for arg in args)
+                if not (heavy or own):
                     return function(*args, **named)
-                with my_turn():
+                with my_turn(with_own_model=own):
                     return function(*args, **named)
 
             key = _key(function, args, named)
@@ -202,4 +208,4 @@ def _key(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, 
 def _wait_for_another_session() -> None:
     """Called while another thread computes the value that this one needs."""
     end_if_left()
-    may_pause()  # yields the turn: the other thread may be waiting for it
+    give_way()  # the other thread may be waiting for the turn

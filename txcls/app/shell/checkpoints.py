@@ -154,11 +154,6 @@ class TestTexts:
     outside: Sequence[str]
 
 
-def is_own(source: Source) -> bool:
-    """Whether it is the visitor's own classifier."""
-    return is_own_name(source.name)
-
-
 def is_own_name(name: str) -> bool:
     """Whether this is the name of a visitor's own classifier."""
     return name.startswith(own.PREFIX)

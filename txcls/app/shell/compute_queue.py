@@ -1,4 +1,6 @@
-"""The queue of heavy computations of all sessions: one runs at a time, in time slices, and a bounded number waits.
+"""The queues of computations of all sessions: one runs at a time, in time slices, and a bounded number waits.
+
+Whatever is computed with visitors' own models has a queue of its own: one at a time, whole, within a time limit.
 
 A computation is cancelled when its visitor leaves or types on (`txcls.runtime.pause`).
 """
@@ -17,18 +19,25 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from txcls.app.shell.limits import BusyError, limits
 from txcls.runtime.pause import pausing
 
+MOST_BEGUN = 4
+"""Computations that share the time; each holds its memory until it ends."""
+OWN_SECONDS = 60.0
+"""Longest time of a computation with a visitor's own model."""
+
 
 class ComputeQueue:
     """Runs one computation at a time, round robin in time slices, so that a long one delays a short one by one slice.
 
     Args:
         most_waiting: how many computations may wait while one runs.
-        slice_seconds: how long a computation runs before the next in the queue gets its turn.
+        slice_seconds: how long a computation runs before the next of `MOST_BEGUN` gets its turn.
+        most_seconds: how long a computation may run, if it has no slices.
     """
 
-    def __init__(self, *, most_waiting: int, slice_seconds: float = 0.25) -> None:
+    def __init__(self, *, most_waiting: int, slice_seconds: float = 0.25, most_seconds: float = float("inf")) -> None:
         self._most_waiting = most_waiting
         self._slice = slice_seconds
+        self._most_seconds = most_seconds
         self._changed = threading.Condition()
         self._queue: list[object] = []  # the first one is running
 
@@ -39,15 +48,16 @@ class ComputeQueue:
             return max(0, len(self._queue) - 1)
 
     @contextmanager
-    def turn(self, wait: Callable[[int], None]) -> Iterator[Callable[[], None]]:
-        """Run the block in time slices. It gets a function to call between pieces of its work, which yields the turn.
+    def turn(self, wait: Callable[[int], None]) -> Iterator[Callable[..., None]]:
+        """Run the block in time slices. It gets a function to call between pieces of its work, which yields the turn,
+        with `for_all` to all others in the queue.
 
         Args:
             wait: called several times a second with the number of computations ahead while this one waits, and with 0
                 while it runs; an exception cancels the computation.
 
         Raises:
-            BusyError: the queue is full.
+            BusyError: the queue is full, or the computation took too long.
         """
         computation = object()
         with self._changed:
@@ -63,9 +73,15 @@ class ComputeQueue:
                 wait(ahead)
             began = time.monotonic()
 
-        def between_pieces() -> None:
+        def between_pieces(*, for_all: bool = False) -> None:
             wait(0)
-            if time.monotonic() - began >= self._slice and self._hand_over(computation):
+            if time.monotonic() - began > self._most_seconds:
+                raise BusyError(
+                    f"This took longer than the {self._most_seconds:g} s that one computation with an own model may "
+                    "take. Try a shorter text."
+                )
+            is_over = for_all or time.monotonic() - began >= self._slice
+            if is_over and self._hand_over(computation, len(self._queue) if for_all else MOST_BEGUN - 1):
                 wait_for_turn()
 
         try:
@@ -84,44 +100,59 @@ class ComputeQueue:
                 self._changed.wait(0.2)
             return self._queue.index(computation)
 
-    def _hand_over(self, computation: object) -> bool:
-        """Go to the end of the queue; False if nobody else is in it."""
+    def _hand_over(self, computation: object, place: int) -> bool:
+        """Let the others that have begun go first; False if nobody else is in the queue."""
         with self._changed:
             if len(self._queue) == 1:
                 return False
             self._queue.remove(computation)
-            self._queue.append(computation)
+            self._queue.insert(place, computation)
             self._changed.notify_all()
             return True
 
 
 @cache
 def shared_queue() -> ComputeQueue:
-    """The queue of this process."""
+    """The queue of this process for heavy computations with shared models."""
     return ComputeQueue(most_waiting=limits().waiting)
 
 
-_has_turn: ContextVar[bool] = ContextVar("txcls_has_turn", default=False)
+@cache
+def own_queue() -> ComputeQueue:
+    """The queue of this process for all computations with visitors' own models."""
+    return ComputeQueue(most_waiting=limits().waiting, slice_seconds=float("inf"), most_seconds=OWN_SECONDS)
+
+
+_turn: ContextVar[Callable[..., None] | None] = ContextVar("txcls_turn", default=None)
 
 
 @contextmanager
-def my_turn() -> Iterator[None]:
+def my_turn(*, with_own_model: bool = False) -> Iterator[None]:
     """Run the block when it is this session's turn, and show the place in the queue until then.
 
     Raises:
-        BusyError: the queue is full.
+        BusyError: the queue is full, or the block took too long with an own model.
     """
-    if _has_turn.get():
+    if _turn.get() is not None:
         yield
         return
     line = _QueueLine()
-    token = _has_turn.set(True)
+    queue = own_queue() if with_own_model else shared_queue()
     try:
-        with shared_queue().turn(line.update) as between_pieces, pausing(between_pieces):
-            yield
+        with queue.turn(line.update) as between_pieces, pausing(between_pieces):
+            token = _turn.set(between_pieces)
+            try:
+                yield
+            finally:
+                _turn.reset(token)
     finally:
         line.clear()
-        _has_turn.reset(token)
+
+
+def give_way() -> None:
+    """While this computation waits for the result of another, which may be anywhere in the queue, let all go first."""
+    if (between_pieces := _turn.get()) is not None:
+        between_pieces(for_all=True)
 
 
 def end_if_left() -> None:

@@ -12,7 +12,7 @@ from txcls.app.pages.report import labels as report_labels
 from txcls.app.pages.report import nearest_rows
 from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import TableReport
-from txcls.app.shell import checkpoints, layout, lecture, own, uploads, waiting
+from txcls.app.shell import layout, lecture, own, uploads, waiting
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
@@ -102,7 +102,7 @@ def _upload(source: Source) -> None:
         f"after it is read, and what is shown of it {own.kept_for()} after your last visit.",
     )
     if spec is not None:
-        own_name = source.name.removeprefix(own.PREFIX) if checkpoints.is_own(source) else ""
+        own_name = source.name.removeprefix(own.PREFIX) if source.is_own else ""
         waiting.start("report", {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name})
         st.rerun()
 
