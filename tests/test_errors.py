@@ -1,8 +1,9 @@
-"""What stands in an error cannot take over the terminal or the page that shows it."""
+"""The text of an error cannot control the terminal or the page that shows it."""
 
 import pytest
 
-from txcls.errors import LONGEST_MESSAGE, DataError, shown
+from txcls.errors import DataError
+from txcls.wording import LONGEST_MESSAGE, shown
 
 
 @pytest.mark.parametrize(
@@ -17,23 +18,23 @@ from txcls.errors import LONGEST_MESSAGE, DataError, shown
         (12.5, "12.5"),
     ],
 )
-def test_a_value_is_shown_short_and_with_unseen_characters_as_escapes(value: object, expected: str) -> None:
+def test_values_are_shortened_and_invisible_characters_escaped(value: object, expected: str) -> None:
     assert shown(value) == expected
 
 
-def test_a_large_nested_value_is_shown_in_outline() -> None:
+def test_large_nested_values_are_shown_in_outline() -> None:
     value: object = "x" * 1_000_000
     for _ in range(50_000):
         value = [value, value]
     assert len(shown(value)) <= 200
 
 
-def test_an_error_is_one_line_of_bounded_length_that_keeps_what_to_do() -> None:
+def test_an_error_is_one_line_of_bounded_length_that_ends_with_what_to_do() -> None:
     error = DataError(f"a\x1b[2J\nb {'x' * 100_000}\u202e; do this")
     assert "\x1b" not in str(error) and "\n" not in str(error) and len(str(error)) <= LONGEST_MESSAGE
     assert str(error).startswith("a\\x1b[2J b x") and str(error).endswith("\\u202e; do this")
 
 
-def test_private_and_unassigned_characters_are_escaped_and_joiners_and_wide_spaces_kept() -> None:
+def test_private_and_unassigned_characters_are_escaped_but_not_joiners_and_wide_spaces() -> None:
     assert shown("a\ue000\U0010fffe") == "a\\ue000\\U0010fffe"
     assert shown("می\u200cخواهم\u3000👩\u200d🚀") == "می\u200cخواهم\u3000👩\u200d🚀"

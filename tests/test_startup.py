@@ -49,7 +49,7 @@ def test_help_imports_what_typer_imports_and_the_command_line_alone() -> None:
     ours = modules_after(show + "import txcls.cli; txcls.cli.main()")
     assert "typer" in packages(ours) and packages(ours) <= packages(bare)
     own = {module for module in ours if module.startswith("txcls")}
-    assert own == {"txcls", "txcls.errors", "txcls.cli", "txcls.cli.output"}
+    assert own == {"txcls", "txcls.errors", "txcls.wording", "txcls.cli", "txcls.cli.output"}
 
 
 def test_help_says_of_each_command_what_the_command_itself_says() -> None:

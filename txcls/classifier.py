@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.config import ModelConfig
-from txcls.errors import CheckpointError, listed, shown
+from txcls.errors import CheckpointError
 from txcls.predictor import Prediction, Predictor
 from txcls.text.given import given_text
-from txcls.wording import percentage
+from txcls.wording import listed, percentage, shown
 
 if TYPE_CHECKING:
     from txcls.evaluation.evaluate import Evaluation

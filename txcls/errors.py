@@ -1,59 +1,9 @@
-"""The errors that txcls raises; each message says what was found, what was expected and what to do next."""
+"""The errors that txcls raises; each message says what it got, what it wanted and what to do next."""
 
-import re
-import reprlib
-import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-LONGEST_VALUE = 200
-"""Most characters of a value (a label, a file name, a cell) that a message shows."""
-LONGEST_MESSAGE = 2000
-"""Most characters of a message."""
-
-JOINERS = "\u200c\u200d"
-"""Zero-width joiners, which Persian and emoji need; messages keep them, and spaces of other widths."""
-_NOT_ASCII = re.compile(r"[^\x20-\x7e]")
-_OUTLINE = reprlib.Repr()
-_OUTLINE.maxlevel = 4
-
-
-def shown(value: object, *, limit: int = LONGEST_VALUE) -> str:
-    """A value for a message or a terminal: at most `limit` characters, invisible ones escaped."""
-    if not isinstance(value, str):
-        value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
-    escaped = _NOT_ASCII.sub(_escape, value[: limit + 1])
-    return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
-
-
-def listed(names: Iterable[str], *, most: int = 20) -> str:
-    """Names for a message, shortened if they are more than `most`, or long."""
-    quoted = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]
-    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
-
-
-def one_line(message: str, *, limit: int = LONGEST_MESSAGE) -> str:
-    """A message as one line of at most `limit` characters, invisible ones escaped.
-
-    A longer one is cut in the middle: it begins with the problem and ends with what to do.
-    """
-    if len(message) > 2 * limit:
-        message = f"{message[:limit]} … {message[-limit:]}"
-    line = _NOT_ASCII.sub(
-        _escape, " ".join(part.strip(" ") for part in re.split(r"[\t\n\r]+", message) if part.strip(" "))
-    )
-    if len(line) > limit:
-        end = min(300, limit // 3)
-        line = f"{line[: limit - end - 3]} … {line[-end:]}"
-    return line
-
-
-def _escape(match: re.Match[str]) -> str:
-    """A character as it is if a terminal shows it; else its escape: controls, direction marks, tags, surrogates, …"""
-    character = match[0]
-    if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+from txcls.wording import listed, one_line, shown
 
 
 class TxclsError(Exception):

@@ -19,13 +19,13 @@ from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
-from txcls.errors import CheckpointError, shown
+from txcls.errors import CheckpointError
 from txcls.runtime.device import autocast_dtype
 from txcls.runtime.pause import may_pause
 from txcls.runtime.threads import map_in_threads
 from txcls.text.encoder import Encoding, TextEncoder, Token, unknown_share
 from txcls.text.given import given_texts
-from txcls.wording import percentage
+from txcls.wording import percentage, shown
 
 
 @dataclass(frozen=True, slots=True)

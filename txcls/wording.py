@@ -1,7 +1,17 @@
-"""How numbers, and texts from outside, are written wherever people read them."""
+"""How numbers, messages and texts from outside are written wherever people read them."""
 
 import re
+import reprlib
+import unicodedata
+from collections.abc import Iterable
 
+LONGEST_MESSAGE = 2000
+"""Most characters of a message."""
+JOINERS = "\u200c\u200d"
+"""Zero-width joiners, which Persian and emoji need; messages keep them, and spaces of other widths."""
+_NOT_ASCII = re.compile(r"[^\x20-\x7e]")
+_OUTLINE = reprlib.Repr()
+_OUTLINE.maxlevel = 4
 _MARKUP = re.compile(
     r"[\\`*|~<\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)"
     r"|^[#=>]|^[-+](?=[\s-]|$)|(?<=^\d)[.)](?=\s|$)|(?<=^\d\d)[.)](?=\s|$)"  # at the start of a line
@@ -20,6 +30,43 @@ def bounded_percentage(share: float) -> str:
     if 0.9995 <= share < 1.0:
         return "> 99.9 %"
     return percentage(share)
+
+
+def shown(value: object, *, limit: int = 200) -> str:
+    """A label, a file name or a cell for a message or a terminal: cut at `limit`, invisible characters escaped."""
+    if not isinstance(value, str):
+        value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
+    escaped = _NOT_ASCII.sub(_escape, value[: limit + 1])
+    return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
+
+
+def listed(names: Iterable[str], *, most: int = 20) -> str:
+    """Names for a message; names after the first `most`, and characters after the 40th of each, are left out."""
+    quoted = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]
+    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
+
+
+def one_line(message: str, *, limit: int = LONGEST_MESSAGE) -> str:
+    """A message as one line of at most `limit` characters, invisible ones escaped.
+
+    A longer one is cut in the middle: it begins with the problem and ends with what to do.
+    """
+    if len(message) > 2 * limit:
+        message = f"{message[:limit]} … {message[-limit:]}"
+    parts = (part.strip(" ") for part in re.split(r"[\t\n\r]+", message))
+    line = _NOT_ASCII.sub(_escape, " ".join(filter(None, parts)))
+    if len(line) > limit:
+        end = min(300, limit // 3)
+        line = f"{line[: limit - end - 3]} … {line[-end:]}"
+    return line
+
+
+def _escape(match: re.Match[str]) -> str:
+    """A character that a terminal shows as it is; controls, direction marks, tags and surrogates as their escapes."""
+    character = match[0]
+    if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def as_markdown(text: str) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.checkpoint.files import FILES, SNAPSHOTS, new_folder
-from txcls.errors import CheckpointError, shown
+from txcls.errors import CheckpointError
+from txcls.wording import shown
 
 MEMBERS = (*FILES, SNAPSHOTS, "README.md")
 """The names of files that an archive may hold, in one folder or in none."""

@@ -36,9 +36,10 @@ from txcls.checkpoint.schema import (
 from txcls.checkpoint.snapshots import Snapshots, load_snapshots, save_snapshots
 from txcls.checkpoint.weights import as_stored, build_without_memory, read_shapes
 from txcls.config import Calibration, RunConfig, ScopeRule
-from txcls.errors import CheckpointError, shown
+from txcls.errors import CheckpointError
 from txcls.model import Encoder
 from txcls.text.encoder import TextEncoder
+from txcls.wording import shown
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from txcls.checkpoint.files import (
 )
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.schema import checked_config, read_history, read_labels, read_metrics
-from txcls.errors import CheckpointError, one_line
+from txcls.errors import CheckpointError
+from txcls.wording import one_line
 
 LONGEST_REASON = 300
 

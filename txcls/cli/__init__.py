@@ -15,7 +15,8 @@ from typing import NoReturn
 import typer
 
 from txcls.cli.output import note, process_number
-from txcls.errors import StoppedError, TxclsError, one_line
+from txcls.errors import StoppedError, TxclsError
+from txcls.wording import one_line
 
 __all__ = ["COMMANDS", "command_line", "main"]
 

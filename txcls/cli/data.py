@@ -13,7 +13,7 @@ from txcls.cli.output import console, print_json
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
-from txcls.errors import shown
+from txcls.wording import shown
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
 

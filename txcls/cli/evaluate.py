@@ -21,7 +21,7 @@ from txcls.cli.train_file import comparison_table
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, shown
+from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation, with_comparison
@@ -32,7 +32,7 @@ from txcls.inspection.circuit import measure_circuit, with_circuit
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
 from txcls.predictor import Predictor
-from txcls.wording import percentage
+from txcls.wording import percentage, shown
 
 MAX_CLASSES_SHOWN = 20
 """Up to this many classes, all of them are printed; of more, the worst."""

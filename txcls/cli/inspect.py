@@ -12,12 +12,12 @@ from txcls.cli.options import CheckpointArgument, JsonOption, SettingsOption
 from txcls.cli.output import console, print_json
 from txcls.cli.predict import print_prediction
 from txcls.config import load_preset, preset_names
-from txcls.errors import CheckpointError, ConfigError, shown
+from txcls.errors import CheckpointError, ConfigError
 from txcls.inspection.parameters import part_sizes
 from txcls.inspection.tracing import trace_text
 from txcls.language.gpt2 import load_gpt2
 from txcls.predictor import Predictor
-from txcls.wording import percentage
+from txcls.wording import percentage, shown
 
 
 def inspect(

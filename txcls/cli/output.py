@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from txcls.errors import one_line
+from txcls.wording import one_line
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 

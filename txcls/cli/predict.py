@@ -12,10 +12,10 @@ from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
 from txcls.cli.output import console, note, print_json
 from txcls.config import Precision
 from txcls.data.tables.table import Table, cell_text
-from txcls.errors import DataError, shown
+from txcls.errors import DataError
 from txcls.evaluation.scoring import Scored, checked_texts, score_file
 from txcls.predictor import Prediction, Predictor
-from txcls.wording import percentage
+from txcls.wording import percentage, shown
 
 
 def predict(

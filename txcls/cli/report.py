@@ -14,7 +14,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, shown
+from txcls.errors import DataError
 from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
@@ -22,7 +22,7 @@ from txcls.evaluation.on_file import rows_of_file
 from txcls.evaluation.report import Report, report_on, some_rows, stored_report, worst_pairs
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
-from txcls.wording import percentage
+from txcls.wording import percentage, shown
 
 LISTED = 10
 """Rows of each list on the terminal."""

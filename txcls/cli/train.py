@@ -25,11 +25,11 @@ from txcls.cli.output import note_once
 from txcls.cli.train_file import hint_at_train_file, refuse_other_options, train_file
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.tables.table import is_table
-from txcls.errors import DataError, TrainingError, shown
+from txcls.errors import DataError, TrainingError
 from txcls.training.display import TrainingDisplay
 from txcls.training.distributed import launcher
 from txcls.training.run_folder import refuse_existing
-from txcls.wording import percentage
+from txcls.wording import percentage, shown
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")

@@ -18,11 +18,12 @@ from txcls.data.columns import Guess, guess_columns
 from txcls.data.tables.labelled import labelled_rows, read_labelled
 from txcls.data.tables.table import Table, is_table
 from txcls.data.types import LabelledTexts
-from txcls.errors import ConfigError, TxclsError, shown
+from txcls.errors import ConfigError, TxclsError
 from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import PlanDisplay
 from txcls.training.run_folder import refuse_existing, refuse_saved_state
+from txcls.wording import shown
 
 FILE_ONLY = ("test", "minutes", "text_column", "label_column")
 """Options that only training on a file has."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from txcls.data.classes import label_name
-from txcls.errors import DataError, listed, shown
-from txcls.wording import percentage
+from txcls.errors import DataError
+from txcls.wording import listed, percentage, shown
 
 Columns = Mapping[str, Sequence[object]]
 """The values of each column in rows drawn at random, as `Table.sample` gives them."""

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from txcls.data.classes import label_name, labelled
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
-from txcls.errors import DataError, listed
+from txcls.errors import DataError
 from txcls.text.given import given_texts, given_values, is_missing, place
+from txcls.wording import listed
 
 
 def given_rows(

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from txcls.config import DataConfig
 from txcls.data.hashes import fingerprint, hashed_share, normalised
 from txcls.data.types import Dataset, LabelledTexts
-from txcls.errors import DataError, shown
+from txcls.errors import DataError
+from txcls.wording import shown
 
 Indices = npt.NDArray[np.int64]
 

@@ -7,7 +7,8 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.classes import in_classes
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, listed
+from txcls.errors import DataError
+from txcls.wording import listed
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,6 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
-from txcls.errors import shown
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.tracing import readable, texts_together
@@ -29,7 +28,7 @@ from txcls.model import TextClassifier
 from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
 from txcls.text.given import given_texts
-from txcls.wording import percentage
+from txcls.wording import percentage, shown
 
 Part = Literal["head", "feed_forward", "positions", "token"]
 How = Literal["zero", "mean", "uniform", "shuffled"]

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.config import ModelConfig
-from txcls.errors import shown
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.encoder import Token
+from txcls.wording import shown
 
 ACTIVATION_BYTES = 64 << 20
 """Memory for what a backward pass keeps of its texts; a pass holds at least one."""

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.config import ModelConfig
-from txcls.errors import TraceError, shown
+from txcls.errors import TraceError
 from txcls.inspection.tracing import readable, texts_together
 from txcls.predictor import Predictor
 from txcls.tap import trace
 from txcls.text.encoder import Token
+from txcls.wording import shown
 
 Direction = Literal["denoising", "noising"]
 """Denoising puts clean values into the corrupted pass (what is enough?), noising the reverse (what is needed?)."""

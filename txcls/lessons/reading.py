@@ -12,8 +12,9 @@ import yaml
 from pydantic import ValidationError
 
 from txcls.address import page_names
-from txcls.errors import TxclsError, listed, shown
+from txcls.errors import TxclsError
 from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, LessonStep, Number
+from txcls.wording import listed, shown
 
 SHIPPED = Path(__file__).parent / "shipped"
 """Lessons of the package: NAME.LANGUAGE.yaml."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from txcls.address import unusable
-from txcls.errors import TxclsError, shown
+from txcls.errors import TxclsError
 from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
 from txcls.lessons.measures import Load, Measurement, Result
 from txcls.lessons.reading import Lesson, LessonError
 from txcls.lessons.wording import in_notation
-from txcls.wording import as_markdown
+from txcls.wording import as_markdown, shown
 
 FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 """A measured value in a text."""

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from txcls.config import TextConfig
-from txcls.errors import CheckpointError, shown
+from txcls.errors import CheckpointError
 from txcls.text.cleaning import clean, clean_aligned
 from txcls.text.subwords import BytePairs
 from txcls.text.vocabulary import CLS, MASK, MAX_WORDS, SPECIAL_TOKENS, UNK, Vocabulary
 from txcls.text.words import tokenize_words, words
+from txcls.wording import shown
 
 WINDOW = 32_768
 """Longest text in characters that is tokenized whole; of longer ones, a prefix with enough tokens is."""

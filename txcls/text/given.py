@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from txcls.errors import shown
+from txcls.wording import shown
 
 
 def given_text(text: object) -> str:

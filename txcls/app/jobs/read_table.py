@@ -13,8 +13,9 @@ from txcls.data.classes import label_name
 from txcls.data.columns import column_facts, guess_text_column
 from txcls.data.survey import DataSurvey, Group, survey
 from txcls.data.tables.table import Table, cell_text
-from txcls.errors import DataError, shown
+from txcls.errors import DataError
 from txcls.evaluation.scoring import as_plain_text
+from txcls.wording import shown
 
 SHOWN_GROUPS = 200
 """Most groups of rows that the page lists of each kind; the file to download has more."""

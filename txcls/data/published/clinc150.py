@@ -7,7 +7,8 @@ from txcls.config import DataConfig
 from txcls.data.classes import labelled
 from txcls.data.tables.lines import parse_json, read_text
 from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
-from txcls.errors import DataError, listed
+from txcls.errors import DataError
+from txcls.wording import listed
 
 INFO = DatasetInfo(
     name="clinc150",

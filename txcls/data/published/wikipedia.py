@@ -14,7 +14,8 @@ from txcls.data.archives import MAX_FILES
 from txcls.data.hashes import hashed_share
 from txcls.data.tables.lines import open_text
 from txcls.data.types import DatasetInfo
-from txcls.errors import DataError, shown
+from txcls.errors import DataError
+from txcls.wording import shown
 
 Part = Literal["training", "validation", "test"]
 

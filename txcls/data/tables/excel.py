@@ -23,7 +23,8 @@ from txcls.data.limits import (
     MAX_WORKBOOK_BYTES,
 )
 from txcls.data.tables.lines import refuse_swollen
-from txcls.errors import DataError, listed
+from txcls.errors import DataError
+from txcls.wording import listed
 
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, SyntaxError, OSError, EOFError, LookupError, ValueError, TypeError),

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from txcls.data.columns import is_number, is_usual_name
 from txcls.data.limits import MAX_COLUMNS
-from txcls.errors import DataError, listed, shown
+from txcls.errors import DataError
+from txcls.wording import listed, shown
 
 CellRow = tuple[int, list[object]]
 """A row's number and its cells."""

@@ -10,7 +10,8 @@ from txcls.data.columns import Guess, guess_columns
 from txcls.data.limits import LONGEST_FIELD, MAX_ROWS
 from txcls.data.tables.table import SUFFIXES, Table, cell_text, is_table
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
-from txcls.errors import DataError, listed, shown
+from txcls.errors import DataError
+from txcls.wording import listed, shown
 
 
 @dataclass(frozen=True, eq=False)

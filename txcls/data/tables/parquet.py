@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, LONGEST_FIELD, MAX_NESTED, MAX_RATIO
-from txcls.errors import DataError, shown
+from txcls.errors import DataError
+from txcls.wording import shown
 
 _AT_ONCE = 1024
 _FEW_CELLS, _FEW_BYTES = 1_000_000, 32 << 20

@@ -16,7 +16,8 @@ from txcls.data.tables.excel import Workbook
 from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
 from txcls.data.tables.lines import Encoding, json_items, json_lines, open_text, refuse_unreachable
 from txcls.data.tables.parquet import open_parquet, parquet_rows
-from txcls.errors import DataError, listed, shown
+from txcls.errors import DataError
+from txcls.wording import listed, shown
 
 EXCEL = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")

@@ -12,7 +12,8 @@ from txcls.data.classes import in_classes
 from txcls.data.hashes import normalised
 from txcls.data.splits import copies, hold_out
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, listed, shown
+from txcls.errors import DataError
+from txcls.wording import listed, shown
 
 Indices = NDArray[np.int64]
 

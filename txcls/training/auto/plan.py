@@ -17,7 +17,7 @@ from txcls.checkpoint.files import checkpoint_root, reason
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, TrainingError, shown
+from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.training.auto.hyperparameters import LENGTHS, Recipe, RecipeInputs, batch_size, choose_recipe, longest_of
@@ -25,6 +25,7 @@ from txcls.training.auto.parts import Indices, Parts, check_rows, split_rows
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.run_folder import plan_file
 from txcls.training.speed import Speed, measure_speed
+from txcls.wording import shown
 
 MEASURED_TEXTS = 2000
 """Training texts whose tokens are counted and on which the speed is measured."""
