@@ -13,11 +13,14 @@ ENV PYTHONUNBUFFERED=1 \
 RUN useradd --create-home --uid 1000 user
 WORKDIR /app
 
-# PyTorch's own index has the build without CUDA, several GB smaller.
-COPY requirements.txt .
-RUN pip install --extra-index-url https://download.pytorch.org/whl/cpu -r requirements.txt
+# Every package by its hash, for x86-64; torch alone from PyTorch's index, whose build without CUDA is several GB smaller.
+COPY requirements.lock .
+RUN sed -n '/^torch==/,/[^\\]$/p' requirements.lock > /tmp/torch.lock \
+    && pip install --no-deps --require-hashes --index-url https://download.pytorch.org/whl/cpu -r /tmp/torch.lock \
+    && pip install --no-deps --require-hashes -r requirements.lock
 
-COPY --chown=user . .
+# The user cannot write to this folder.
+COPY . .
 USER user
 
 EXPOSE 8501

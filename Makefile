@@ -5,12 +5,14 @@
 # make lint   the linters and the type checker alone
 # make docs   write docs/command-line.md anew
 # make format rewrite the code's layout        make clean    remove what these leave behind
+# make lock   the newest versions that requirements*.txt allow, with their hashes, into requirements*.lock
 # make attack the tests marked `attack` at full size: more inputs, visitors and repeats than test-all has
 #
 # PYTHON=python3.12   which Python makes .venv (3.11 or later)
 # PORT=8600           where `make run` serves
 # BROWSER=0           leave the browser tests out, on purpose
 # PROXY=0             leave out of test-all those that start the app behind HAProxy
+# LOCKED=1            install the versions of requirements-dev.lock, by hash (Python 3.11 on Linux, x86-64), as CI does
 # COVERAGE=0          test-all without the report of line coverage, which takes about half as much time again
 # PYTEST="-k tokens"  further arguments for pytest
 
@@ -19,11 +21,12 @@ PORT ?= 8501
 BROWSER ?= 1
 PROXY ?= 1
 COVERAGE ?= 1
+LOCKED ?= 0
 PYTEST ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs bench attack clean
+.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs bench lock attack clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -45,7 +48,7 @@ help:
 
 .venv/.installed-dev: requirements-dev.txt requirements.txt pyproject.toml | .venv/pyvenv.cfg
 	@echo "Installing requirements-dev.txt and txcls itself into .venv (minutes, the first time) ..."
-	$(PIP) -r requirements-dev.txt
+	$(PIP) $(if $(filter 0,$(LOCKED)),-r requirements-dev.txt,--no-deps --require-hashes -r requirements-dev.lock)
 	$(PIP) --no-deps --editable .
 	@touch $@ .venv/.installed-run
 
@@ -126,6 +129,16 @@ bench: .venv/.installed-dev
 	  name=$$(basename "$$file" .py); \
 	  case "$$name" in _*) continue ;; esac; \
 	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name" || exit 1; \
+	done
+
+# torch comes from PyTorch's index, everything else from PyPI.
+lock: .venv/.installed-dev
+	$(PIP) 'uv>=0.9,<1'
+	for name in requirements requirements-dev; do \
+	  { echo "# $$name.txt and all that it needs, by hash, for Python 3.11 on Linux (x86-64), torch without CUDA. Written by \`make lock\`."; \
+	    $(BIN)/python -m uv pip compile $$name.txt --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
+	      --torch-backend cpu --generate-hashes --no-annotate --no-header --quiet; } > $$name.new \
+	  && mv $$name.new $$name.lock || exit 1; \
 	done
 
 attack: chromium

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import txcls
 from docs.command_line import FILE, command_line_page
@@ -96,6 +97,18 @@ def test_torch_is_pinned_exactly_and_everything_has_an_upper_bound():
     assert not [line for line in wanted if "<" not in line and "==" not in line]
 
 
+@pytest.mark.parametrize("name", ["requirements", "requirements-dev"])
+def test_a_lock_file_holds_what_is_required_by_hash_and_no_address(name: str) -> None:
+    lock = (ROOT / f"{name}.lock").read_text("utf-8")
+    versions = dict(re.findall(r"^(\S+)==(\S+)", lock, re.MULTILINE))
+    for line in (ROOT / f"{name}.txt").read_text("utf-8").splitlines():
+        if match := re.match(r"([\w-]+)(?:\[\w+\])?([=<>~][^#]*)", line):
+            package = match[1].lower().replace("_", "-")
+            assert SpecifierSet(match[2].strip()).contains(versions[package]), f"{line}: run `make lock`"
+    entries = re.split(r"\n(?=\S)", lock.split("\n", 1)[1].strip())
+    assert all("--hash=sha256:" in entry for entry in entries) and "://" not in lock
+
+
 def test_requirements_name_every_library_that_the_package_imports():
     code = [ROOT / "streamlit_app.py", *(ROOT / "txcls").rglob("*.py")]
     roots = {name.partition(".")[0] for path in code for name in imported_names(path.read_text("utf-8"))}
@@ -109,7 +122,7 @@ def test_the_container_gets_everything_that_the_app_reads():
     ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert ignored[0] == "*"
     sent = {line[1:] for line in ignored if line.startswith("!")}
-    assert sent == {"requirements.txt", "streamlit_app.py", ".streamlit", "checkpoints", "txcls"}
+    assert sent == {"requirements.lock", "streamlit_app.py", ".streamlit", "checkpoints", "txcls"}
     assert not [name for name in sent if not (ROOT / name).exists()]
 
 
