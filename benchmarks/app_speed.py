@@ -4,7 +4,7 @@
 
 The server is started anew for every cold start; file caches of the operating system are warm after the first. The
 reaction is measured inside the page: from the moment a text is handed over (the app does so 250 ms after the last key)
-to the first frame with the new bars, or with the new attention map.
+to the first frame with the new bars.
 """
 
 import argparse
@@ -16,54 +16,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks._measure import machine
-from benchmarks.inspection_speed import N_TOKENS, text_of
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS, serve
-from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
-from txcls.predictor import Predictor
+from txcls.data.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 AIM_COLD_SECONDS, AIM_REACTION_MS = 6.0, 300.0
 BARS = ".st-key-chart_bars .js-plotly-plot"
-LISTEN = """
-window.handedOver = window.redrawn = window.lastKey = 0
-document.addEventListener("input", () => { window.lastKey = performance.now() }, true)
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey && event.key === "Enter") window.handedOver ||= performance.now()
-}, true)
-"""
-WATCH = f"""
-(bars) => {{
-  {LISTEN}
+WATCH = """
+(bars) => {
+  window.handedOver = window.redrawn = window.lastKey = 0
+  document.addEventListener("input", () => { window.lastKey = performance.now() }, true)
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey && event.key === "Enter") window.handedOver ||= performance.now()
+  }, true)
   let plot = document.querySelector(bars)
-  const look = () => {{
+  const look = () => {
     const now = document.querySelector(bars)
-    if (now && now !== plot && now.querySelector(".bars path")) {{
+    if (now && now !== plot && now.querySelector(".bars path")) {
       plot = now
       window.redrawn = performance.now()
-    }}
+    }
     requestAnimationFrame(look)
-  }}
+  }
   look()
-}}
+}
 """
-MAP = ".st-key-chart_map .js-plotly-plot"
-WATCH_MAP = f"""
-(map) => {{
-  {LISTEN}
-  const look = () => {{
-    if (!window.redrawn && document.querySelector(map)?.textContent.includes(window.mark)) {{
-      window.redrawn = performance.now()
-    }}
-    requestAnimationFrame(look)
-  }}
-  look()
-}}
+REDRAWN = """
+(text) => document.querySelector('.txcls-text')?.textContent === text
+  && window.redrawn > window.handedOver && window.handedOver > window.lastKey
 """
-REDRAWN = "window.redrawn > window.handedOver && window.handedOver > window.lastKey"
-BARS_REDRAWN = f"(text) => document.querySelector('.txcls-text')?.textContent === text && {REDRAWN}"
 
 
 def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, float]:
@@ -87,40 +71,11 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
     return healthy, heading, bars, next_visitor
 
 
-def reactions(page: "Page", texts: list[str]) -> list[tuple[float, float]]:
-    """Milliseconds to redrawn bars for each text: since it was handed over, and since the last key."""
-    page.evaluate(WATCH, BARS)
-    return [_reaction(page, text, BARS_REDRAWN) for text in texts]
-
-
-def texts_for_the_map(classifier: Predictor, n: int) -> list[str]:
-    """Texts of `N_TOKENS` tokens whose last word is one token and stands in no other of these texts."""
-    start = text_of(classifier, N_TOKENS - 1)
-    words = dict.fromkeys(word for example in (*REVIEWS, *QUERIES) for word in example.text.lower().split())
-    new = [
-        word
-        for word in words
-        if len(word) > 3 and word.isalpha() and word not in start.lower()
-        if len(classifier.encoder.encode(word).tokens) == 1
-    ]
-    return [f"{start} {word}" for word in new[:n]]
-
-
-def map_reactions(page: "Page", texts: list[str]) -> list[tuple[float, float]]:
-    """The same on the Attention page: until the large map has the text's last word among its labels."""
-    page.evaluate("window.mark = 'no such word'")
-    page.evaluate(WATCH_MAP, MAP)
-    measured = []
-    for text in texts:
-        page.evaluate("(mark) => { window.mark = mark }", text.split()[-1])
-        measured.append(_reaction(page, text, f"() => {REDRAWN}"))
-    return measured
-
-
-def _reaction(page: "Page", text: str, done: str) -> tuple[float, float]:
+def reaction(page: "Page", text: str) -> tuple[float, float]:
+    """Milliseconds to redrawn bars: since the text was handed over, and since the last key."""
     page.evaluate("window.redrawn = window.handedOver = 0")
     page.locator('[class*="st-key-text_box"] textarea').fill(text)
-    page.wait_for_function(done, arg=text)
+    page.wait_for_function(REDRAWN, arg=text)
     page.wait_for_timeout(400)
     handed_over, last_key = page.evaluate("[window.redrawn - window.handedOver, window.redrawn - window.lastKey]")
     return handed_over, last_key
@@ -147,11 +102,8 @@ def main() -> int:
             page.goto(address)
             page.wait_for_selector(f"{BARS} .bars path", state="attached")
             page.wait_for_timeout(1500)
-            measured = reactions(page, texts)
-            page.goto(f"{address}/attention")
-            page.wait_for_selector(f"{MAP} .xtick", state="attached")
-            page.wait_for_timeout(1500)
-            maps = map_reactions(page, texts_for_the_map(Predictor.load("ag_news"), options.texts))
+            page.evaluate(WATCH, BARS)
+            reactions = [reaction(page, text) for text in texts]
         browser.close()
     print(machine())
     print(f"\n{'cold start, seconds from `streamlit run`':<50}{'median':>8}{'worst':>8}{'aim':>8}")
@@ -159,15 +111,14 @@ def main() -> int:
     for row, values in zip(rows, zip(*starts, strict=True), strict=True):
         aim = f"{AIM_COLD_SECONDS:g}" if row == "bars drawn" else ""
         print(f"{row:<50}{statistics.median(values):>8.2f}{max(values):>8.2f}{aim:>8}")
-    for drawn, times in (("bars", measured), (f"{N_TOKENS}-token attention maps", maps)):
-        print(f"\n{f'changed text to redrawn {drawn}, ms ({len(times)} texts)':<64}{'median':>8}{'worst':>8}{'aim':>8}")
-        for row, values, aim in zip(
-            ("since it was handed over", "since the last key (with the 250 ms pause)"),
-            zip(*times, strict=True),
-            (f"{AIM_REACTION_MS:g}", ""),
-            strict=True,
-        ):
-            print(f"{row:<64}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
+    print(f"\n{f'changed text to redrawn bars, ms ({len(texts)} texts)':<50}{'median':>8}{'worst':>8}{'aim':>8}")
+    for row, values, aim in zip(
+        ("since it was handed over", "since the last key (with the 250 ms pause)"),
+        zip(*reactions, strict=True),
+        (f"{AIM_REACTION_MS:g}", ""),
+        strict=True,
+    ):
+        print(f"{row:<50}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
     return 0
 
 

@@ -12,50 +12,17 @@ another model.
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarks._measure import machine
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.inspection.ablation import measure_heads
-from txcls.inspection.stories import Clause, HeadAtlas, HeadRecord, measure_atlas
+from txcls.inspection.stories import Clause, HeadAtlas, measure_atlas
 from txcls.predictor import Predictor
-
-
-@dataclass(frozen=True)
-class Told:
-    """A clause in one head of one model."""
-
-    model: str
-    head: HeadRecord
-    weight: float
-    """The weight that the head puts on the keys of the clause."""
-
-    def __str__(self) -> str:
-        found, worth = self.head.story, 100 * self.head.worth["uniform"]
-        place = f"{found.story.layer + 1}.{found.story.head + 1}"
-        return f"{self.model} {place} ({found.verdict}, attention {self.weight:.2f}, worth {worth:.1f})"
 
 
 def atlas_of(classifier: Predictor) -> HeadAtlas:
     """The one that the checkpoint keeps, or a new one."""
-    kept = HeadAtlas.of(classifier)
-    return kept if kept is not None else measure_atlas(classifier, measure_heads(classifier)[1])
-
-
-def clauses_of(atlases: dict[str, HeadAtlas]) -> dict[Clause, list[Told]]:
-    """The clauses of all heads that are not idle, those first that the most models have in a confirmed story."""
-    found: dict[Clause, list[Told]] = {}
-    for model, atlas in atlases.items():
-        for head in atlas.heads:
-            if head.story.verdict != "idle":
-                for clause, weight in zip(head.story.story.clauses, head.story.attention, strict=True):
-                    found.setdefault(clause, []).append(Told(model, head, weight))
-
-    def models(clause: Clause, verdict: str | None) -> int:
-        return len({told.model for told in found[clause] if verdict in (None, told.head.story.verdict)})
-
-    order = sorted(found, key=lambda clause: (-models(clause, "confirmed"), -models(clause, None), str(clause)))
-    return {clause: found[clause] for clause in order}
+    return HeadAtlas.of(classifier) or measure_atlas(classifier, measure_heads(classifier)[1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,13 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"  {story.story.layer + 1}.{story.story.head + 1}  {100 * head.worth['uniform']:5.1f}  "
                 f"{story.verdict:11}  {story.share:5.2f}  {story.control_share:5.2f}  {story.story}"
             )
-    print("\nclauses of heads that are not idle, and in how many models")
-    for clause, told in clauses_of(atlases).items():
-        models = len({one.model for one in told})
-        confirmed = len({one.model for one in told if one.head.story.verdict == "confirmed"})
-        print(f"  {clause}: in {models} of {len(atlases)}, confirmed in {confirmed}")
-        for one in told:
-            print(f"    {one}")
+    print("\nclauses of heads that are not idle, and the models that have them in a confirmed story")
+    models: dict[Clause, set[str]] = {}
+    for name, atlas in atlases.items():
+        for head in atlas.heads:
+            for clause in head.story.story.clauses if head.story.verdict != "idle" else ():
+                models.setdefault(clause, set()).update([name] if head.story.verdict == "confirmed" else [])
+    for clause, confirmed in sorted(models.items(), key=lambda item: (-len(item[1]), str(item[0]))):
+        print(f"  {clause}: {', '.join(sorted(confirmed)) or 'none'}")
     return 0
 
 

@@ -12,7 +12,6 @@ from tests.conftest import CLASSES, TEXTS, make_language_model
 ROOT = Path(__file__).resolve().parent.parent
 SMALLEST = {
     "app_speed": "--texts 1 --starts 1",
-    "growth": "--seconds 0",
     "head_stories": "who_won_none",
     "inspection_speed": "--repeats 1",
     "label_errors": "sample --rows 100 --seeds 1",
@@ -21,7 +20,6 @@ SMALLEST = {
     "page_speed": "who_won --keys 4 --starts 1",
     "prediction_speed": "--headlines 2 --texts 8 --rounds 1 --rows 500",
     "pretrained_start": "FOLDER/table.csv --init FOLDER/encoder --set train.epochs=1",
-    "scoring_memory": "--rows 50",
     "start_and_memory": "--rounds 1",
     "training_speed": "--rounds 1 --steps 1 --texts 20",
     "visitors": "--visitors 2",

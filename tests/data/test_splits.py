@@ -118,14 +118,6 @@ def test_rows_that_cannot_be_split_are_refused_with_the_class_named(labels: list
         stratified_split(labels, fraction=0.1, seed=0, classes="abcdefghi")
 
 
-@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, float("nan")])
-def test_fraction_out_of_range_is_refused(fraction: float) -> None:
-    with pytest.raises(ValueError, match="fraction"):
-        stratified_split([0, 0, 1, 1], fraction=fraction, seed=0)
-    with pytest.raises(ValueError, match="fraction"):
-        hash_split("abcd", [0, 0, 1, 1], fraction=fraction, seed=0)
-
-
 # A user's own rows
 
 

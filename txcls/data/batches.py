@@ -89,14 +89,8 @@ def length_bucketed_batches(
     """All rows in random batches of similar length; (seed, epoch) determines batches and order.
 
     Rows are shuffled, split into chunks of fifty batches, sorted by length within each chunk, and the batches shuffled:
-    little padding, and different batches in every epoch.
-
-    Args:
-        lengths: tokens of each row.
-        batch_size: rows per batch; the last batch of the last chunk may be smaller.
-        seed: the run's seed.
-        epoch: from zero.
-        batch_tokens: if not 0, the most tokens of a batch of several rows, padding included, in place of `batch_size`.
+    little padding, and different batches in every epoch. If not 0, `batch_tokens` replaces
+    `batch_size`: the most tokens of a batch of several rows, padding included.
     """
     of_row = np.fromiter(lengths, dtype=np.int64)
     if batch_tokens:

@@ -73,9 +73,8 @@ def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
         news = txcls.dataset("ag_news")
         texts, labels = news.test
 
-    Args:
-        name: one that `txcls data list` shows, or "table" for a file of your own.
-        path: the folder or file; None looks in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`).
+    With `path=None`, the files are looked for in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`);
+    "table" is a file of your own.
 
     Raises:
         DataError: there is no such data set, it is not on this machine, or its files are not as published.

@@ -38,12 +38,7 @@ def natural_order(label: str) -> tuple[int, int, str]:
 
 
 def labelled(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...] | None = None) -> LabelledTexts:
-    """Texts with the names of their classes as labelled rows.
-
-    Args:
-        texts: N texts.
-        names: the class name of each.
-        classes: the classes in their order; None for those among the names, in `natural_order`.
+    """Texts and the names of their classes as labelled rows; `classes=None` takes the names in natural order.
 
     Raises:
         KeyError: a name is none of the classes.
@@ -58,10 +53,7 @@ def in_classes(
 ) -> tuple[LabelledTexts, npt.NDArray[np.int64]]:
     """The rows whose class is among these, with the ids of these, and which rows they are.
 
-    Args:
-        rows: labelled rows.
-        classes: the classes wanted.
-        loosely: where a name is none of them, also compare without case, and as `label_name` names both.
+    With `loosely`, a name that is none of them is also compared without case, and as `label_name` names both.
     """
     ids = {name: number for number, name in enumerate(classes)}
     if loosely:

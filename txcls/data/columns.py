@@ -1,7 +1,6 @@
-"""Which column of a table holds the texts and which the labels: by their names, else by what is in them. Where several
-columns could be labels, it is the one that texts predict best.
+"""Which column of a table holds the texts and which the labels: by their names, else by what is in them.
 
-A guess comes with its reasons and with hints at what may be wrong, as sentences for the person whose table it is.
+Where several columns could be labels, it is the one that texts predict best.
 """
 
 import re
@@ -37,26 +36,23 @@ _NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "na
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What the values of a column look like.
-
-    Attributes:
-        name: the column's.
-        filled: share of rows with a value.
-        distinct: different values.
-        n: rows that have a value.
-        characters, words: means over these values.
-        numbers: share of them that are numbers.
-        examples: the most frequent values, at most three, shortened.
-    """
+    """What the values of a column look like."""
 
     name: str
     filled: float
+    """Share of rows with a value."""
     distinct: int
+    """Different values."""
     n: int
+    """Rows that have a value; the following are over these."""
     characters: float
+    """Mean length."""
     words: float
+    """Mean number of words."""
     numbers: float
+    """Share of the values that are numbers."""
     examples: tuple[str, ...]
+    """The most frequent values, at most three, shortened."""
 
     @property
     def looks_like_text(self) -> bool:
@@ -77,20 +73,14 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The columns to train on.
-
-    Attributes:
-        text_column, label_column: their names.
-        text_reason, label_reason: a sentence each: why, or that it was named.
-        guessed: whether either was guessed and not named.
-        hints: sentences on what may be wrong; empty if nothing seems to be.
-    """
+    """The columns to train on, why, and sentences on what may be wrong."""
 
     text_column: str
     label_column: str
     text_reason: str
     label_reason: str
     guessed: bool
+    """Whether either was guessed and not named."""
     hints: tuple[str, ...] = ()
 
     @property
@@ -138,11 +128,6 @@ def guess_columns(
 ) -> Guess:
     """The text and the label column; those named by the user are kept.
 
-    Args:
-        columns: values in rows drawn at random.
-        file: what messages call the table.
-        text_column, label_column: names given by the user; None to guess.
-
     Raises:
         DataError: a named column does not exist, both are the same, or no column looks like texts or like labels.
     """
@@ -153,17 +138,17 @@ def guess_columns(
     label, label_reason, rivals = (
         (label_column, "named by you", ()) if label_column else _label(facts, columns, text=text)
     )
-    if label is None and (single := _of_one_value(facts, text)) is not None:
+    named_as_labels = _by_name(facts, LABEL_NAMES, taken=text)
+    if label is None and (single := next((column for column in named_as_labels if column.distinct == 1), None)):
         raise DataError(
             f"{file}: column '{shown(single.name, limit=40)}' has the same value in every row "
             f"('{single.examples[0]}'); wanted labels of at least two classes"
         )
-    for kind, column in (("text", text), ("label", label)):
-        if column is None:
-            raise DataError(
-                f"{file}: no column looks like {kind}s; there are {listed(list(facts))}. Name it with --{kind}-column"
-            )
-    assert text is not None and label is not None
+    if text is None or label is None:
+        kind = "text" if text is None else "label"
+        raise DataError(
+            f"{file}: no column looks like {kind}s; there are {listed(list(facts))}. Name it with --{kind}-column"
+        )
     if text == label:
         raise DataError(f"{file}: column {text!r} cannot be both text and label; name two columns")
     return Guess(
@@ -297,11 +282,6 @@ def _label(
     reason = f"by its contents: {chosen.values}" + ("; the texts predict this column best" if decides else "")
     names = listed([column.name for column in candidates if column is not chosen])
     return chosen.name, reason, (f"It could be {names} too; choose it if those are the labels.",)
-
-
-def _of_one_value(facts: dict[str, ColumnFacts], text: str | None) -> ColumnFacts | None:
-    """A column with the name of labels whose values are all the same."""
-    return next((column for column in _by_name(facts, LABEL_NAMES, taken=text) if column.distinct == 1), None)
 
 
 def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:

@@ -14,11 +14,7 @@ def given_rows(
 ) -> LabelledTexts:
     """Labelled rows of any two iterables of the same length; labels are named by `label_name`.
 
-    Args:
-        texts: strings; a list, tuple, array, pandas Series or other iterable.
-        labels: of each text; strings, numbers or other values.
-        classes: the class names; None for those among the labels, numbers by value and before other names.
-        kind: of the rows, for messages: "validation " for example.
+    `classes` are the class names; None takes those among the labels. `kind` is that of the rows, for messages.
 
     Raises:
         TypeError: a text is no string, or a label is a list or bytes; the message has the row, counted from 0.

@@ -13,11 +13,7 @@ def normalised(text: str) -> str:
 def hashed_share(text: str, *, salt: str) -> float:
     """A number from 0 up to 1, evenly distributed over texts, the same for texts that `normalised` makes equal.
 
-    The hash is BLAKE2: with a checksum such as CRC-32, which is linear, two salts would give dependent numbers.
-
-    Args:
-        text: as read; lone surrogates are hashed as they are.
-        salt: numbers of different salts are independent of each other.
+    Numbers of different salts are independent of each other; with a linear hash, such as CRC-32, they would not be.
     """
     raw = normalised(text).encode("utf-8", "surrogatepass")
     key = hashlib.blake2b(salt.encode()).digest()

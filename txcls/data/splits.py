@@ -1,9 +1,4 @@
-"""Which rows are held out: training and validation rows of a data set, and parts of a user's own rows.
-
-`training_and_validation` gives the published rows, or a split by a hash of the texts, or a stratified one. `hold_out`
-is for a user's own rows: it refuses no class (one of a single row is trained on and not measured), and keeps copies of
-a text together.
-"""
+"""Which rows are held out: training and validation rows of a data set, and parts of a user's own rows."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -52,23 +47,15 @@ def hash_split(
 ) -> tuple[Indices, Indices]:
     """Row indices (training, validation), each sorted, by a hash of each row's text.
 
-    Texts that are equal but for case and whitespace are on the same side; with a smaller fraction, validation is a
-    part of that with a larger one. Apart from the exception, a row's side depends on nothing but its text.
+    Texts that are equal but for case and whitespace are on the same side, and a smaller fraction's validation rows are
+    some of a larger one's. Apart from the exception, a row's side depends on its text and the seed alone.
 
     The exception: each class has texts on both sides. Of the texts that only this class has, the one with the lowest
     hash is for validation and the one with the highest for training, whatever the fraction.
 
-    Args:
-        texts, labels: text and class index of each row.
-        fraction: share of the texts for validation, between 0 and 1.
-        seed: the hash's salt; splits of different seeds are independent of each other.
-        classes: class names, for the message.
-
     Raises:
         DataError: there is only one class, or a class has fewer than two texts of its own.
-        ValueError: `fraction` is not between 0 and 1.
     """
-    _check_fraction(fraction)
     _check_two_classes(labels)
     names = [fingerprint(text) for text in texts]
     shares = {name: validation_share(text, seed=seed) for name, text in zip(names, texts, strict=True)}
@@ -96,17 +83,9 @@ def stratified_split(
 
     Each class gives `fraction` of its rows to validation, rounded, but at least one, and keeps at least one.
 
-    Args:
-        labels: class index of each row.
-        fraction: share of the rows for validation, between 0 and 1.
-        seed: random seed.
-        classes: class names, for the message.
-
     Raises:
         DataError: there is only one class, or a class has only one row.
-        ValueError: `fraction` is not between 0 and 1.
     """
-    _check_fraction(fraction)
     _check_two_classes(labels)
     counts = Counter(labels)
     _refuse_single(counts, classes)
@@ -130,14 +109,8 @@ def copies(texts: Sequence[str]) -> Indices:
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
     """Row indices (kept, held out), each sorted; about `n` rows are held out, of each class in proportion to its size.
 
-    Rows of a group (copies of a text) stay together. Every class keeps at least one row, and one with few rows may have
-    none held out: which of these do is drawn by chance.
-
-    Args:
-        labels: class index of each row.
-        n: rows to hold out.
-        seed: random seed.
-        groups: (N,) group of each row; None for each row alone.
+    Every class keeps at least one row, and one with few rows may have none held out: which of these do is drawn by
+    chance. Rows of the same group (N,), such as copies of a text, stay together.
     """
     of_row = np.asarray(labels, dtype=np.int64)  # N
     group = np.arange(len(of_row)) if groups is None else groups  # N
@@ -159,11 +132,6 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
         chosen[order[counts[of_leader[order]] > 1][:1]] = True
     held = chosen[inverse]
     return np.flatnonzero(~held), np.flatnonzero(held)
-
-
-def _check_fraction(fraction: float) -> None:
-    if not 0.0 < fraction < 1.0:
-        raise ValueError(f"fraction: wanted more than 0 and less than 1, got {fraction}")
 
 
 def _check_two_classes(labels: Sequence[int]) -> None:

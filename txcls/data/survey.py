@@ -1,13 +1,10 @@
 """What is in a labelled table before a model is trained on it: classes, lengths, and rows that need a look.
 
-    result = survey(texts, labels)
-    result.conflicts    # groups of rows with the same text and different labels
-
 Near duplicates are found by MinHash (Broder 1997) over words and pairs of neighbouring words, with banding (Leskovec,
 Rajaraman & Ullman, Mining of Massive Datasets, chapter 3); every pair that it proposes is then compared exactly.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,17 +35,12 @@ _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows that belong together, from 0, in ascending order.
-
-    Attributes:
-        rows: at least two.
-        labels: the label of each.
-        similarity: the smallest one of the pairs that make it a group, from 0 to 1.
-    """
+    """Two or more rows that belong together, from 0, in ascending order, and the label of each."""
 
     rows: tuple[int, ...]
     labels: tuple[str, ...]
     similarity: float = 1.0
+    """The smallest one of the pairs that make it a group, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -92,45 +84,30 @@ class DataSurvey:
 
 
 def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSurvey:
-    """Look through N rows; a missing or blank text or label is None or "".
-
-    100,000 short texts take a few seconds.
-
-    Raises:
-        ValueError: there are not as many labels as texts.
-    """
-    if len(texts) != len(labels):
-        raise ValueError(f"{len(texts)} texts but {len(labels)} labels")
+    """Look through N rows; a missing or blank text or label is None or ""."""
     stripped = [(text or "").strip() for text in texts]
     names = [(name or "").strip() for name in labels]
     with_text = [row for row, text in enumerate(stripped) if text]
     usable = [row for row in with_text if names[row]]
+    counts = Counter(names[row] for row in usable)
     same = _same_texts(stripped, usable)
-    of_one: list[Group] = []
-    of_several: list[Group] = []
-    for rows in same:
-        (of_one if len({names[row] for row in rows}) == 1 else of_several).append(_group(rows, names))
+    groups = [_group(rows, names) for rows in same]
+    duplicates = [group for group in groups if len(set(group.labels)) == 1]
+    conflicts = [group for group in groups if len(set(group.labels)) > 1]
     near = list(_near(stripped, names, usable, {row for rows in same for row in rows[1:]}))
     return DataSurvey(
         rows=len(stripped),
-        classes=_counts(names[row] for row in usable),
+        classes=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
         words=tuple(len(stripped[row].split()) for row in with_text),
         no_text=tuple(row for row, text in enumerate(stripped) if not text),
         no_label=tuple(row for row in with_text if not names[row]),
-        duplicates=tuple(of_one[:MAX_GROUPS]),
-        conflicts=tuple(of_several[:MAX_GROUPS]),
+        duplicates=tuple(duplicates[:MAX_GROUPS]),
+        conflicts=tuple(conflicts[:MAX_GROUPS]),
         near=tuple(near[:MAX_GROUPS]),
-        n_duplicates=len(of_one),
-        n_conflicts=len(of_several),
+        n_duplicates=len(duplicates),
+        n_conflicts=len(conflicts),
         n_near=len(near),
     )
-
-
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    counted: dict[str, int] = defaultdict(int)
-    for name in names:
-        counted[name] += 1
-    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:

@@ -47,10 +47,8 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     With `validation = "hash"`, texts that equal a validation or test text of any of the sets, but for case and white
     space, are left out.
 
-    Args:
-        config: the data set; for `text` the unit, for `mixture` its sources.
-        path: the .txt (or .txt.gz) file, or a folder with such files at any depth; for `mixture` a folder with sources
-            under their names, the others being where `open_dataset` looks; for other sets as for `open_dataset`.
+    `path` is the .txt (or .txt.gz) file, or a folder with such files at any depth; for `mixture` a folder with sources
+    under their names, the others being where `open_dataset` looks; for other sets as for `open_dataset`.
 
     Raises:
         DataError: there are no such files, one cannot be read, or there are fewer than two texts.

@@ -1,8 +1,7 @@
-"""Unicode's composed form (NFC, Unicode Standard Annex 15) piece by piece, so that places can be kept.
+"""Unicode's composed form (NFC, Unicode Standard Annex 15) piece by piece.
 
 `unicodedata.normalize` does not say where its characters come from, and takes time quadratic in the length of a run of
-combining marks. So a text is composed in pieces that do not change one another: a character with what follows it and
-may combine with it, at most `LONGEST_RUN` characters, the limit of the annex's Stream-Safe Text Format.
+combining marks. So a piece ends after LONGEST_RUN of them, as in the annex's Stream-Safe Text Format.
 """
 
 import re

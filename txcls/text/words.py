@@ -1,9 +1,7 @@
 """Word tokens by NLTK's `NLTKWordTokenizer` (Penn Treebank rules), with their character offsets.
 
-NLTK expects one sentence: it splits off the full stop at the end of a text only, and leaves the others to a sentence
-splitter, whose model must be downloaded. Here a full stop is split off wherever it ends a word that is not an
-abbreviation. NLTK also rewrites double quotes as `` and ''; here a token is always a substring of the text:
-`text[start:end] == token`.
+NLTK expects one sentence, so full stops inside a text are separated here; it rewrites double quotes as `` and '', but
+here a token is always a substring of the text.
 """
 
 import re
